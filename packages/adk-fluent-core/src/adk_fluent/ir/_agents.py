@@ -1,0 +1,178 @@
+"""Leaf nodes: what does the work. How leaves are arranged is in `_flow.py`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from adk_fluent.ir._node import Node, child, node
+from adk_fluent.ir._ref import Ref
+from adk_fluent.ir._state import OPAQUE, Effects, StateFieldRef
+from adk_fluent.ir._values import (
+    AuthConfig,
+    ContentSpec,
+    History,
+    ModelCandidate,
+    RetryConfig,
+    Strategy,
+    ToolSpec,
+)
+
+
+@node
+class ModelSelectorNode(Node):
+    """Chooses an agent's model at run time (spec section 3.2).
+
+    Attributes:
+        strategy: How the choice is made.
+        candidates: What may be chosen.
+        budget_key: State key that mirrors the remaining budget, in USD.
+        fallback_model: Used when the budget is exhausted.
+    """
+
+    layer: ClassVar[str] = "cost"
+
+    strategy: Strategy = "cost_optimized"
+    candidates: tuple[ModelCandidate, ...] = ()
+    budget_key: str | None = None
+    fallback_model: str | None = None
+
+
+@node
+class AgentNode(Node):
+    """A model with an instruction and tools; becomes ADK's LlmAgent.
+
+    Only what the user set is stored: None and () mean "not set" for every field that ADK has too.
+
+    Attributes:
+        model: Model name, or a reference to a BaseLlm.
+        selector: Chooses the model instead.
+        instruction: Text with ``{key}`` placeholders, or a callable that gives it.
+        static_instruction: Instruction that never changes (for context caching); text or Content.
+        description: What the agent is for, told to agents that may transfer to it.
+        tools: What the model may call.
+        agent_tools: Agents the model may call as tools.
+        delegates: Agents the model may transfer to (ADK's sub_agents).
+        callbacks: ADK callback name to functions, in order of call.
+        reads_keys: State keys it reads; placeholders of the instruction included.
+        writes_keys: State keys its answer is written to.
+        tool_writes: State keys its tools write.
+        produces_type: Schema its answer fulfils, as a contract.
+        consumes_type: Schema of the state it needs, as a contract.
+        input_schema: Schema of its input when another agent calls it as a tool.
+        output_schema: Schema its answer must have.
+        history: What of the conversation it sees.
+        content: Kinds of content it takes and gives.
+        mock: Stands in for the model in tests: a reply, replies in order, or a callable.
+        settings: Other fields of ADK's LlmAgent, as (field, value), sorted by field.
+    """
+
+    model: str | Ref | None = None
+    selector: ModelSelectorNode | None = child(default=None)
+    instruction: str | Ref | None = None
+    static_instruction: str | Ref | None = None
+    description: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    agent_tools: tuple[Node, ...] = child(default=())
+    delegates: tuple[Node, ...] = child(default=())
+    callbacks: tuple[tuple[str, tuple[Ref, ...]], ...] = ()
+    reads_keys: tuple[StateFieldRef, ...] = ()
+    writes_keys: tuple[StateFieldRef, ...] = ()
+    tool_writes: tuple[StateFieldRef, ...] = ()
+    produces_type: Ref | None = None
+    consumes_type: Ref | None = None
+    input_schema: Ref | None = None
+    output_schema: Ref | None = None
+    history: History = "transcript"
+    content: ContentSpec | None = None
+    mock: Ref | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+@node
+class FunctionNode(Node):
+    """A function over state; what it returns is merged into state.
+
+    Attributes:
+        fn: ``fn(state) -> mapping or None``, sync or async; the mapping it gets is read-only.
+        effects: What it reads and writes.
+    """
+
+    fn: Ref
+    effects: Effects = OPAQUE
+
+
+@node
+class TransformNode(Node):
+    """A state transform with stated meaning (`S`).
+
+    Attributes:
+        fn: ``fn(state) -> mapping``; None only for ``delete_keys``.
+        semantics: ``merge`` writes what `fn` returns; ``replace_session`` also sets every other key
+            of `scope` to None; ``delete_keys`` sets `affected_keys` to None.
+        scope: ``session`` leaves keys with a prefix alone, ``all`` does not.
+        affected_keys: The keys concerned, where they are known.
+        effects: What it reads and writes.
+    """
+
+    fn: Ref | None = None
+    semantics: Literal["merge", "replace_session", "delete_keys"] = "merge"
+    scope: Literal["session", "all"] = "session"
+    affected_keys: tuple[str, ...] | None = None
+    effects: Effects = OPAQUE
+
+
+@node
+class TapNode(Node):
+    """Looks at state and changes nothing.
+
+    Attributes:
+        fn: ``fn(state) -> None``, sync or async.
+        effects: What it reads; a tap writes nothing.
+    """
+
+    fn: Ref
+    effects: Effects = Effects(opaque=True)
+
+
+@node
+class AdkAgentNode(Node):
+    """An ADK agent somebody built by hand.
+
+    Attributes:
+        agent: The agent; it is copied at compile, never changed.
+    """
+
+    agent: Ref
+
+
+@node
+class RemoteAgentNode(Node):
+    """An agent behind the A2A protocol (spec section 4).
+
+    Attributes:
+        endpoint: URL of the agent.
+        capabilities: Skills it must offer.
+        input_schema: Schema of what is sent.
+        output_schema: Schema of what comes back.
+        auth: How to authenticate.
+        timeout_seconds: Seconds one task may take.
+        retry: When a failed task is sent again.
+        reads_keys: State keys sent along.
+        writes_keys: State keys its answer is written to.
+        content: Kinds of content it takes and gives.
+        fallback: Runs when it failed.
+    """
+
+    layer: ClassVar[str] = "a2a"
+
+    endpoint: str
+    capabilities: tuple[str, ...] = ()
+    input_schema: Ref | None = None
+    output_schema: Ref | None = None
+    auth: AuthConfig | None = None
+    timeout_seconds: float = 30.0
+    retry: RetryConfig | None = None
+    reads_keys: tuple[StateFieldRef, ...] = ()
+    writes_keys: tuple[StateFieldRef, ...] = ()
+    content: ContentSpec | None = None
+    fallback: Node | None = child(default=None)

@@ -1,0 +1,79 @@
+"""State keys as data: which keys a step reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+Scope = Literal["session", "user", "app", "temp"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+
+
+class _Unset:
+    """The type of `UNSET`: a field nobody set, which is not the same as one set to None."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __reduce__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final[Any] = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class StateFieldRef:
+    """A key of session state, with what is known about it.
+
+    Attributes:
+        key: The full ADK key with its scope prefix (``"intent"``, ``"user:tier"``, ``"temp:x"``).
+        type: The declared type, or None when unknown.
+        scope: Where ADK keeps it; derived from the prefix of `key`.
+        default: The value a reader gets when the key is absent, or `UNSET`.
+    """
+
+    key: str
+    type: Any = None
+    scope: Scope = "session"
+    default: Any = UNSET
+
+    def __post_init__(self) -> None:
+        prefix = self.key.partition(":")[0] if ":" in self.key else "session"
+        scope = prefix if prefix in SCOPES else "session"
+        if self.scope != scope:
+            if self.scope != "session":
+                raise ValueError(f"state key {self.key!r} has scope {scope!r}, not {self.scope!r}")
+            object.__setattr__(self, "scope", scope)
+
+    @property
+    def name(self) -> str:
+        """The key without its scope prefix."""
+        return self.key.partition(":")[2] if self.scope != "session" else self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a function does to state.
+
+    Attributes:
+        reads: Keys it reads.
+        writes: Keys it may write.
+        opaque: True when it may touch keys that are not listed.
+    """
+
+    reads: tuple[StateFieldRef, ...] = ()
+    writes: tuple[StateFieldRef, ...] = ()
+    opaque: bool = True
+
+
+OPAQUE: Final = Effects()

@@ -1,0 +1,311 @@
+"""Value types of the IR: data that nodes carry and layers give meaning to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Final, Literal, get_args
+
+from adk_fluent.ir._ref import Ref
+
+Buffering = Literal["full", "chunked", "token"]
+Merge = Literal["wait_all", "first_complete", "interleave"]
+History = Literal["transcript", "own", "input", "none"]
+Strategy = Literal["cost_optimized", "quality_optimized", "budget_bounded", "adaptive"]
+Operator = Literal["eq", "contains", "gt", "lt"]
+ResourceScope = Literal["app", "session", "invocation"]
+HISTORIES: Final[tuple[History, ...]] = get_args(History)
+
+
+# --- predicates --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A comparison of one state key with a constant: a predicate that can be read and printed.
+
+    Attributes:
+        operator: ``eq``, ``contains`` (the constant occurs in the value), ``gt`` or ``lt``.
+        key: The state key that is read.
+        value: The constant; a scalar.
+    """
+
+    operator: Operator
+    key: str
+    value: Any
+
+    def __str__(self) -> str:
+        sign = {"eq": "==", "contains": "contains", "gt": ">", "lt": "<"}[self.operator]
+        return f"{self.key} {sign} {self.value!r}"
+
+
+#: A test over state: a comparison, or a callable that takes the state mapping.
+Predicate = Match | Ref
+
+
+# --- streaming (spec section 2) ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSemantics:
+    """How output flows from a step to the one after it.
+
+    Attributes:
+        buffering: ``full`` waits for the whole output, ``chunked`` hands it on in pieces of
+            `chunk_size` tokens, ``token`` as it comes.
+        backpressure: The producer waits while the consumer is busy.
+        chunk_size: Tokens per piece; for ``chunked`` only.
+        merge: How several producers meet.
+    """
+
+    buffering: Buffering = "full"
+    backpressure: bool = False
+    chunk_size: int | None = None
+    merge: Merge = "wait_all"
+
+
+# --- models and cost (spec section 3) ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCandidate:
+    """A model that a selector may choose.
+
+    Attributes:
+        model: Model name.
+        cost_per_1k_input: USD per 1 000 prompt tokens.
+        cost_per_1k_output: USD per 1 000 output tokens.
+        quality_tier: Higher is better.
+        max_tokens: The largest prompt it takes, in tokens.
+        condition: Whether it may be chosen now.
+    """
+
+    model: str
+    cost_per_1k_input: float
+    cost_per_1k_output: float
+    quality_tier: int
+    max_tokens: int | None = None
+    condition: Ref | None = None
+
+
+# --- remote agents (spec section 4) ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AuthConfig:
+    """How a remote agent is authenticated to; the secret stays outside the IR.
+
+    Attributes:
+        scheme: ``none``, ``bearer``, ``api_key`` or ``oauth2``.
+        secret_env: Environment variable that holds the secret.
+        header: Header that carries it.
+        scopes: OAuth scopes.
+        token_url: OAuth token endpoint.
+    """
+
+    scheme: Literal["none", "bearer", "api_key", "oauth2"] = "none"
+    secret_env: str | None = None
+    header: str = "Authorization"
+    scopes: tuple[str, ...] = ()
+    token_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryConfig:
+    """When and how often a call is tried again.
+
+    Attributes:
+        max_attempts: Tries in all, the first included.
+        initial_delay: Seconds before the second try.
+        max_delay: Seconds no delay exceeds.
+        backoff_factor: What each delay is multiplied by.
+        jitter: Share of each delay that is random, from 0 to 1.
+    """
+
+    max_attempts: int = 3
+    initial_delay: float = 1.0
+    max_delay: float = 60.0
+    backoff_factor: float = 2.0
+    jitter: float = 0.2
+
+
+# --- content (spec section 7) ------------------------------------------------------------------
+
+
+class Modality(Enum):
+    """A kind of content."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    AUDIO = "audio"
+    VIDEO = "video"
+    PDF = "pdf"
+    STRUCTURED = "structured"
+    CODE = "code"
+
+    def __repr__(self) -> str:
+        return f"Modality.{self.name}"
+
+
+_TEXT: Final = frozenset({Modality.TEXT})
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSpec:
+    """What an agent takes and gives.
+
+    Attributes:
+        input_modalities: Kinds of content it accepts.
+        output_modalities: Kinds of content it produces.
+        max_input_tokens: Largest prompt, in tokens.
+        max_output_tokens: Largest answer, in tokens.
+    """
+
+    input_modalities: frozenset[Modality] = _TEXT
+    output_modalities: frozenset[Modality] = _TEXT
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+
+
+# --- distribution (spec section 9) -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TransportConfig:
+    """What carries state and messages over an execution boundary.
+
+    Attributes:
+        type: ``queue``, ``http`` or ``local``.
+        endpoint: Where, in the transport's own notation.
+        timeout_seconds: How long a hand-over may take.
+    """
+
+    type: Literal["queue", "http", "local"] = "local"
+    endpoint: str | None = None
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingConfig:
+    """How many workers serve a segment.
+
+    Attributes:
+        min_instances: Workers kept alive.
+        max_instances: Workers at most.
+        concurrency: Runs one worker takes at a time.
+    """
+
+    min_instances: int = 0
+    max_instances: int = 1
+    concurrency: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionBoundary:
+    """This part of the pipeline may run elsewhere.
+
+    Attributes:
+        serialization: How state crosses the boundary.
+        transport: What carries it.
+        isolation: What separates it from the rest.
+        scaling: How many workers serve it.
+    """
+
+    layer: ClassVar[str] = "distributed"
+
+    serialization: Literal["json", "protobuf", "arrow"] = "json"
+    transport: TransportConfig | None = None
+    isolation: Literal["none", "process", "container"] = "none"
+    scaling: ScalingConfig | None = None
+
+
+# --- tools -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool of an agent.
+
+    Attributes:
+        tool: The function, ADK tool or toolset.
+        require_confirmation: A person confirms each call; or a predicate over the call's arguments.
+    """
+
+    tool: Ref
+    require_confirmation: bool | Ref = False
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+
+# --- run configuration (`adk_fluent.config`) ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionConfig:
+    """When ADK summarises old events of a session.
+
+    Attributes:
+        interval: Invocations between two summaries.
+        overlap: Invocations a summary shares with the one before it.
+        token_threshold: Prompt tokens above which the tail is summarised at once.
+        event_retention_size: Events kept as they are when that happens.
+    """
+
+    interval: int = 10
+    overlap: int = 2
+    token_threshold: int | None = None
+    event_retention_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryConfig:
+    """What is traced and where it goes (spec section 5.6).
+
+    Attributes:
+        trace_to_cloud: Export to Cloud Trace.
+        capture_content: Record prompts and answers.
+        custom_exporters: OpenTelemetry span exporters.
+        enable_cost_metrics: Emit `adk_fluent.llm.cost`.
+    """
+
+    layer: ClassVar[str] = "middleware"
+
+    trace_to_cloud: bool = False
+    capture_content: bool = False
+    custom_exporters: tuple[Any, ...] = ()
+    enable_cost_metrics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionConfig:
+    """How a pipeline runs; the same in every way of running it.
+
+    Attributes:
+        app_name: ADK's App name.
+        max_llm_calls: Model calls of one run, at most; 0 or less is no limit.
+        timeout_seconds: Seconds one run may take.
+        streaming_mode: ``none``, ``sse`` (partial events) or ``bidi`` (live).
+        resumable: A run that was killed can continue.
+        compaction: Summarise old events.
+        custom_metadata: Copied onto every event.
+        middlewares: Outermost first.
+        telemetry: Tracing and metrics.
+        default_model: For agents that name no model and stand in no builder that does.
+        target: ``agents`` (a flow root over ADK agents) or ``workflow`` (ADK 2's own graph).
+    """
+
+    app_name: str = "adk_fluent_app"
+    max_llm_calls: int = 500
+    timeout_seconds: float | None = None
+    streaming_mode: Literal["none", "sse", "bidi"] = "none"
+    resumable: bool = False
+    compaction: CompactionConfig | None = None
+    custom_metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    middlewares: tuple[Any, ...] = ()
+    telemetry: TelemetryConfig | None = None
+    default_model: str | Ref | None = None
+    target: Literal["agents", "workflow"] = "agents"
