@@ -1,0 +1,556 @@
+"""Every error adk-fluent raises by itself: what happened, where, what was found, what to do.
+
+All of them derive from `AdkFluentError`, carry a stable `code`, and are also the standard library's
+type where one fits, so that ``except TimeoutError`` works as a reader expects. Errors of models,
+tools, functions and ADK are never wrapped: they keep their own type.
+
+`BuildError` and its kin mean that the program is wrong and running it again cannot help;
+`RunError` and its kin happen while a pipeline runs; the others are about what is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from adk_fluent.ir import Location
+
+__all__ = [
+    "AdkFluentError",
+    "AgentReportedError",
+    "BuildError",
+    "ContractError",
+    "CredentialsError",
+    "Details",
+    "ExpectationError",
+    "IRFormatError",
+    "LayerError",
+    "LegacyPackageError",
+    "LegalityError",
+    "MissingLayerError",
+    "OutputInvalidError",
+    "OutputMissingError",
+    "Placed",
+    "PlanChangedError",
+    "RemoteError",
+    "RunError",
+    "SessionError",
+    "SessionStoreError",
+    "StepTimeoutError",
+    "TargetError",
+    "UnknownNameError",
+    "UnsupportedConfigError",
+    "UnsupportedNodeError",
+    "UsageError",
+    "add_place",
+    "format_message",
+    "nearest_name",
+    "unwrap",
+]
+
+E = TypeVar("E", bound=BaseException)
+
+
+class Placed(Protocol):
+    """Something with a name and a place in the user's source: every IR node is one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def location(self) -> Location | None: ...
+
+
+class Details(TypedDict, total=False):
+    """Where an error happened and what to do: keyword arguments every error takes.
+
+    Attributes:
+        node: The node concerned, or its name. A node brings its location along.
+        location: The source line concerned.
+        found: What was there instead of what was needed; never a secret.
+        help: What the reader should do.
+    """
+
+    node: Placed | str | None
+    location: Location | str | None
+    found: str | None
+    help: str | None
+
+
+def format_message(
+    what: str,
+    *,
+    node: str | None = None,
+    location: Location | str | None = None,
+    found: str | None = None,
+    help: str | None = None,  # noqa: A002  # the word readers see
+) -> str:
+    """The one way a message of ours is laid out; absent parts take no line."""
+    place = " at ".join(str(part) for part in (node and f"node {node!r}", location) if part)
+    rows = (("where", place), ("found", found), ("help", help))
+    return "\n".join([what, *(f"  {label}: {text}" for label, text in rows if text)])
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None when none is near."""
+    names = sorted({k for k in known})
+    found = get_close_matches(name, names, 1) or [k for k in names if k.lower() == name.lower()]
+    return found[0] if found else None
+
+
+class AdkFluentError(Exception):
+    """The root of every error of adk-fluent; catch it to catch them all.
+
+    Cause: see the subclass. Fix: follow the message's help line.
+
+    Attributes:
+        what: What happened, in one sentence.
+        node: Name of the node concerned, if there is one.
+        location: Source line concerned, if known.
+        found: What was there instead.
+        help: What to do.
+    """
+
+    code: ClassVar[str] = "ADKF000"
+
+    def __init__(self, what: str, **details: Unpack[Details]) -> None:
+        super().__init__(what)
+        node = details.get("node")
+        location = details.get("location")
+        self.what = what
+        if node is None or isinstance(node, str):
+            self.node: str | None = node
+        else:
+            self.node = node.name
+            location = location or node.location
+        self.location: Location | str | None = location
+        self.found: str | None = details.get("found")
+        self.help: str | None = details.get("help")
+
+    def __str__(self) -> str:
+        return format_message(
+            self.what, node=self.node, location=self.location, found=self.found, help=self.help
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (type(self), self.args, self.__dict__.copy()))
+
+
+def _restore(cls: type[AdkFluentError], args: tuple[Any, ...], fields: dict[str, Any]) -> AdkFluentError:
+    error = cls.__new__(cls, *args)
+    error.args = args  # OSError's __new__ leaves them to __init__
+    error.__dict__.update(fields)
+    return error
+
+
+# --- the program is wrong ------------------------------------------------------------------------
+
+
+class BuildError(AdkFluentError, ValueError):
+    """A pipeline as written cannot be built.
+
+    Cause: a value, a combination of settings or a structure that has no meaning.
+    Fix: change the builder call the message points at.
+    """
+
+    code = "ADKF100"
+
+
+class UsageError(BuildError, TypeError):
+    """A builder or function was given something it does not take.
+
+    Cause: an argument of the wrong type, such as ``.tool(42)`` or ``agent >> 3``.
+    Fix: pass what the help line names; pyright reports the same mistake before the run.
+    """
+
+    code = "ADKF101"
+
+
+class UnknownNameError(BuildError, AttributeError, LookupError):
+    """A name (method, field, node, slot, command) does not exist.
+
+    Cause: a misspelling, or a name from another version.
+    Fix: use the nearest name the message gives.
+
+    Attributes:
+        unknown: The name as given.
+        nearest: The known name most like it, or None.
+    """
+
+    code = "ADKF102"
+
+    def __init__(
+        self, what: str, *, unknown: str, known: Iterable[str] = (), **details: Unpack[Details]
+    ) -> None:
+        self.unknown = unknown
+        self.nearest = nearest_name(unknown, known)
+        if self.nearest is not None and not details.get("help"):
+            details["help"] = f"did you mean {self.nearest!r}?"
+        super().__init__(what, **details)
+
+
+class UnsupportedNodeError(BuildError, NotImplementedError):
+    """A backend has no rule for a kind of node.
+
+    Cause: the node's meaning is not available on this backend or target.
+    Fix: use another backend or target, or register a rule for the node.
+    """
+
+    code = "ADKF103"
+
+
+class UnsupportedConfigError(BuildError, NotImplementedError):
+    """A field of ExecutionConfig has no effect here yet, so it is refused instead of ignored.
+
+    Cause: the field needs something that is not installed or not there yet.
+    Fix: install what the help line names, or leave the field at its default.
+
+    Attributes:
+        field: The field's name.
+        brings: What makes it work.
+    """
+
+    code = "ADKF104"
+
+    def __init__(self, what: str, *, field: str, brings: str, **details: Unpack[Details]) -> None:
+        self.field = field
+        self.brings = brings
+        if not details.get("help"):
+            details["help"] = f"leave {field!r} at its default; {brings} brings it"
+        super().__init__(what, **details)
+
+
+class LegalityError(BuildError):
+    """IR that breaks a rule every pass relies on.
+
+    Cause: IR made by hand or by a pass that is wrong: a node in two places that must be one, a
+    route whose tests and branches differ in number, an edge list of the wrong length.
+    Fix: correct the construction or the pass the message names.
+
+    Attributes:
+        violations: One line for each broken rule.
+    """
+
+    code = "ADKF105"
+
+    def __init__(self, what: str, *, violations: Iterable[str] = (), **details: Unpack[Details]) -> None:
+        self.violations = tuple(violations)
+        if self.violations and not details.get("found"):
+            details["found"] = "; ".join(self.violations)
+        super().__init__(what, **details)
+
+
+class ContractError(BuildError):
+    """The contract check found errors, so the pipeline was not run.
+
+    Cause: a step reads what nothing wrote, types do not fit, names clash, and so on.
+    Fix: each diagnostic of `report` has its own help; `adk-fluent check` prints them.
+
+    Attributes:
+        report: The whole ContractReport.
+    """
+
+    code = "ADKF106"
+
+    def __init__(self, what: str, *, report: Any, **details: Unpack[Details]) -> None:
+        self.report = report
+        super().__init__(what, **details)
+
+
+class IRFormatError(BuildError):
+    """Serialised IR cannot be loaded.
+
+    Cause: a damaged or hostile file, another format version, or a callable that the loader was
+    not allowed to import.
+    Fix: write the file again with this version; name callables in the loader's registry or allow
+    their module prefix.
+    """
+
+    code = "ADKF107"
+
+
+class TargetError(BuildError):
+    """A command-line target (``module:attr`` or ``path.py:attr``) does not lead to a pipeline.
+
+    Cause: no such file, module or attribute, an error while importing it, or an attribute that is
+    no pipeline.
+    Fix: name a module-level builder, IR node or ADK agent.
+
+    Attributes:
+        target: The target as given.
+    """
+
+    code = "ADKF108"
+
+    def __init__(self, what: str, *, target: str, **details: Unpack[Details]) -> None:
+        self.target = target
+        super().__init__(what, **details)
+
+
+# --- what is installed ---------------------------------------------------------------------------
+
+
+class MissingLayerError(AdkFluentError, ImportError):
+    """Something from a wheel of adk-fluent that is not installed.
+
+    Cause: a node, name, slot or config field whose layer is absent.
+    Fix: install the wheel the help line names.
+
+    Attributes:
+        layer: Name of the absent layer, such as ``"middleware"``.
+        distribution: The wheel that brings it.
+    """
+
+    code = "ADKF200"
+
+    def __init__(
+        self, what: str, *, layer: str, distribution: str | None = None, **details: Unpack[Details]
+    ) -> None:
+        self.layer = layer
+        self.distribution = distribution or f"adk-fluent-{layer}"
+        if not details.get("help"):
+            details["help"] = f"pip install {self.distribution}"
+        super().__init__(what, **details)
+
+
+class LayerError(AdkFluentError, ImportError):
+    """An installed layer is broken.
+
+    Cause: its entry point cannot be imported, is no `Layer`, names something that does not exist,
+    or has a name that another layer already has.
+    Fix: reinstall or upgrade the distribution the message names, or report it to its authors.
+
+    Attributes:
+        layer: The layer's name, as far as it is known.
+        distribution: The distribution that ships it.
+        version: That distribution's version.
+    """
+
+    code = "ADKF201"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        layer: str,
+        distribution: str = "an unknown distribution",
+        version: str = "",
+        **details: Unpack[Details],
+    ) -> None:
+        self.layer = layer
+        self.distribution = distribution
+        self.version = version
+        if not details.get("location"):
+            details["location"] = f"layer {layer!r} of {distribution} {version}".rstrip()
+        if not details.get("help"):
+            details["help"] = "reinstall or upgrade it together with adk-fluent-core"
+        super().__init__(what, **details)
+
+
+class LegacyPackageError(AdkFluentError, ImportError):
+    """The old distribution ``adk-fluent`` has overwritten files of adk-fluent-core.
+
+    Cause: both are installed in one environment and share the import name ``adk_fluent``.
+    Fix: ``pip uninstall adk-fluent && pip install --force-reinstall adk-fluent-core``.
+    """
+
+    code = "ADKF202"
+
+
+# --- while a pipeline runs -----------------------------------------------------------------------
+
+
+class RunError(AdkFluentError, RuntimeError):
+    """Something went wrong while a pipeline ran.
+
+    Cause: see the subclass. Fix: follow the message's help line.
+    """
+
+    code = "ADKF300"
+
+
+class StepTimeoutError(RunError, TimeoutError):
+    """A step, or the whole run, took longer than it may.
+
+    Cause: the seconds of `timeout(...)` or of ``ExecutionConfig.timeout_seconds`` passed.
+    Fix: allow more time, or find out what was slow with `adk-fluent run --trace`.
+
+    Attributes:
+        seconds: What was allowed.
+    """
+
+    code = "ADKF301"
+
+    def __init__(self, what: str, *, seconds: float, **details: Unpack[Details]) -> None:
+        self.seconds = seconds
+        super().__init__(what, **details)
+
+
+class ExpectationError(RunError, AssertionError):
+    """The predicate of an `expect` step did not hold.
+
+    Cause: state was not what the step expects.
+    Fix: correct the step that writes that state, or the expectation.
+    """
+
+    code = "ADKF302"
+
+
+class OutputMissingError(RunError, LookupError):
+    """A step did not write a key that it declares.
+
+    Cause: the answer was empty, the function returned no such key, or no tool wrote it.
+    Fix: make the step write it, or remove the declaration from `.writes(...)`.
+
+    Attributes:
+        keys: The declared keys that are missing.
+    """
+
+    code = "ADKF303"
+
+    def __init__(self, what: str, *, keys: Iterable[str] = (), **details: Unpack[Details]) -> None:
+        self.keys = tuple(keys)
+        super().__init__(what, **details)
+
+
+class OutputInvalidError(RunError, ValueError):
+    """An answer does not fit the schema the agent declares.
+
+    Cause: the model replied with something else than the declared fields and types.
+    Fix: state the shape in the instruction, loosen the schema, or use a model with JSON mode.
+
+    Attributes:
+        fields: The fields that do not fit, as dotted paths.
+    """
+
+    code = "ADKF304"
+
+    def __init__(self, what: str, *, fields: Iterable[str] = (), **details: Unpack[Details]) -> None:
+        self.fields = tuple(fields)
+        super().__init__(what, **details)
+
+
+class AgentReportedError(RunError):
+    """An agent reported an error in an event instead of raising one.
+
+    Cause: the model refused, was cut off or was blocked; ADK gives that as an event with an
+    error code.
+    Fix: look at `error_code`; a fallback (``a // b``) handles it like an exception.
+
+    Attributes:
+        error_code: The code of the event, such as ``"SAFETY"``.
+        error_message: Its message.
+    """
+
+    code = "ADKF305"
+
+    def __init__(
+        self, what: str, *, error_code: str, error_message: str = "", **details: Unpack[Details]
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        super().__init__(what, **details)
+
+
+class RemoteError(RunError, ConnectionError):
+    """A remote agent failed or could not be reached.
+
+    Cause: the endpoint is down, refused the task, or the task failed there.
+    Fix: check the endpoint and its log; give the node a fallback or a retry.
+
+    Attributes:
+        endpoint: The agent's address without credentials.
+    """
+
+    code = "ADKF306"
+
+    def __init__(self, what: str, *, endpoint: str = "", **details: Unpack[Details]) -> None:
+        self.endpoint = endpoint
+        super().__init__(what, **details)
+
+
+class CredentialsError(RunError):
+    """A model or service has no credentials to work with.
+
+    Cause: no API key and no other way of signing in was found.
+    Fix: set the environment variable the help line names, or run offline.
+    """
+
+    code = "ADKF307"
+
+
+class SessionError(RunError, LookupError):
+    """A session does not exist, or is not in the state the call needs.
+
+    Cause: a wrong app name, user or session id, an answer to a question nobody asked, or a run
+    that is still going on.
+    Fix: use the ids that `RunResult` carries.
+    """
+
+    code = "ADKF308"
+
+
+class SessionStoreError(RunError, OSError):
+    """Where sessions are kept cannot be read or written.
+
+    Cause: a damaged or foreign database file, no permission, or no space.
+    Fix: move the file away and start anew, or restore it from a backup.
+    """
+
+    code = "ADKF309"
+
+
+class PlanChangedError(RunError):
+    """A paused run cannot go on, for the pipeline is not the one that was paused.
+
+    Cause: steps were added, removed, renamed or rearranged since.
+    Fix: resume with the version that paused it, or start a new run.
+
+    Attributes:
+        expected: Structure hash the journal holds.
+        actual: Structure hash of the pipeline now.
+    """
+
+    code = "ADKF310"
+
+    def __init__(
+        self, what: str, *, expected: str = "", actual: str = "", **details: Unpack[Details]
+    ) -> None:
+        self.expected = expected
+        self.actual = actual
+        super().__init__(what, **details)
+
+
+# --- helpers -------------------------------------------------------------------------------------
+
+
+def add_place(error: E, node: Placed) -> E:
+    """Note on a foreign error where it happened, innermost place first; its type stays.
+
+    Returns:
+        The same error.
+    """
+    location = f" at {node.location}" if node.location else ""
+    note = f"in node {node.name!r}{location}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    return error
+
+
+def unwrap(error: BaseException) -> BaseException:
+    """The error that was raised, where ADK has wrapped it.
+
+    ADK's plugin manager turns what a plugin raises into
+    ``RuntimeError("Error in plugin ...") from the_error``.
+    """
+    while (
+        type(error) is RuntimeError
+        and error.__cause__ is not None
+        and str(error).startswith("Error in plugin ")
+    ):
+        error = error.__cause__
+    return error
