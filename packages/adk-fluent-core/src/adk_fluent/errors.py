@@ -141,8 +141,11 @@ class AdkFluentError(Exception):
 
 
 def _restore(cls: type[AdkFluentError], args: tuple[Any, ...], fields: dict[str, Any]) -> AdkFluentError:
-    error = cls.__new__(cls, *args)
-    error.args = args  # OSError's __new__ leaves them to __init__
+    solid: type[Any] = cls
+    while solid.__module__ != "builtins":  # the base that owns the memory layout, not the first one
+        solid = solid.__base__ or BaseException
+    error: AdkFluentError = solid.__new__(cls)
+    error.args = args
     error.__dict__.update(fields)
     return error
 
