@@ -1,0 +1,323 @@
+"""The tables a backend is made of: rules for nodes, rules for values, passes over the IR.
+
+A layer declares a table of the same shape in a module of its own and names it under a slot of its
+`Layer`. The backend's table takes it in when it first meets a type it has no rule for, so that a
+layer nobody needs is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
+from adk_fluent.ir import Node
+
+N = TypeVar("N", bound=Node)
+N_contra = TypeVar("N_contra", bound=Node, contravariant=True)
+V = TypeVar("V")
+V_contra = TypeVar("V_contra", contravariant=True)
+T = TypeVar("T")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+C = TypeVar("C")
+C_contra = TypeVar("C_contra", contravariant=True)
+F = TypeVar("F")
+
+
+class Rule(Protocol[N_contra, T, C_contra]):
+    """Turns one node, whose children are done already, into what the target is made of."""
+
+    def __call__(self, node: N_contra, children: tuple[T, ...], cx: C_contra, /) -> T: ...
+
+
+class ValueRule(Protocol[V_contra, R_co, C_contra]):
+    """Turns one value into what the target takes in its place."""
+
+    def __call__(self, value: V_contra, cx: C_contra, /) -> R_co: ...
+
+
+class Layers(Protocol):
+    """Where tables find what other wheels add."""
+
+    def installed(self) -> Collection[str]:
+        """Names of the installed layers."""
+        ...
+
+    def provided(self, slot: str) -> Iterable[Any]:
+        """What the installed layers put into a slot, imported now, in a stable order."""
+        ...
+
+
+class _NoLayers:
+    def installed(self) -> Collection[str]:
+        return ()
+
+    def provided(self, slot: str) -> Iterable[Any]:
+        return ()
+
+
+#: For a table that nothing is ever added to.
+NO_LAYERS: Final[Layers] = _NoLayers()
+
+
+class _Additions:
+    """Calls `include` once with each table the layers put into a slot; safe with threads."""
+
+    def __init__(self, slot: str, layers: Layers, include: Callable[[Any], None]) -> None:
+        self.slot, self.layers, self.include = slot, layers, include
+        self._lock, self._taken = RLock(), False
+
+    def take(self) -> None:
+        if self._taken:
+            return
+        with self._lock:
+            if not self._taken:
+                for table in self.layers.provided(self.slot):
+                    self.include(table)
+                self._taken = True
+
+
+class _ByType(Generic[F]):
+    """Type to function; what is found by way of a base class is remembered."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.rules: dict[type, F] = {}
+        self.found: dict[type, F] = {}
+
+    def add(self, kind: type, rule: F) -> None:
+        if self.rules.setdefault(kind, rule) is not rule:
+            raise BuildError(
+                f"{self.what} has a rule for {kind.__name__} already",
+                help="two layers, or a layer and core, claim the same type: uninstall one of them",
+            )
+        self.found.clear()
+
+    def find(self, kind: type, additions: _Additions) -> F | None:
+        # layers first: a rule of theirs for this very type beats one of ours for its base class
+        if kind not in self.rules:
+            additions.take()
+        for each in kind.__mro__:
+            rule = self.rules.get(each)
+            if rule is not None:
+                self.found[kind] = rule
+                return rule
+        return None
+
+
+class RuleTable(Generic[T, C]):
+    """Node type to rule, for one target: `T` is what a rule makes, `C` the context it is given."""
+
+    def __init__(self, target: str, slot: str = "", layers: Layers = NO_LAYERS) -> None:
+        """Make an empty table.
+
+        Args:
+            target: The target's name, for messages.
+            slot: Where layers put tables of their own.
+            layers: Who knows them.
+        """
+        self.target = target
+        self._by_type: _ByType[Rule[Any, T, C]] = _ByType(f"target {target!r}")
+        self._additions = _Additions(slot, layers, self.include)
+
+    def rule(self, kind: type[N]) -> Callable[[Rule[N, T, C]], Rule[N, T, C]]:
+        """Make the decorated function the rule for `kind` and its subclasses."""
+
+        def register(rule: Rule[N, T, C]) -> Rule[N, T, C]:
+            self._by_type.add(kind, rule)
+            return rule
+
+        return register
+
+    def include(self, other: RuleTable[T, C]) -> None:
+        """Take in every rule of another table."""
+        for kind, rule in other._by_type.rules.items():
+            self._by_type.add(kind, rule)
+
+    def missing(self, kinds: Iterable[type[Node]]) -> tuple[type[Node], ...]:
+        """The kinds that neither this table nor an installed layer has a rule for."""
+        return tuple(kind for kind in kinds if self._by_type.find(kind, self._additions) is None)
+
+    def rule_for(self, node: Node) -> Rule[Any, T, C]:
+        """The rule that applies to a node.
+
+        Raises:
+            MissingLayerError: The node's layer is not installed.
+            UnsupportedNodeError: The target has no rule for the node.
+        """
+        table = self._by_type
+        rule = table.found.get(type(node)) or table.find(type(node), self._additions)
+        if rule is not None:
+            return rule
+        kind, layer = type(node).__name__, node.layer
+        if layer != "core" and layer not in self._additions.layers.installed():
+            raise MissingLayerError(
+                f"{kind} needs the layer {layer!r}, which is not installed", layer=layer, node=node
+            )
+        known = ", ".join(sorted(each.__name__ for each in table.rules)) or "nothing"
+        raise UnsupportedNodeError(
+            f"target {self.target!r} has no rule for {kind}",
+            node=node,
+            help=f"use another target, or register a rule; it has rules for: {known}",
+        )
+
+    def __call__(self, root: Node, cx: C) -> T:
+        """Apply the rules bottom-up, once for each occurrence of a node, without recursion.
+
+        Raises:
+            MissingLayerError: A node's layer is not installed.
+            UnsupportedNodeError: The target has no rule for a node.
+        """
+        todo: list[tuple[Node, int]] = [(root, -1)]
+        done: list[T] = []
+        while todo:
+            node, count = todo.pop()
+            if count < 0 and (below := node.children):
+                todo.append((node, len(below)))
+                todo.extend([(each, -1) for each in reversed(below)])
+                continue
+            children: tuple[T, ...] = ()
+            if count > 0:
+                children = tuple(done[-count:])
+                del done[-count:]
+            done.append(self.rule_for(node)(node, children, cx))
+        return done[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[R]):
+    """What values are turned into, as in ``MODEL = Kind[BaseLlm]("model", "a name or a BaseLlm")``.
+
+    Attributes:
+        name: The word for it in messages.
+        accepts: What a user may give, in words.
+    """
+
+    name: str
+    accepts: str
+
+
+class ValueTable(Generic[C]):
+    """What is wanted and the type of what was given, to rule."""
+
+    def __init__(self, slot: str = "values", layers: Layers = NO_LAYERS) -> None:
+        """Make an empty table.
+
+        Args:
+            slot: Where layers put tables of their own.
+            layers: Who knows them.
+        """
+        self._kinds: dict[str, _ByType[ValueRule[Any, Any, C]]] = {}
+        self._additions = _Additions(slot, layers, self.include)
+
+    def rule(
+        self, kind: Kind[R], given: type[V]
+    ) -> Callable[[ValueRule[V, R, C]], ValueRule[V, R, C]]:
+        """Make the decorated function the rule for values of type `given` and its subclasses."""
+
+        def register(rule: ValueRule[V, R, C]) -> ValueRule[V, R, C]:
+            self._rules(kind.name).add(given, rule)
+            return rule
+
+        return register
+
+    def include(self, other: ValueTable[C]) -> None:
+        """Take in every rule of another table."""
+        for name, table in other._kinds.items():
+            for given, rule in table.rules.items():
+                self._rules(name).add(given, rule)
+
+    def __call__(self, kind: Kind[R], value: object, cx: C) -> R:
+        """Turn a value into what is wanted.
+
+        Raises:
+            UsageError: No rule takes a value of this type.
+        """
+        table, given = self._rules(kind.name), type(value)
+        rule = table.found.get(given) or table.find(given, self._additions)
+        if rule is None:
+            raise UsageError(
+                f"a {given.__qualname__} is no {kind.name}",
+                found=f"{given.__module__}.{given.__qualname__}",
+                help=f"give {kind.accepts}",
+            )
+        return rule(value, cx)
+
+    def _rules(self, name: str) -> _ByType[ValueRule[Any, Any, C]]:
+        return self._kinds.get(name) or self._kinds.setdefault(name, _ByType(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Generic[C]):
+    """One rewrite of the IR.
+
+    Attributes:
+        name: Unique in a list.
+        run: Takes the root and the context, returns the new root (or the same).
+        before: The pass it must come before; None is at the end.
+    """
+
+    name: str
+    run: Callable[[Node, C], Node]
+    before: str | None = None
+
+
+class PassList(Generic[C]):
+    """Rewrites of the IR, in the order in which they run."""
+
+    def __init__(self, slot: str = "passes", layers: Layers = NO_LAYERS) -> None:
+        """Make an empty list.
+
+        Args:
+            slot: Where layers put lists of their own.
+            layers: Who knows them.
+        """
+        self._passes: list[Pass[C]] = []
+        self._additions = _Additions(slot, layers, self.include)
+
+    def add(self, step: Pass[C]) -> None:
+        """Put a pass at the end, or before the one it names.
+
+        Raises:
+            BuildError: The name is taken, or there is no pass to be before.
+        """
+        names = [each.name for each in self._passes]
+        if step.name in names:
+            raise BuildError(f"there is a pass {step.name!r} already", help="give it another name")
+        if step.before is not None and step.before not in names:
+            raise BuildError(
+                f"pass {step.name!r} wants to run before {step.before!r}, which does not exist",
+                help=f"name one of: {', '.join(names)}",
+            )
+        at = len(names) if step.before is None else names.index(step.before)
+        self._passes.insert(at, step)
+
+    def include(self, other: PassList[C]) -> None:
+        """Take in every pass of another list, in its order."""
+        for step in other._passes:
+            self.add(step)
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the passes, those of installed layers included, in order."""
+        self._additions.take()
+        return tuple(step.name for step in self._passes)
+
+    def __call__(
+        self, root: Node, cx: C, verify: Callable[[str, Node], None] | None = None
+    ) -> Node:
+        """Rewrite `root` by every pass in turn.
+
+        Args:
+            root: The IR to rewrite.
+            cx: What each pass is given.
+            verify: Called with the name of each pass and what it returned.
+        """
+        self._additions.take()
+        for step in self._passes:
+            root = step.run(root, cx)
+            if verify is not None:
+                verify(step.name, root)
+        return root
