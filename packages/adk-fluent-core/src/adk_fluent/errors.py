@@ -10,11 +10,11 @@ tools, functions and ADK are never wrapped: they keep their own type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Unpack
 
     from adk_fluent.ir import Location
@@ -52,17 +52,21 @@ __all__ = [
     "unwrap",
 ]
 
-E = TypeVar("E", bound=BaseException)
+_E = TypeVar("_E", bound=BaseException)
 
 
 class Placed(Protocol):
     """Something with a name and a place in the user's source: every IR node is one."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     @property
-    def location(self) -> Location | None: ...
+    def location(self) -> Location | None:
+        """The builder call that made it."""
+        ...
 
 
 class Details(TypedDict, total=False):
@@ -87,7 +91,7 @@ def format_message(
     node: str | None = None,
     location: Location | str | None = None,
     found: str | None = None,
-    help: str | None = None,  # noqa: A002  # the word readers see
+    help: str | None = None,
 ) -> str:
     """The one way a message of ours is laid out; absent parts take no line."""
     place = " at ".join(str(part) for part in (node and f"node {node!r}", location) if part)
@@ -97,7 +101,7 @@ def format_message(
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when none is near."""
-    names = sorted({k for k in known})
+    names = sorted(set(known))
     found = get_close_matches(name, names, 1) or [k for k in names if k.lower() == name.lower()]
     return found[0] if found else None
 
@@ -140,14 +144,20 @@ class AdkFluentError(Exception):
         return (_restore, (type(self), self.args, self.__dict__.copy()))
 
 
-def _restore(cls: type[AdkFluentError], args: tuple[Any, ...], fields: dict[str, Any]) -> AdkFluentError:
-    solid: type[Any] = cls
-    while solid.__module__ != "builtins":  # the base that owns the memory layout, not the first one
-        solid = solid.__base__ or BaseException
-    error: AdkFluentError = solid.__new__(cls)
+def _restore(
+    cls: type[AdkFluentError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> AdkFluentError:
+    error: AdkFluentError = _layout_owner(cls).__new__(cls)
     error.args = args
-    error.__dict__.update(fields)
+    vars(error).update(fields)
     return error
+
+
+def _layout_owner(cls: type) -> Any:
+    """The built-in base whose `__new__` fits; the first one in the MRO need not be it."""
+    while cls.__module__ != "builtins":
+        cls = cls.__base__ or BaseException
+    return cls
 
 
 # --- the program is wrong ------------------------------------------------------------------------
@@ -240,7 +250,9 @@ class LegalityError(BuildError):
 
     code = "ADKF105"
 
-    def __init__(self, what: str, *, violations: Iterable[str] = (), **details: Unpack[Details]) -> None:
+    def __init__(
+        self, what: str, *, violations: Iterable[str] = (), **details: Unpack[Details]
+    ) -> None:
         self.violations = tuple(violations)
         if self.violations and not details.get("found"):
             details["found"] = "; ".join(self.violations)
@@ -432,7 +444,9 @@ class OutputInvalidError(RunError, ValueError):
 
     code = "ADKF304"
 
-    def __init__(self, what: str, *, fields: Iterable[str] = (), **details: Unpack[Details]) -> None:
+    def __init__(
+        self, what: str, *, fields: Iterable[str] = (), **details: Unpack[Details]
+    ) -> None:
         self.fields = tuple(fields)
         super().__init__(what, **details)
 
@@ -467,12 +481,16 @@ class RemoteError(RunError, ConnectionError):
 
     Attributes:
         endpoint: The agent's address without credentials.
+        retriable: Whether sending the task again may help; `protocol.classify` reads it.
     """
 
     code = "ADKF306"
 
-    def __init__(self, what: str, *, endpoint: str = "", **details: Unpack[Details]) -> None:
+    def __init__(
+        self, what: str, *, endpoint: str = "", retriable: bool = True, **details: Unpack[Details]
+    ) -> None:
         self.endpoint = endpoint
+        self.retriable = retriable
         super().__init__(what, **details)
 
 
@@ -531,12 +549,19 @@ class PlanChangedError(RunError):
 # --- helpers -------------------------------------------------------------------------------------
 
 
-def add_place(error: E, node: Placed) -> E:
-    """Note on a foreign error where it happened, innermost place first; its type stays.
+def add_place(error: _E, node: Placed) -> _E:
+    """Say on an error where it happened, innermost place first; its type stays.
+
+    An error of ours that names no node yet gets the node; every other error gets a note.
 
     Returns:
         The same error.
     """
+    if isinstance(error, AdkFluentError):
+        if error.node is None:
+            error.node, error.location = node.name, error.location or node.location
+        if error.node == node.name:
+            return error
     location = f" at {node.location}" if node.location else ""
     note = f"in node {node.name!r}{location}"
     if note not in getattr(error, "__notes__", ()):
