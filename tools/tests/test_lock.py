@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 
-import lock
 import pytest
+
+import lock
 from lock import LockError, Pin
 
 EXPORT = """\

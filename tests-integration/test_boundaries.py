@@ -1,0 +1,174 @@
+"""The packages keep to tools/boundaries.py, and tools/boundaries.py notices when one does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import boundaries
+from adk_fluent import _layers
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLIC_WITHOUT_ADK = ["adk_fluent", *(f"adk_fluent.{p}" for p in ("ir", "flow", "contracts"))]
+
+
+def test_the_workspace_keeps_to_its_boundaries() -> None:
+    assert boundaries.violations(ROOT) == []
+
+
+def test_every_part_is_announced_under_the_wheel_that_brings_it() -> None:
+    layers = [package for package in boundaries.packages(ROOT) if package.name != boundaries.CORE]
+    for package in layers:
+        assert {_layers.WHEELS.get(part) for part in package.parts} == {package.name}
+
+
+def test_no_package_is_called_like_the_old_monolith() -> None:
+    assert "adk-fluent" not in {package.name for package in boundaries.packages(ROOT)}
+
+
+def test_every_package_ships_the_licence() -> None:
+    licence = (ROOT / "LICENSE").read_text("utf-8")
+    for package in boundaries.packages(ROOT):
+        assert (package.path / "LICENSE").read_text("utf-8") == licence
+
+
+@pytest.mark.parametrize("module", PUBLIC_WITHOUT_ADK)
+def test_importing_it_loads_neither_adk_nor_pydantic(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"google", "pydantic", "rich", "click"}.isdisjoint(done.stdout.split())
+
+
+class Tree:
+    """A throwaway workspace of core and two layers that keep to the rules, until edited."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("adk-fluent-core/src/adk_fluent/__init__.py", "")
+        self.write("adk-fluent-core/src/adk_fluent/ir/__init__.py", "X = 1\n")
+        self.manifest("adk-fluent-core", "[]")
+        for part in ("ink", "pen"):
+            source = f"adk-fluent-{part}/src/adk_fluent"
+            self.manifest(f"adk-fluent-{part}", '["adk-fluent-core>=0.3,<0.4", "rich"]')
+            self.write(f"{source}/__init__.pyi", boundaries.MARKER)
+            self.write(f"{source}/{part}/__init__.py", "from adk_fluent.ir import X\n")
+            self.write(f"{source}/{part}/py.typed", "")
+
+    def write(self, path: str, text: str) -> None:
+        target = self.root / "packages" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+
+    def manifest(self, package: str, dependencies: str, **changes: str) -> None:
+        fields = {"requires-python": ">=3.11", "license": "Apache-2.0", "name": package, **changes}
+        rows = "".join(f'{key} = "{value}"\n' for key, value in fields.items())
+        text = f'[project]\nversion = "0.3.7"\n{rows}dependencies = {dependencies}\n'
+        self.write(f"{package}/pyproject.toml", text)
+
+    @property
+    def violations(self) -> list[str]:
+        return boundaries.violations(self.root)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_a_tree_that_keeps_to_the_rules_passes(tree: Tree) -> None:
+    assert tree.violations == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from adk_fluent.ink import Ink",
+        "from adk_fluent import ink",
+        "import adk_fluent.ink.deep as d",
+        "from ..ink import Ink",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from adk_fluent.ink import Ink",
+        "def late():\n    from adk_fluent import ink",
+        "import importlib\nimportlib.import_module('adk_fluent.ink')",
+    ],
+)
+def test_a_layer_that_imports_a_sibling_is_refused(tree: Tree, statement: str) -> None:
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_nib.py", statement + "\n")
+    [violation] = tree.violations
+    assert violation.startswith("adk-fluent-pen/src/adk_fluent/pen/_nib.py:")
+    assert "imports adk_fluent.ink" in violation
+    assert "of adk-fluent-ink; layers meet in adk_fluent.ir" in violation
+
+
+def test_core_that_imports_a_layer_is_refused(tree: Tree) -> None:
+    tree.write("adk-fluent-core/src/adk_fluent/__init__.py", "from adk_fluent.ink import Ink\n")
+    assert any("core/src/adk_fluent/__init__.py:1: imports" in each for each in tree.violations)
+
+
+@pytest.mark.parametrize(
+    "dependencies",
+    [
+        "[]",
+        '["adk-fluent-core"]',
+        '["adk-fluent-core>=0.2,<0.3"]',
+        '["adk-fluent-core>=0.3,<0.4", "adk-fluent-ink>=0.3,<0.4"]',
+        '["adk-fluent-core>=0.3,<0.4"]\noptional-dependencies = { more = ["adk-fluent-ink"] }',
+    ],
+)
+def test_a_layer_depends_on_core_alone_within_its_minor(tree: Tree, dependencies: str) -> None:
+    tree.manifest("adk-fluent-pen", dependencies)
+    [violation] = tree.violations
+    assert violation.startswith("adk-fluent-pen/pyproject.toml: depends on [")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "adk-fluent"}, "is called adk-fluent, its directory adk-fluent-pen"),
+        ({"requires-python": ">=3.12"}, "requires-python differs from core's"),
+        ({"license": "MIT"}, "license differs from core's"),
+    ],
+)
+def test_a_manifest_that_differs_is_refused(
+    tree: Tree, change: dict[str, str], complaint: str
+) -> None:
+    tree.manifest("adk-fluent-pen", '["adk-fluent-core>=0.3,<0.4"]', **change)
+    assert tree.violations == [f"adk-fluent-pen/pyproject.toml: {complaint}"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("__init__.py", "", "__init__.py: only core has one"),
+        ("__init__.pyi", "from adk_fluent._public import Agent\n", "__init__.pyi: is not the"),
+        ("nib/__init__.py", "", "nib/py.typed: is absent"),
+    ],
+)
+def test_a_layer_has_core_s_layout(tree: Tree, path: str, text: str, complaint: str) -> None:
+    tree.write(f"adk-fluent-pen/src/adk_fluent/{path}", text)
+    assert [each for each in tree.violations if complaint in each]
+
+
+def test_adk_is_imported_only_where_it_belongs(tree: Tree) -> None:
+    adk = "from google.adk.agents import BaseAgent\n"
+    tree.write("adk-fluent-core/src/adk_fluent/backends/adk/_leaf.py", adk)
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_adk.py", adk)
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_lazy.py", f"def late():\n    {adk}")
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_typed.py", f"if TYPE_CHECKING:\n    {adk}")
+    assert tree.violations == []
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_eager.py", adk)
+    [violation] = tree.violations
+    assert violation.startswith("adk-fluent-pen/src/adk_fluent/pen/_eager.py:1: imports google.adk")
+
+
+def test_modules_that_import_each_other_are_refused(tree: Tree) -> None:
+    pen = "adk-fluent-pen/src/adk_fluent/pen"
+    tree.write(f"{pen}/_nib.py", "from adk_fluent.pen._cap import cap\n")
+    tree.write(f"{pen}/_cap.py", "def late():\n    from adk_fluent.pen import _nib\n")
+    assert tree.violations == []
+    tree.write(f"{pen}/_cap.py", "from adk_fluent.pen import _nib\n")
+    [violation] = tree.violations
+    assert violation.startswith("modules import each other in a circle: ")
+    assert "adk_fluent.pen._nib <- adk_fluent.pen._cap" in violation
