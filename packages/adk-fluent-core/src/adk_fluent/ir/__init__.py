@@ -40,7 +40,8 @@ from adk_fluent.ir._flow import (
     TimeoutNode,
     TransferNode,
 )
-from adk_fluent.ir._node import Node, child, children, find, fold, map, node, replace, walk
+from adk_fluent.ir._node import Node, children, find, fold, map, node, replace, walk
+from adk_fluent.ir._record import child
 from adk_fluent.ir._ref import Location, Ref, import_path
 from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
 from adk_fluent.ir._values import (

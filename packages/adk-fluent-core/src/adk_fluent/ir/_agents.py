@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from adk_fluent.ir._node import Node, child, node
+from adk_fluent.ir._node import Node, node
+from adk_fluent.ir._record import child
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import OPAQUE, Effects, StateFieldRef
 from adk_fluent.ir._values import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from adk_fluent.ir._node import Node, child, node
+from adk_fluent.ir._node import Node, node
+from adk_fluent.ir._record import child
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._values import (
     EdgeSemantics,
@@ -21,7 +22,7 @@ class SequenceNode(Node):
 
     Attributes:
         steps: In order.
-        edge_semantics: Empty, or one entry a step: entry i leaves step i, the last goes to the caller.
+        edge_semantics: Empty, or one a step: entry i leaves step i, the last goes to the caller.
     """
 
     steps: tuple[Node, ...] = child(default=())

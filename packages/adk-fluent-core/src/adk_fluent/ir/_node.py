@@ -6,38 +6,27 @@ Nothing here recurses: 20 000 nested nodes walk, hash, compare, pickle and print
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
-from dataclasses import replace as _replace_fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, overload
 
+from adk_fluent.ir._record import Schema, build, child, field, record, replaced
 from adk_fluent.ir._ref import Location
+from adk_fluent.ir._values import ExecutionBoundary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
-    from adk_fluent.ir._values import ExecutionBoundary
-
 N = TypeVar("N", bound="Node")
-REPR_DEPTH = 50
-
-
-def child(**kwargs: Any) -> Any:
-    """A dataclass field that holds a node, an optional node or a tuple of nodes."""
-    return field(**kwargs, metadata={"child": True})
+T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, child))
 def node(cls: type[N]) -> type[N]:
     """Make a class an IR node: frozen, slotted, with its child and data fields known."""
-    made = dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
-    own = fields(made)
-    made._children = tuple(f.name for f in own if f.metadata.get("child"))  # pyright: ignore[reportPrivateUsage]
-    made._data = tuple(f.name for f in own if f.compare and not f.metadata.get("child"))  # pyright: ignore[reportPrivateUsage]
-    return made
+    return build(cls)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record
 class Node:
     """One step of a pipeline: data, never behaviour. Rewriting returns a new node.
 
@@ -49,8 +38,7 @@ class Node:
 
     #: The wheel whose layer runs this node; named by the error when it is absent.
     layer: ClassVar[str] = "core"
-    _children: ClassVar[tuple[str, ...]] = ()
-    _data: ClassVar[tuple[str, ...]] = ("name", "boundary")
+    __record__: ClassVar[Schema]
 
     name: str
     boundary: ExecutionBoundary | None = field(default=None, kw_only=True)
@@ -59,19 +47,19 @@ class Node:
     @property
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below this one, in declared order."""
-        names = self._children
+        names = self.__record__.children
         if not names:
             return ()
         if len(names) == 1:
-            value = getattr(self, names[0])
-            return value if type(value) is tuple else () if value is None else (value,)
+            held: _Held = getattr(self, names[0])
+            return held if isinstance(held, tuple) else () if held is None else (held,)
         out: list[Node] = []
         for name in names:
-            value = getattr(self, name)
-            if type(value) is tuple:
-                out.extend(value)
-            elif value is not None:
-                out.append(value)
+            held = getattr(self, name)
+            if isinstance(held, tuple):
+                out.extend(held)
+            elif held is not None:
+                out.append(held)
         return tuple(out)
 
     def with_children(self, children: tuple[Node, ...]) -> Self:
@@ -83,63 +71,53 @@ class Node:
         have = self.children
         if len(children) != len(have):
             raise ValueError(
-                f"{type(self).__name__} {self.name!r} has {len(have)} children, given {len(children)}"
+                f"{_label(self)} has {len(have)} children, but {len(children)} were given"
             )
-        changes: dict[str, Any] = {}
-        rest = list(children)
-        for name in self._children:
-            value = getattr(self, name)
-            if type(value) is tuple:
-                count = len(value)  # pyright: ignore[reportUnknownArgumentType]
-                changes[name] = tuple(rest[:count])
-                del rest[:count]
-            elif value is not None:
-                changes[name] = rest.pop(0)
-        return _replace_fields(self, **changes)
+        return replaced(self, spread(self, children))
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        return _replace_fields(self, **changes)
+        return replaced(self, changes)
 
     def data(self) -> tuple[Any, ...]:
         """The values that take part in equality, children left out."""
-        return tuple(getattr(self, name) for name in self._data)
+        return self.__record__.data(self)
 
     def shape(self) -> tuple[int, ...]:
         """How many children each child field holds (-1: none); tells `()` from an absent child."""
-        values = (getattr(self, name) for name in self._children)
-        return tuple(-1 if v is None else len(v) if type(v) is tuple else 1 for v in values)
+        below: list[_Held] = [getattr(self, name) for name in self.__record__.children]
+        return tuple([-1 if v is None else len(v) if isinstance(v, tuple) else 1 for v in below])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
             return NotImplemented
         todo: list[tuple[Node, Node]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()  # a shared part is compared once, not once a place
         while todo:
             a, b = todo.pop()
             if a is b:
                 continue
             if type(a) is not type(b) or a.data() != b.data() or a.shape() != b.shape():
                 return False
-            todo.extend(zip(a.children, b.children, strict=True))
+            below = a.children
+            if below and (pair := (id(a), id(b))) not in seen:
+                seen.add(pair)
+                todo.extend(zip(below, b.children, strict=True))
         return True
 
     def __hash__(self) -> int:
         def combine(node: Node, below: tuple[int, ...]) -> int:
-            return hash((type(node).__name__, node.data(), node.shape(), below))
+            schema = node.__record__
+            return hash((type(node).__name__, schema.key(node), node.shape(), below))
 
         return fold(self, combine)
 
-    def __repr__(self) -> str:
-        return _render(self, REPR_DEPTH)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_from_rows, (_to_rows(self),))
+        return (from_rows, (to_rows(self),))
+
+
+#: What a child field holds.
+_Held = Node | tuple[Node, ...] | None
 
 
 def children(root: Node) -> tuple[Node, ...]:
@@ -158,11 +136,22 @@ def walk(root: Node) -> Iterator[Node]:
             todo.extend(reversed(below))
 
 
-T = TypeVar("T")
+def distinct(root: Node) -> Iterator[Node]:
+    """Yield every node once, where `walk` comes to it first."""
+    todo, seen = [root], set[int]()
+    while todo:
+        here = todo.pop()
+        if id(here) not in seen:
+            seen.add(id(here))
+            yield here
+            todo.extend(reversed(here.children))
 
 
 def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
-    """Compute a value bottom-up: `combine(node, values of its children)`; shared nodes once."""
+    """Compute a value bottom-up: `combine(node, values of its children)`; shared nodes once.
+
+    Children are computed in declared order, so `combine` may count or make names.
+    """
     memo: dict[int, T] = {}
     todo: list[Node] = [root]
     while todo:
@@ -173,21 +162,22 @@ def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
         below = here.children
         missing = [c for c in below if id(c) not in memo]
         if missing:
-            todo.extend(missing)
+            todo.extend(reversed(missing))
             continue
-        memo[id(here)] = combine(here, tuple(memo[id(c)] for c in below))
+        memo[id(here)] = combine(here, tuple([memo[id(c)] for c in below]))
         todo.pop()
     return memo[id(root)]
 
 
-def map(root: Node, fn: Callable[[Node], Node]) -> Node:  # noqa: A001  # the IR's own map
+def map(root: Node, fn: Callable[[Node], Node]) -> Node:
     """Rewrite bottom-up: `fn` sees each node after its children; nodes left alone are shared."""
+    return fold(root, lambda here, below: fn(_over(here, below)))
 
-    def rewrite(here: Node, below: tuple[Node, ...]) -> Node:
-        same = all(a is b for a, b in zip(here.children, below, strict=True))
-        return fn(here if same else here.with_children(below))
 
-    return fold(root, rewrite)
+def _over(here: Node, below: tuple[Node, ...]) -> Node:
+    """The node over these children; the very node when they are its own."""
+    same = all(a is b for a, b in zip(here.children, below, strict=True))
+    return here if same else here.with_children(below)
 
 
 @overload
@@ -197,10 +187,10 @@ def find(root: Node, what: str | Callable[[Node], bool]) -> Node | None: ...
 def find(root: Node, what: Any) -> Node | None:
     """The first node of that type, with that name, or for which the predicate holds; else None."""
     if isinstance(what, str):
-        return next((n for n in walk(root) if n.name == what), None)
+        return next((n for n in distinct(root) if n.name == what), None)
     if isinstance(what, type):
-        return next((n for n in walk(root) if isinstance(n, what)), None)
-    return next((n for n in walk(root) if what(n)), None)
+        return next((n for n in distinct(root) if isinstance(n, what)), None)
+    return next((n for n in distinct(root) if what(n)), None)
 
 
 def replace(root: Node, target: Node | str, new: Node) -> Node:
@@ -213,78 +203,68 @@ def replace(root: Node, target: Node | str, new: Node) -> Node:
 
     def swap(here: Node, below: tuple[Node, ...]) -> Node:
         nonlocal hits
-        if here is target or here.name == target:
+        if (here.name == target) if isinstance(target, str) else (here is target):
             hits += 1
             return new
-        same = all(a is b for a, b in zip(here.children, below, strict=True))
-        return here if same else here.with_children(below)
+        return _over(here, below)
 
     result = fold(root, swap)
     if not hits:
-        wanted = repr(target) if isinstance(target, str) else f"{type(target).__name__} {target.name!r}"
-        raise LookupError(f"{wanted} does not occur below {type(root).__name__} {root.name!r}")
+        wanted = repr(target) if isinstance(target, str) else _label(target)
+        raise LookupError(f"{wanted} does not occur below {_label(root)}")
     return result
 
 
-def _render(root: Node, depth: int) -> str:
-    """Source text that builds the node again; below `depth` levels it is elided."""
-
-    def value_text(value: Any, level: int) -> str:
-        if isinstance(value, Node):
-            return node_text(value, level - 1) if level else "..."
-        if type(value) is tuple:
-            inner = ", ".join([value_text(v, level) for v in value])  # pyright: ignore[reportUnknownVariableType]
-            return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType]
-        return repr(value)
-
-    def node_text(here: Node, level: int) -> str:
-        parts = [repr(here.name)]
-        for f in fields(here):
-            if f.name in ("name", "location"):
-                continue
-            value = getattr(here, f.name)
-            if not _is_default(f, value):
-                parts.append(f"{f.name}={value_text(value, level)}")
-        return f"{type(here).__name__}({', '.join(parts)})"
-
-    return node_text(root, depth)
+def _label(here: Node) -> str:
+    return f"{type(here).__name__} {here.name!r}"
 
 
-def _is_default(spec: Field[Any], value: Any) -> bool:
-    return value is spec.default or (value == spec.default and type(value) is type(spec.default))
+def spread(here: Node, flat: Sequence[T]) -> dict[str, T | tuple[T, ...] | None]:
+    """One thing for each child, given back by child field, shaped like the field's value."""
+    links: dict[str, T | tuple[T, ...] | None] = {}
+    at = 0
+    for name in here.__record__.children:
+        held: _Held = getattr(here, name)
+        if isinstance(held, tuple):
+            links[name] = tuple(flat[at : at + len(held)])
+            at += len(held)
+        elif held is None:
+            links[name] = None
+        else:
+            links[name] = flat[at]
+            at += 1
+    return links
 
 
-#: One row a node: its class, its data (in field order) and, a child field, rows of its children.
-Row = tuple[type["Node"], dict[str, Any], dict[str, int | None | tuple[int, ...]]]
+#: A node by itself: its class, its data, and for each child field the rows of its children.
+Row = tuple[type[Node], dict[str, Any], dict[str, int | tuple[int, ...] | None]]
 
 
-def _to_rows(root: Node) -> list[Row]:
+def to_rows(root: Node) -> list[Row]:
+    """A flat form of the graph: children come first, shared nodes once, the root last."""
     rows: list[Row] = []
 
     def add(here: Node, below: tuple[int, ...]) -> int:
-        data = {f.name: getattr(here, f.name) for f in fields(here) if not f.metadata.get("child")}
-        rest, links = list(below), dict[str, int | None | tuple[int, ...]]()
-        for name in here._children:  # pyright: ignore[reportPrivateUsage]
-            value = getattr(here, name)
-            if type(value) is tuple:
-                count = len(value)  # pyright: ignore[reportUnknownArgumentType]
-                links[name] = tuple(rest[:count])
-                del rest[:count]
-            else:
-                links[name] = None if value is None else rest.pop(0)
-        rows.append((type(here), data, links))
+        data: dict[str, Any] = {}
+        for name, spec in here.__record__.fields.items():
+            if not spec.child and not spec.is_default(value := getattr(here, name)):
+                data[name] = value
+        rows.append((type(here), data, spread(here, below)))
         return len(rows) - 1
 
     fold(root, add)
     return rows
 
 
-def _from_rows(rows: list[Row]) -> Node:
+def from_rows(rows: Iterable[Row]) -> Node:
+    """The graph again."""
     made: list[Node] = []
     for kind, data, links in rows:
-        below: dict[str, Any] = {
-            name: None if at is None else made[at] if isinstance(at, int) else tuple(made[i] for i in at)
-            for name, at in links.items()
-        }
+        below: dict[str, Any] = {}
+        for name, at in links.items():
+            if isinstance(at, tuple):
+                below[name] = tuple([made[i] for i in at])
+            else:
+                below[name] = None if at is None else made[at]
         made.append(kind(**data, **below))
     return made[-1]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from types import MethodType
 from typing import Any, Final
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+from adk_fluent.ir._record import record
+
+_PACKAGE: Final = "adk_fluent"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record
 class Location:
     """A line of the user's source: where the builder call that made a node stands.
 
@@ -24,14 +24,19 @@ class Location:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def __lt__(self, other: Location) -> bool:
+        return (self.file, self.line) < (other.file, other.line)
+
     @classmethod
     def caller(cls) -> Location | None:
-        """The nearest line outside this package on the present call stack, if there is one."""
-        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect is 10x slower
+        """The nearest line outside adk_fluent on the present call stack, if there is one."""
+        # inspect.currentframe is the same, and its import is expensive
+        frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         while frame is not None:
-            code = frame.f_code
-            if not code.co_filename.startswith(_PACKAGE):
-                return cls(code.co_filename, frame.f_lineno)
+            # by module, not by file: other wheels add subpackages that lie elsewhere
+            module = frame.f_globals.get("__name__")
+            if not isinstance(module, str) or module.partition(".")[0] != _PACKAGE:
+                return cls(frame.f_code.co_filename, frame.f_lineno)
             frame = frame.f_back
         return None
 
@@ -40,7 +45,7 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (isinstance(one, MethodType) and one == other)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Ref:
     """A live object (callable, tool, model, schema, ADK agent) held by the IR.
 
@@ -51,7 +56,7 @@ class Ref:
     Args:
         value: The object itself.
         name: A short name for messages, diagrams and the structure hash.
-        digest: Identity of the value across processes; None means the object itself is the identity.
+        digest: Identity of the value across processes; None: the object itself is its identity.
     """
 
     value: Any
@@ -74,10 +79,12 @@ class Ref:
         if self.digest is not None:
             return hash(self.digest)
         value = self.value
-        return hash((id(value.__self__), id(value.__func__))) if isinstance(value, MethodType) else id(value)
+        if isinstance(value, MethodType):
+            return hash((id(value.__self__), id(value.__func__)))
+        return id(value)
 
     def __repr__(self) -> str:
-        """Constructible for importable objects, and never the value's own repr (it may hold secrets)."""
+        """Constructible for importable objects; never the value's own repr, it may hold secrets."""
         path = import_path(self.value)
         extra = "" if self.digest is None else f", digest={self.digest!r}"
         if path is not None:
@@ -92,7 +99,7 @@ class Ref:
             ImportError: The module cannot be imported.
             AttributeError: The module has no such attribute.
         """
-        import importlib  # only needed here; keeps `import adk_fluent` light
+        import importlib  # noqa: PLC0415  # only needed here; keeps `import adk_fluent` light
 
         module, _, qualname = path.partition(":")
         value: Any = importlib.import_module(module)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+from adk_fluent.ir._record import record
 
 Scope = Literal["session", "user", "app", "temp"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -25,7 +26,7 @@ class _Unset:
 UNSET: Final[Any] = _Unset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateFieldRef:
     """A key of session state, with what is known about it.
 
@@ -61,7 +62,7 @@ class StateFieldRef:
         return self.key
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Effects:
     """What a function does to state.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, Literal, get_args
 
+from adk_fluent.ir._record import field, record
 from adk_fluent.ir._ref import Ref
 
 Buffering = Literal["full", "chunked", "token"]
@@ -21,7 +21,7 @@ HISTORIES: Final[tuple[History, ...]] = get_args(History)
 # --- predicates --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match:
     """A comparison of one state key with a constant: a predicate that can be read and printed.
 
@@ -47,7 +47,7 @@ Predicate = Match | Ref
 # --- streaming (spec section 2) ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EdgeSemantics:
     """How output flows from a step to the one after it.
 
@@ -68,7 +68,7 @@ class EdgeSemantics:
 # --- models and cost (spec section 3) ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelCandidate:
     """A model that a selector may choose.
 
@@ -92,7 +92,7 @@ class ModelCandidate:
 # --- remote agents (spec section 4) ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AuthConfig:
     """How a remote agent is authenticated to; the secret stays outside the IR.
 
@@ -111,7 +111,7 @@ class AuthConfig:
     token_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RetryConfig:
     """When and how often a call is tried again.
 
@@ -151,7 +151,7 @@ class Modality(Enum):
 _TEXT: Final = frozenset({Modality.TEXT})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContentSpec:
     """What an agent takes and gives.
 
@@ -171,7 +171,7 @@ class ContentSpec:
 # --- distribution (spec section 9) -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TransportConfig:
     """What carries state and messages over an execution boundary.
 
@@ -186,7 +186,7 @@ class TransportConfig:
     timeout_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalingConfig:
     """How many workers serve a segment.
 
@@ -201,7 +201,7 @@ class ScalingConfig:
     concurrency: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecutionBoundary:
     """This part of the pipeline may run elsewhere.
 
@@ -223,7 +223,7 @@ class ExecutionBoundary:
 # --- tools -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSpec:
     """A tool of an agent.
 
@@ -244,7 +244,7 @@ class ToolSpec:
 # --- run configuration (`adk_fluent.config`) ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompactionConfig:
     """When ADK summarises old events of a session.
 
@@ -261,7 +261,7 @@ class CompactionConfig:
     event_retention_size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TelemetryConfig:
     """What is traced and where it goes (spec section 5.6).
 
@@ -280,7 +280,7 @@ class TelemetryConfig:
     enable_cost_metrics: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecutionConfig:
     """How a pipeline runs; the same in every way of running it.
 
