@@ -1,0 +1,52 @@
+"""What `import adk_fluent` does, and what importing an absent part of it says."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adk_fluent import _layers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(("part", "wheel"), sorted(_layers.WHEELS.items()))
+def test_an_absent_part_names_the_wheel_to_install(part: str, wheel: str) -> None:
+    finder = _layers.AbsentLayerFinder()
+    hint = rf"^adk_fluent\.{part} is not installed; add it with: pip install {wheel}$"
+    with pytest.raises(ModuleNotFoundError, match=hint) as caught:
+        finder.find_spec(f"adk_fluent.{part}", None)
+    assert caught.value.name == f"adk_fluent.{part}"
+
+
+@pytest.mark.parametrize("name", ["cost", "adk_fluent", "adk_fluent.colour", "other.cost"])
+def test_other_names_are_left_to_other_finders(name: str) -> None:
+    assert _layers.AbsentLayerFinder().find_spec(name, None) is None
+
+
+def test_the_import_statement_reaches_the_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_layers.WHEELS, "weather", "adk-fluent-weather")
+    with pytest.raises(ModuleNotFoundError, match="pip install adk-fluent-weather"):
+        importlib.import_module("adk_fluent.weather")
+
+
+def test_the_hint_is_asked_last_and_once() -> None:
+    _layers.install()
+    importlib.reload(_layers).install()
+    finders = [type(finder).__name__ for finder in sys.meta_path]
+    assert finders.count("AbsentLayerFinder") == 1
+    assert finders[-1] == "AbsentLayerFinder"
+
+
+def test_a_part_from_another_directory_is_found(tmp_path: Path) -> None:
+    portion = tmp_path / "adk_fluent" / "elsewhere"
+    portion.mkdir(parents=True)
+    (portion / "__init__.py").write_text("print('found')\n", "utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import adk_fluent.elsewhere"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "found\n"
