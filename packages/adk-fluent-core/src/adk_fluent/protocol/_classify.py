@@ -1,0 +1,82 @@
+"""Whether an error is worth another try."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from adk_fluent.errors import unwrap
+
+ErrorKind = Literal["retriable", "permanent", "control"]
+
+#: 408 is not among them: the request itself was too slow, so the same again will be, too.
+_RETRIABLE_STATUS: Final = frozenset({429, 500, 502, 503, 504})
+#: Errors of connections that do not derive from `ConnectionError` or `TimeoutError`, by the name of
+#: the class or a base of it: httpx and httpcore, aiohttp, openai, anthropic and litellm, urllib3,
+#: name resolution. Importing a client only to ask would be worse.
+_CONNECTION: Final = frozenset(
+    {
+        "APIConnectionError",
+        "ClientConnectionError",
+        "NetworkError",
+        "NewConnectionError",
+        "RemoteProtocolError",
+        "TimeoutException",
+        "gaierror",
+    }
+)
+
+
+def classify(error: BaseException) -> ErrorKind:
+    """What to do about an error.
+
+    - ``control``: no failure but control flow (cancellation, Ctrl-C, ADK's interrupts: whatever is
+      no `Exception`); never catch it;
+    - ``retriable``: too many requests, an overloaded or failing server, a timeout, a lost
+      connection; the same again may succeed;
+    - ``permanent``: everything else; the same again will fail again.
+
+    An error decides by itself with an attribute ``retriable``. A group is as bad as the worst error
+    in it. Providers are recognised by the shape of their errors (``code``, ``status_code``,
+    ``response.status_code``), not by imports.
+    """
+    todo: list[BaseException] = [error]
+    found: ErrorKind = "retriable"
+    while todo:
+        each = unwrap(todo.pop())
+        if isinstance(each, BaseExceptionGroup):
+            todo.extend(each.exceptions)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # of anything
+            continue
+        kind = _classify(each)
+        if kind == "control":
+            return kind
+        if kind == "permanent":
+            found = kind
+    return found
+
+
+def _classify(error: BaseException) -> ErrorKind:
+    if not isinstance(error, Exception):
+        return "control"
+    decided = getattr(error, "retriable", None)
+    if isinstance(decided, bool):
+        return "retriable" if decided else "permanent"
+    names = {cls.__name__ for cls in type(error).__mro__}
+    # before the status: litellm puts 500 on a connection that never was
+    if isinstance(error, TimeoutError | ConnectionError) or not _CONNECTION.isdisjoint(names):
+        return "retriable"
+    status = _status(error)
+    if status == 500 and "APIResponseValidationError" in names:
+        return "permanent"  # litellm again: there was a response, which a check of its own refused
+    return "retriable" if status in _RETRIABLE_STATUS else "permanent"
+
+
+def _status(error: Exception) -> int | None:
+    response = getattr(error, "response", None)
+    for value in (
+        getattr(error, "code", None),
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+    ):
+        if isinstance(value, int):
+            return value
+    return None

@@ -1,0 +1,69 @@
+"""Turning any value into one that JSON can hold, without ever failing or showing an address."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Final
+from uuid import UUID
+
+#: Deeper than this a value is replaced by "..."; also what ends a value that contains itself.
+MAX_DEPTH: Final = 64
+
+
+def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """The value as str, int, float, bool, None, list and dict with str keys.
+
+    Dates and paths become text, bytes base64, sets sorted lists, not-a-number and infinities text,
+    dataclasses and pydantic models dicts; of any other object only the type's name is left.
+    """
+    kind: type[Any] = type(value)
+    if value is None or kind is str or kind is int or kind is bool:
+        return value
+    if depth == 0:
+        return "..."
+    for types, convert in _CONVERSIONS:
+        if isinstance(value, types):
+            return convert(value, depth - 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: json_safe(getattr(value, f.name), depth - 1) for f in fields(value)}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return json_safe(dump(exclude_none=True), depth - 1)
+    return f"<{kind.__qualname__}>"
+
+
+def _number(value: float, _: int) -> Any:
+    return float(value) if math.isfinite(value) else str(value)
+
+
+def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    return {_key(key): json_safe(each, depth) for key, each in value.items()}
+
+
+def _key(key: Any) -> str:
+    plain = json_safe(key, 1)
+    return plain if isinstance(plain, str) else str(plain)
+
+
+#: The first that fits counts.
+_CONVERSIONS: Final[tuple[tuple[tuple[type, ...], Callable[[Any, int], Any]], ...]] = (
+    ((Enum,), lambda value, depth: json_safe(value.value, depth)),
+    ((str,), lambda value, _: str.__str__(value)),
+    ((int,), lambda value, _: int(value)),
+    ((float,), _number),
+    ((bytes, bytearray, memoryview), lambda value, _: b64encode(value).decode("ascii")),
+    ((date, time), lambda value, _: value.isoformat()),
+    ((timedelta,), lambda value, _: value.total_seconds()),
+    ((Decimal, PurePath, UUID), lambda value, _: str(value)),
+    ((Mapping,), _mapping),
+    ((AbstractSet,), lambda value, depth: sorted((json_safe(v, depth) for v in value), key=repr)),
+    ((Sequence,), lambda value, depth: [json_safe(v, depth) for v in value]),
+)

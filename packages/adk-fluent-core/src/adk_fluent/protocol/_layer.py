@@ -1,0 +1,150 @@
+"""What a wheel tells core about itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from adk_fluent.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+#: What core takes from layers, and what the object behind an entry of each slot is. Core passes
+#: over slots it does not know: a new slot needs no change of old layers, nor of core.
+SLOTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "rules": "RuleTable: how the ADK backend turns nodes into agents and flow",
+        "values": "ValueTable: how the ADK backend turns values into models and tools",
+        "passes": "PassList: rewrites of the IR before it is compiled",
+        "checkers": "checker function; importing it registers it with adk_fluent.contracts",
+        "middleware": "MiddlewareDesc: a middleware that can be chosen by name",
+        "commands": "click command of adk-fluent; the entry's name is the command's",
+        "backends": "Backend class; the entry's name is the backend's",
+        "price_books": "PriceBook, or a function without arguments that makes one",
+        "pytest_fixtures": "module with pytest fixtures and hooks",
+        "transports": "transport class of the distributed layer; the entry's name is its type",
+        "journals": "Journal, or a function without arguments that makes one",
+        "records": "frozen dataclass that serialised IR may hold",
+        "names": "public name that core helps to find; the entry's name is the public name",
+    }
+)
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_TARGET: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@runtime_checkable
+class FieldRef(Protocol):
+    """A key of session state with what is known about it; `ir.StateFieldRef` is one."""
+
+    @property
+    def key(self) -> str:
+        """The full key with its scope prefix."""
+        ...
+
+    @property
+    def type(self) -> Any:
+        """The declared type, or None."""
+        ...
+
+    @property
+    def scope(self) -> str:
+        """``session``, ``user``, ``app`` or ``temp``."""
+        ...
+
+    @property
+    def default(self) -> Any:
+        """What a reader gets when the key is absent, or `ir.UNSET`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing a layer provides, imported only when it is used.
+
+    Attributes:
+        target: Where it is, as ``module:attribute``.
+        name: What it is called (a command, a backend), so that lists need no import.
+        help: One line about it, for lists.
+    """
+
+    target: str
+    name: str = ""
+    help: str = ""
+
+    def __post_init__(self) -> None:
+        if not _TARGET.fullmatch(self.target):
+            raise BuildError(
+                f"a layer's entry has the target {self.target!r}",
+                help="write it as 'package.module:attribute'",
+            )
+
+
+#: What may stand in a slot: a target, an `Entry`, or several of them.
+Entries = str | Entry | tuple[str | Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a wheel hands core through its entry point in the group ``adk_fluent.layers``.
+
+    ::
+
+        # adk_fluent/cost/_layer.py; in pyproject.toml:
+        #   [project.entry-points."adk_fluent.layers"]
+        #   cost = "adk_fluent.cost._layer:LAYER"
+        LAYER = Layer(
+            "cost",
+            {
+                "checkers": "adk_fluent.cost._check:check_selectors",
+                "commands": Entry("adk_fluent.cost._cli:estimate", "estimate", "Estimate the cost"),
+            },
+        )
+
+    Listing what is installed imports the module that holds the layer and the packages above it, and
+    nothing else: keep them light.
+
+    Attributes:
+        name: The layer's name; the entry point has the same.
+        provides: Slot to what is provided; see `SLOTS`.
+    """
+
+    name: str
+    provides: Mapping[str, Entries]
+
+    def __post_init__(self) -> None:
+        for what, name in (("layer", self.name), *(("slot", slot) for slot in self.provides)):
+            if not _NAME.fullmatch(name):
+                raise BuildError(
+                    f"a {what} is called {name!r}", help="use lower-case letters, digits and '_'"
+                )
+        made = {slot: tuple(_entries(value)) for slot, value in self.provides.items()}
+        object.__setattr__(self, "provides", MappingProxyType(made))
+
+    def entries(self, slot: str) -> tuple[Entry, ...]:
+        """What the layer puts into a slot, in its order."""
+        value: Any = self.provides.get(slot, ())
+        return value
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.provides.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Layer, (self.name, dict(self.provides)))
+
+
+def _entries(value: object) -> Iterator[Entry]:
+    for each in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType]  # checked below
+        if isinstance(each, Entry):
+            yield each
+        elif isinstance(each, str):
+            yield Entry(each)
+        else:
+            raise BuildError(
+                "a layer provides something that is no entry",
+                found=f"a {type(each).__qualname__}",  # pyright: ignore[reportUnknownArgumentType]
+                help="give 'module:attribute', an Entry, or a tuple of them",
+            )

@@ -1,0 +1,275 @@
+"""Middleware: what acts on every run, step, model call and tool call of a pipeline."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABCMeta
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.errors import UsageError
+from adk_fluent.protocol._hooks import (
+    AfterAgent,
+    AfterModel,
+    AfterRun,
+    AfterTool,
+    BeforeAgent,
+    BeforeModel,
+    BeforeRun,
+    BeforeTool,
+    OnAgentError,
+    OnEvent,
+    OnModelError,
+    OnRunError,
+    OnToolError,
+    OnUserMessage,
+    WrapAgent,
+    WrapModelCall,
+    WrapRun,
+    WrapToolCall,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Self
+
+    from adk_fluent.protocol._calls import (
+        AgentCall,
+        AgentReply,
+        ModelCall,
+        ModelReply,
+        NextAgent,
+        NextModel,
+        NextRun,
+        NextTool,
+        RunCall,
+        ToolCall,
+    )
+    from adk_fluent.protocol._event import AgentEvent
+
+
+class _MiddlewareType(ABCMeta):
+    """Makes ``isinstance(x, Middleware)`` true of every object that may be used as one."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is Middleware:
+            return refusal(instance) is None
+        return super().__instancecheck__(instance)
+
+
+class Middleware(metaclass=_MiddlewareType):
+    """A unit of cross-cutting behaviour. Deriving from it is possible, never necessary.
+
+    Any object with one of these hooks is a middleware; implement only those you need. The first
+    middleware of a stack is the outermost: ``before_*`` hooks run in the stack's order, then
+    ``wrap_*`` around the thing itself, then ``after_*`` in reverse. The first ``before_*``,
+    ``after_*`` or ``on_*`` hook that returns something other than None decides, and those after it
+    are not asked. An error in a hook stops the run with its own type.
+
+    In the spec these are thirteen hooks; the errors of runs and steps and the four ``wrap_*`` are
+    beyond it.
+
+    Attributes:
+        observer: Its hooks' return values are ignored and its errors logged, not raised.
+    """
+
+    observer: bool = False
+
+    def new(self) -> Self:
+        """The instance for one run. Return a fresh one to keep state of a run on `self`."""
+        return self
+
+    async def on_user_message(self, ctx: Any, message: Any, /) -> Any:
+        """Return a Content to put in place of the user's message."""
+
+    async def before_run(self, ctx: Any, /) -> Any:
+        """Return a Content to answer with it and not run at all."""
+
+    async def after_run(self, ctx: Any, /) -> None:
+        """The run succeeded."""
+
+    async def on_run_error(self, ctx: Any, error: Exception, /) -> None:
+        """The run failed."""
+
+    async def on_event(self, ctx: Any, event: AgentEvent, /) -> AgentEvent | None:
+        """Return an event to put in place of this one."""
+
+    async def before_agent(self, ctx: Any, agent_name: str, /) -> Any:
+        """Return a Content to answer with it in the step's place."""
+
+    async def after_agent(self, ctx: Any, agent_name: str, /) -> Any:
+        """Return a Content to say it after the step."""
+
+    async def on_agent_error(self, ctx: Any, agent_name: str, error: Exception, /) -> None:
+        """A step failed."""
+
+    async def before_model(self, ctx: Any, request: Any, /) -> Any:
+        """Change the LlmRequest in place, or return an LlmResponse to not call the model."""
+
+    async def after_model(self, ctx: Any, response: Any, /) -> Any:
+        """Return an LlmResponse to put in place of this one; fragments come here, too."""
+
+    async def on_model_error(self, ctx: Any, request: Any, error: Exception, /) -> Any:
+        """Return an LlmResponse to recover; `wrap_model_call` can make the call again."""
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+        """Change the arguments in place, or return a result (a dict) to not call the tool."""
+
+    async def after_tool(
+        self, ctx: Any, tool_name: str, args: dict[str, Any], result: Any, /
+    ) -> Any:
+        """Return a result (a dict) to put in place of this one."""
+
+    async def on_tool_error(
+        self, ctx: Any, tool_name: str, args: dict[str, Any], error: Exception, /
+    ) -> Any:
+        """Return a result (a dict) to recover; `wrap_tool_call` can make the call again."""
+
+    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+        """Stand around the run."""
+        return await next(call)
+
+    async def wrap_agent(self, call: AgentCall, next: NextAgent, /) -> AgentReply:
+        """Stand around a step: an agent, or an arrangement of steps."""
+        return await next(call)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Stand around a model call; call `next` again to retry, unless `call.emitted`."""
+        return await next(call)
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+        """Stand around a tool call; call `next` again to retry."""
+        return await next(call)
+
+    async def close(self) -> None:
+        """The app shuts down."""
+
+
+#: What the type checker accepts as a middleware: an object with at least one hook.
+AnyMiddleware = (
+    Middleware
+    | OnUserMessage
+    | BeforeRun
+    | AfterRun
+    | OnRunError
+    | OnEvent
+    | BeforeAgent
+    | AfterAgent
+    | OnAgentError
+    | BeforeModel
+    | AfterModel
+    | OnModelError
+    | BeforeTool
+    | AfterTool
+    | OnToolError
+    | WrapRun
+    | WrapAgent
+    | WrapModelCall
+    | WrapToolCall
+)
+
+#: The names of all hooks, in the order in which they come up in a run.
+HOOKS: Final = (
+    "on_user_message",
+    "wrap_run",
+    "before_run",
+    "wrap_agent",
+    "before_agent",
+    "before_model",
+    "wrap_model_call",
+    "on_model_error",
+    "after_model",
+    "before_tool",
+    "wrap_tool_call",
+    "on_tool_error",
+    "after_tool",
+    "on_event",
+    "after_agent",
+    "on_agent_error",
+    "after_run",
+    "on_run_error",
+    "close",
+)
+
+#: Files and connections have it, too, so it alone makes nothing a middleware.
+_COMMON: Final = frozenset({"close"})
+_VALUES: Final = (str, bytes, int, float, complex, dict, list, tuple, set, frozenset, BaseException)
+_LIBRARIES: Final = frozenset({"adk_fluent", "google", "pydantic"})
+
+
+def hooks_of(middleware: object) -> frozenset[str]:
+    """The hooks an object implements; what it inherits from `Middleware` unchanged is none."""
+    kind = type(middleware)
+    return frozenset(
+        name
+        for name in HOOKS
+        if getattr(middleware, name, None) is not None
+        and getattr(kind, name, None) is not getattr(Middleware, name)
+    )
+
+
+def fresh(middleware: Any) -> Any:
+    """The instance for one run: what its `new` returns, or itself when it has none."""
+    new: Callable[[], Any] | None = getattr(middleware, "new", None)
+    return middleware if new is None else new()
+
+
+def refusal(value: object) -> str | None:
+    """What to do instead of using `value` as a middleware; None when it is one.
+
+    An instance of any class of the user's is one, also of an empty class. Classes, functions,
+    modules, plain values and objects of the standard library are none, nor are ADK's plugins.
+    """
+    if isinstance(value, type):
+        return f"pass an instance: {value.__name__}(...)"
+    if isinstance(value, ModuleType | _VALUES):
+        return _WANTED
+    has_hook = bool(hooks_of(value) - _COMMON) or type(value) is Middleware
+    if not has_hook and hasattr(value, "before_model_callback"):
+        return "this looks like an ADK plugin: pass it in to_app(plugins=[...])"
+    package = type(value).__module__.partition(".")[0]
+    foreign = package in _LIBRARIES or (
+        package in sys.stdlib_module_names and package != "__main__"
+    )
+    return _WANTED if foreign and not has_hook else None
+
+
+_WANTED: Final = "pass an object with hooks such as before_model, after_tool or wrap_model_call"
+
+
+def check_middleware(value: Any) -> Any:
+    """The value, if it may be used as a middleware.
+
+    Raises:
+        UsageError: It is none.
+    """
+    wanted = refusal(value)
+    if wanted is None:
+        return value
+    found = f"the class {value.__qualname__}" if isinstance(value, type) else _described(value)
+    raise UsageError("this is no middleware", found=found, help=wanted)
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "None"
+    name = getattr(value, "__name__", "")
+    return f"{type(value).__qualname__} {name}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareDesc:
+    """A middleware that can be chosen by name: what layers put into the slot ``middleware``.
+
+    Attributes:
+        name: Its name, unique among the installed layers.
+        description: What it does, in one sentence.
+        factory: Makes one from settings, given as keyword arguments.
+        config_schema: JSON Schema of the settings; None when there are none.
+    """
+
+    name: str
+    description: str
+    factory: Callable[..., AnyMiddleware]
+    config_schema: Mapping[str, Any] | None = field(default=None, hash=False)

@@ -1,0 +1,93 @@
+"""What a whole run gave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.protocol._answer import final_text
+from adk_fluent.protocol._attempts import kept_events
+from adk_fluent.protocol._event import AgentEvent
+from adk_fluent.protocol._usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adk_fluent.protocol._event import ErrorInfo
+    from adk_fluent.protocol._pending import Pending
+
+
+class RunResult(list[AgentEvent]):
+    """The events of a run, in order, and what they amount to.
+
+    Attributes:
+        state: Session state when the run ended, temporary keys left out.
+        session_id: The session it ran in.
+        user_id: Whose session that is.
+        app_name: The app it belongs to.
+    """
+
+    def __init__(
+        self,
+        events: Iterable[AgentEvent] = (),
+        *,
+        state: Mapping[str, Any] | None = None,
+        session_id: str = "",
+        user_id: str = "",
+        app_name: str = "",
+    ) -> None:
+        """Make a result.
+
+        Args:
+            events: What happened, in order.
+            state: Session state at the end; None takes what the events wrote.
+            session_id: The session it ran in.
+            user_id: Whose session that is.
+            app_name: The app it belongs to.
+        """
+        super().__init__(events)
+        self.state: dict[str, Any] = dict(_written(self) if state is None else state)
+        self.session_id = session_id
+        self.user_id = user_id
+        self.app_name = app_name
+
+    @property
+    def text(self) -> str:
+        """The answer; see `final_text`."""
+        return final_text(self)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all model calls, those of discarded attempts included: they are billed."""
+        return sum((e.usage for e in self if e.usage and not e.is_partial), Usage())
+
+    @property
+    def errors(self) -> list[ErrorInfo]:
+        """Errors that agents reported and nothing made good (a fallback does)."""
+        return [event.error for event in kept_events(self) if event.error is not None]
+
+    @property
+    def pending(self) -> list[Pending]:
+        """Questions the run waits on; empty when it came to its end."""
+        answered = {r.call_id for event in self for r in event.tool_responses}
+        asked = {p.id: p for event in kept_events(self) for p in event.pending}
+        return [p for p in asked.values() if p.id not in answered]
+
+    @property
+    def invocation_id(self) -> str:
+        """The call that gave these events, "" when there are none."""
+        return self[-1].invocation_id if self else ""
+
+    def __repr__(self) -> str:
+        return f"RunResult({len(self)} events, text={self.text!r}, session_id={self.session_id!r})"
+
+
+def _written(events: Iterable[AgentEvent]) -> dict[str, Any]:
+    state: dict[str, Any] = {}
+    for event in events:
+        if not event.is_partial:
+            state.update(event.state_delta)
+    return {
+        key: value
+        for key, value in state.items()
+        if value is not None and not key.startswith("temp:")
+    }
