@@ -35,6 +35,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "LegalityError": {"violations": ("one", "two")},
     "ContractError": {"report": ("a report",)},
     "TargetError": {"target": "app.py:x"},
+    "CheckerError": {"checker": "budget", "layer": "cost"},
     "MissingLayerError": {"layer": "cost"},
     "LayerError": {"layer": "cost", "distribution": "adk-fluent-cost", "version": "0.1"},
     "StepTimeoutError": {"seconds": 2.5},

@@ -23,6 +23,7 @@ __all__ = [
     "AdkFluentError",
     "AgentReportedError",
     "BuildError",
+    "CheckerError",
     "ContractError",
     "CredentialsError",
     "Details",
@@ -303,6 +304,27 @@ class TargetError(BuildError):
 
     def __init__(self, what: str, *, target: str, **details: Unpack[Details]) -> None:
         self.target = target
+        super().__init__(what, **details)
+
+
+class CheckerError(BuildError, RuntimeError):
+    """A contract checker failed, so nothing is known about the pipeline.
+
+    Cause: the checker raised, or gave something that is no `Diagnostic`.
+    Fix: correct the checker, or upgrade the layer it comes from.
+
+    Attributes:
+        checker: Name of the checker.
+        layer: Where it comes from: ``"core"``, a layer, or ``"user"``.
+    """
+
+    code = "ADKF109"
+
+    def __init__(self, what: str, *, checker: str, layer: str, **details: Unpack[Details]) -> None:
+        self.checker = checker
+        self.layer = layer
+        if not details.get("help"):
+            details["help"] = f"correct the checker, or upgrade the layer {layer!r}"
         super().__init__(what, **details)
 
 
