@@ -1,0 +1,86 @@
+"""The port: what the engine needs from whatever runs agents, and nothing more.
+
+The engine never looks into an event. A backend gives it a `Leaf`; ADK, the mock backend and the
+tests each have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from adk_fluent.flow._strand import Strand
+    from adk_fluent.ir import Node
+
+E = TypeVar("E")
+Why = Literal["step", "joined", "discarded", "transfer"]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the engine must know of one event.
+
+    Attributes:
+        delta: State the event writes once it is committed.
+        partial: A streaming fragment; never committed.
+        escalate: Ends the nearest loop.
+        error: An agent reported a failure instead of raising it.
+        waits: Calls that wait for an answer from outside: call id to what is asked.
+        stop: Nothing after this event may run (a refusal).
+    """
+
+    delta: Mapping[str, Any] | None = None
+    partial: bool = False
+    escalate: bool = False
+    error: str | None = None
+    waits: Mapping[str, str] | None = None
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Why the engine itself writes an event.
+
+    Attributes:
+        why: ``step`` (a function's result), ``joined`` (branches met), ``discarded`` (attempts were
+            undone) or ``transfer``.
+        discarded: Scopes whose events no longer count; for ``discarded`` only.
+        transfer_to: The agent handed over to; for ``transfer`` only.
+    """
+
+    why: Why
+    discarded: tuple[str, ...] = ()
+    transfer_to: str | None = None
+
+
+class Leaf(Protocol[E]):
+    """Runs leaves and makes events. One instance a run."""
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """Live session state: committed writes only, the same object for the whole run."""
+        ...
+
+    def run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[E, None]:
+        """Run one leaf; `answers` holds what came in for the calls it waited for."""
+        ...
+
+    def call(self, node: Node, fn: Any, strand: Strand, state: Mapping[str, Any]) -> Any:
+        """Call a user's function with a read-only view of state; may return an awaitable."""
+        ...
+
+    def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> E:
+        """Make the event that carries a write of the engine's own."""
+        ...
+
+    def facts(self, event: E) -> Facts | None:
+        """What the engine must know of an event; None for a plain one."""
+        ...
+
+    def text(self, event: E) -> str | None:
+        """The text of an event that is a final answer, else None."""
+        ...

@@ -1,0 +1,384 @@
+"""What comes next: the meaning of every arrangement as small, pure, synchronous functions.
+
+A rule gets its frame and the signal that came up from below (or `ENTER`), and answers with
+
+- an int: go down to that child,
+- an operation for the engine to perform (`Run`, `Call`, `Test`, `Fork`, `Emit`), whose result
+  comes back as the next signal,
+- a signal for the node above: `OK`, `ESCALATE`, `STOP` or an exception,
+- `PAUSE`: the strand ends here, its stack is kept.
+
+Rules keep their whole position in the frame, and each may be entered again after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.errors import ExpectationError
+from adk_fluent.flow._functions import describe, function_delta, transform_delta
+from adk_fluent.flow._port import Note
+from adk_fluent.flow._strand import Frame, Strand
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    ExpectNode,
+    FallbackNode,
+    FunctionNode,
+    GateNode,
+    LoopNode,
+    MapOverNode,
+    Node,
+    ParallelNode,
+    Predicate,
+    RaceNode,
+    Ref,
+    RemoteAgentNode,
+    RouteNode,
+    SequenceNode,
+    TapNode,
+    TimeoutNode,
+    TransferNode,
+    TransformNode,
+)
+
+if TYPE_CHECKING:
+    from adk_fluent.flow._engine import Engine
+
+
+class Signal(Enum):
+    """What a rule is told, or tells the rule above it."""
+
+    ENTER = "enter"
+    EMITTED = "emitted"
+    TRUE = "true"
+    FALSE = "false"
+    OK = "ok"
+    ESCALATE = "escalate"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+@dataclass(slots=True)
+class Returned:
+    """The signal that brings back what a function returned."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Run:
+    """Run the leaf of this frame."""
+
+
+@dataclass(slots=True)
+class Call:
+    """Call a function over state; answered with `Returned`."""
+
+    fn: Ref
+
+
+@dataclass(slots=True)
+class Test:
+    """Evaluate a predicate; answered with `TRUE` or `FALSE`."""
+
+    predicate: Predicate
+
+
+@dataclass(slots=True)
+class Fork:
+    """Run children at the same time; answered with `Joined`."""
+
+
+@dataclass(slots=True)
+class Emit:
+    """Write state; answered `EMITTED`.
+
+    Attributes:
+        delta: What to write, computed in the moment it is committed: until then other branches
+            may commit.
+        note: Why.
+        committed: Runs in the moment the write is committed.
+        optional: Nothing is written when `delta` turns out to be empty.
+    """
+
+    delta: Callable[[], Mapping[str, Any]]
+    note: Note
+    committed: Callable[[], None]
+    optional: bool = False
+
+
+@dataclass(slots=True)
+class Joined:
+    """The signal that ends a fork.
+
+    Attributes:
+        ended: Child index to how it ended, in the order they ended.
+        winner: The branch that won a race.
+        error: What went wrong, if that ended the fork.
+    """
+
+    ended: dict[int, Any] = field(default_factory=dict[int, Any])
+    winner: int | None = None
+    error: Exception | None = None
+
+
+Step = int | Run | Call | Test | Fork | Emit | Signal | Exception
+Rule = Callable[["Engine[Any]", Strand, Frame, Any, Any], Step]
+ENTER, OK, ESCALATE, PAUSE, STOP = (
+    Signal.ENTER,
+    Signal.OK,
+    Signal.ESCALATE,
+    Signal.PAUSE,
+    Signal.STOP,
+)
+
+
+# --- leaves ------------------------------------------------------------------------------------
+
+
+def leaf_rule(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+    return Run() if signal is ENTER else signal
+
+
+def _gate(e: Engine[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step:
+    if signal is ENTER and n.predicate is not None and not f.get("asks"):
+        return Test(n.predicate)
+    if signal in (ENTER, Signal.TRUE):
+        f["asks"] = 1
+        return Run()
+    return OK if signal is Signal.FALSE else signal
+
+
+def _function(e: Engine[Any], s: Strand, f: Frame, n: FunctionNode, signal: Any) -> Step:
+    if signal is ENTER:
+        return Call(n.fn)
+    if isinstance(signal, Returned):
+        return _write(e, s, function_delta(n, signal.value))
+    return OK if signal is Signal.EMITTED else signal
+
+
+def _transform(e: Engine[Any], s: Strand, f: Frame, n: TransformNode, signal: Any) -> Step:
+    if signal is ENTER and n.fn is not None:
+        return Call(n.fn)
+    if signal is ENTER:
+        return _write(e, s, transform_delta(n, {}, s.state))
+    if isinstance(signal, Returned):
+        return _write(e, s, transform_delta(n, function_delta(n, signal.value), s.state))
+    return OK if signal is Signal.EMITTED else signal
+
+
+def _write(e: Engine[Any], s: Strand, delta: Mapping[str, Any]) -> Step:
+    return Emit(lambda: delta, Note("step"), e.recorder(s, delta)) if delta else OK
+
+
+def _tap(e: Engine[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
+    if signal is ENTER:
+        return Call(n.fn)
+    return OK if isinstance(signal, Returned) else signal
+
+
+def _expect(e: Engine[Any], s: Strand, f: Frame, n: ExpectNode, signal: Any) -> Step:
+    if signal is ENTER:
+        return Test(n.predicate)
+    if signal is Signal.FALSE:
+        return ExpectationError(
+            n.message,
+            node=n,
+            found=f"{describe(n.predicate)} does not hold",
+            help="correct the step that writes this state, or the expectation",
+        )
+    return OK if signal is Signal.TRUE else signal
+
+
+# --- one child at a time -----------------------------------------------------------------------
+
+
+def _sequence(e: Engine[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any) -> Step:
+    if signal is ENTER:
+        at = f.setdefault("i", 0)
+    elif signal is OK:
+        at = f["i"] = f["i"] + 1
+    else:
+        return signal
+    return at if at < len(n.steps) else OK
+
+
+def _loop(e: Engine[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step:
+    if signal is ENTER:
+        f.setdefault("n", 0)
+    elif signal is OK and n.until is not None:
+        return Test(n.until)
+    elif signal is OK or signal is Signal.FALSE:
+        f["n"] += 1
+    elif signal is Signal.TRUE or signal is ESCALATE:
+        return OK
+    else:
+        return signal
+    return 0 if f["n"] < n.max_iterations else OK
+
+
+def _route(e: Engine[Any], s: Strand, f: Frame, n: RouteNode, signal: Any) -> Step:
+    if signal is ENTER:
+        if "p" in f:
+            return f["p"]
+        f["t"] = 0
+    elif signal is Signal.TRUE:
+        f["p"] = f.pop("t")
+        return f["p"]
+    elif signal is Signal.FALSE:
+        f["t"] += 1
+    else:
+        return signal
+    if f["t"] < len(n.tests):
+        return Test(n.tests[f["t"]])
+    if n.default is None:
+        return OK
+    f["p"] = len(n.branches)
+    return f["p"]
+
+
+def _transfer(e: Engine[Any], s: Strand, f: Frame, n: TransferNode, signal: Any) -> Step:
+    if signal is ENTER:
+        if f.get("go"):
+            return 0
+        if n.condition is not None:
+            return Test(n.condition)
+        signal = Signal.TRUE
+    if signal is Signal.TRUE:
+        f["go"] = 1
+        return Emit(dict[str, Any], Note("transfer", transfer_to=n.target), _nothing)
+    if signal is Signal.EMITTED:
+        return 0
+    return OK if signal is Signal.FALSE else signal
+
+
+def _nothing() -> None:
+    """What happens when a write without consequences is committed."""
+
+
+def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any) -> Step:
+    if signal is ENTER and "i" not in f:
+        f["i"], f["errors"] = 0, []
+        e.open_scope(s, f)
+        return 0
+    if isinstance(signal, Exception):
+        e.remember(f, signal)
+        f["undo"] = 1
+    elif signal is Signal.EMITTED:
+        return _next_attempt(e, s, f, n)
+    elif signal is not ENTER:  # it succeeded, or the run stops here
+        e.close_scope(s, f)
+        return signal
+    elif "undone" in f:
+        return _next_attempt(e, s, f, n)
+    return _undo_attempt(e, s, f, n) if "undo" in f else f["i"]
+
+
+def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
+    scope = s.scope
+    assert scope is not None  # noqa: S101  # opened by this very node
+
+    def committed() -> None:
+        e.discard([scope])
+        s.scope = scope.parent
+        f["undone"] = 1
+
+    if not scope.touched:
+        committed()
+        return _next_attempt(e, s, f, n)
+    note = Note("discarded", discarded=(scope.id,))
+    return Emit(lambda: e.log.compensation([scope]), note, committed)
+
+
+def _next_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
+    for key in ("undo", "undone", "scope"):
+        f.pop(key, None)
+    if f["i"] + 1 == len(n.attempts):
+        return e.recall(f)
+    f["i"] += 1
+    e.open_scope(s, f)
+    return f["i"]
+
+
+# --- children at the same time -----------------------------------------------------------------
+
+
+def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+    if signal is ENTER and "end" not in f:
+        return Fork()
+    if isinstance(signal, Joined):
+        if signal.error is None and PAUSE in signal.ended.values():
+            return PAUSE
+        ended = [signal.ended[i] for i in sorted(signal.ended)]
+        stop = next((x for x in ended if x in (STOP, ESCALATE)), OK)
+        f["end"] = stop.value
+        if signal.error is not None:
+            e.remember(f, signal.error)
+    elif signal is Signal.EMITTED:
+        return _joined(e, f)
+    elif signal is not ENTER:
+        return signal
+    join = e.join(s, f, n)
+    return Emit(join.delta, Note("joined"), join.committed, optional=True)
+
+
+def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+    if signal is ENTER and "end" not in f:
+        return Fork()
+    if isinstance(signal, Joined):
+        f["end"] = OK.value
+        if signal.winner is not None:
+            f["won"] = signal.winner
+            f["end"] = signal.ended[signal.winner].value
+        elif signal.error is not None:
+            e.remember(f, signal.error)
+        else:
+            for index in sorted(signal.ended):
+                e.remember(f, signal.ended[index])
+    elif signal is Signal.EMITTED:
+        return _joined(e, f)
+    elif signal is not ENTER:
+        return signal
+    losers, committed = e.settle_race(s, f)
+    touched = tuple(scope.id for scope in losers if scope.touched)
+    if not touched:
+        committed()
+        return _joined(e, f)
+    return Emit(lambda: e.log.compensation(losers), Note("discarded", discarded=touched), committed)
+
+
+def _joined(e: Engine[Any], f: Frame) -> Step:
+    return e.recall(f) if f.get("errors") else Signal(f["end"])
+
+
+def _parallel_or_race(
+    e: Engine[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any
+) -> Step:
+    rule = _race if n.merge == "first_complete" else _parallel
+    return rule(e, s, f, n, signal)
+
+
+#: The meaning of every node the engine runs; all other nodes are leaves of another layer.
+RULES: dict[type[Node], Rule] = {
+    AgentNode: leaf_rule,
+    AdkAgentNode: leaf_rule,
+    RemoteAgentNode: leaf_rule,
+    GateNode: _gate,
+    FunctionNode: _function,
+    TransformNode: _transform,
+    TapNode: _tap,
+    ExpectNode: _expect,
+    SequenceNode: _sequence,
+    LoopNode: _loop,
+    RouteNode: _route,
+    FallbackNode: _fallback,
+    TransferNode: _transfer,
+    ParallelNode: _parallel_or_race,
+    RaceNode: _race,
+    MapOverNode: _parallel,
+    TimeoutNode: _parallel,
+}

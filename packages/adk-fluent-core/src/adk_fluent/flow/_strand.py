@@ -1,0 +1,160 @@
+"""A strand: one line of control with its own stack of frames.
+
+Frames are plain data, flat and JSON-shaped, one a node of the stack: ``{"c": which child of the
+frame above, ...position...}``. The nodes themselves are found again by following ``c``, so a frame
+names no node and a journal stays valid as long as the structure does.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping
+from typing import Any
+
+from adk_fluent.flow._log import Isolation, Scope
+from adk_fluent.ir import (
+    FallbackNode,
+    LoopNode,
+    MapOverNode,
+    Node,
+    ParallelNode,
+    RaceNode,
+    RouteNode,
+    SequenceNode,
+    TimeoutNode,
+    TransferNode,
+)
+
+Frame = dict[str, Any]
+
+#: Node type to the letter of its positions and the frame's key that holds the position.
+POSITIONS: dict[type[Node], tuple[str, str]] = {
+    SequenceNode: ("s", "i"),
+    LoopNode: ("l", "n"),
+    RouteNode: ("r", "p"),
+    FallbackNode: ("f", "i"),
+    TransferNode: ("x", "i"),
+    ParallelNode: ("p", "i"),
+    RaceNode: ("w", "i"),
+    MapOverNode: ("m", "i"),
+    TimeoutNode: ("t", "i"),
+}
+
+
+class Strand:
+    """One line of control. The main strand runs in the caller, every other one in its own task.
+
+    Attributes:
+        id: Its id in the journal.
+        frames: Its stack, outermost first.
+        nodes: The nodes of the frames.
+        parent: The strand that forked it.
+        scope: The innermost open scope, or None.
+        isolation: The snapshot it works on, or None when it sees shared state.
+        muted: Its partial events are not forwarded (it may lose a race).
+        outcome: How it ended.
+    """
+
+    __slots__ = (
+        "_prefix",
+        "_segment",
+        "_state",
+        "_view",
+        "frames",
+        "id",
+        "isolation",
+        "muted",
+        "nodes",
+        "outcome",
+        "parent",
+        "scope",
+        "texts",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        frames: list[Frame],
+        nodes: list[Node],
+        state: Mapping[str, Any],
+        *,
+        parent: Strand | None = None,
+        position: str = "",
+        segment: str = "",
+        scope: Scope | None = None,
+        isolation: Isolation | None = None,
+        muted: bool = False,
+    ) -> None:
+        self.id = id
+        self.frames = frames
+        self.nodes = nodes
+        self.parent = parent
+        self.scope = scope
+        self.isolation = isolation
+        self.muted = muted
+        self.outcome: Any = None
+        self.texts: list[tuple[str, str]] | None = None
+        self._segment = segment
+        self._state = state
+        self._view: Mapping[str, Any] | None = None
+        self._prefix = position if parent is None else _join(parent.path, position)
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """State as this strand sees it."""
+        if self.isolation is None:
+            return self._state
+        if self._view is None:
+            self._view = ChainMap(self.isolation.writes, self.isolation.base)
+        return self._view
+
+    @property
+    def path(self) -> str:
+        """Where the strand stands: dotted positions such as ``s2.p1.l0``."""
+        parts = [self._prefix] if self._prefix else []
+        nodes, frames = self.nodes, self.frames
+        for at in range(len(frames) - 1):
+            letter_key = POSITIONS.get(type(nodes[at]))
+            if letter_key is not None:
+                letter, key = letter_key
+                parts.append(f"{letter}{frames[at].get(key, 0)}")
+        return ".".join(parts)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch in ADK's sense: forks and branches by name, outermost first."""
+        out: list[str] = []
+        here: Strand | None = self
+        while here is not None:
+            if here._segment:
+                out.append(here._segment)
+            here = here.parent
+        return ".".join(reversed(out)) or None
+
+    @property
+    def attempt(self) -> str | None:
+        """The open scopes it works in, dotted; None when nothing it does can be discarded."""
+        return None if self.scope is None else self.scope.path()
+
+    def inside(self, *kinds: type[Node]) -> bool:
+        """Whether a node of such a kind is on the stack, here or in a strand above."""
+        here: Strand | None = self
+        while here is not None:
+            if any(isinstance(n, kinds) for n in here.nodes):
+                return True
+            here = here.parent
+        return False
+
+    def push(self, child: int, node: Node) -> None:
+        """Go down to a child."""
+        self.frames.append({"c": child})
+        self.nodes.append(node)
+
+    def pop(self) -> None:
+        """Go back up."""
+        self.frames.pop()
+        self.nodes.pop()
+
+
+def _join(prefix: str, position: str) -> str:
+    return f"{prefix}.{position}" if prefix else position
