@@ -7,13 +7,15 @@ layer nobody needs is not imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
 
 N = TypeVar("N", bound=Node)
 N_contra = TypeVar("N_contra", bound=Node, contravariant=True)

@@ -1,0 +1,234 @@
+"""From what users give to what ADK takes: models, tools, messages.
+
+`values` is open to layers (slot ``values``): a layer that adds a kind of model or tool declares a
+`ValueTable` with rules for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.registry import LLMRegistry
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
+from google.genai import types
+
+from adk_fluent.backends._tables import Kind, ValueTable
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Ref, ToolSpec
+from adk_fluent.testing import Script, ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.errors import Placed
+
+Tool = BaseTool | BaseToolset
+
+MODEL: Final = Kind[BaseLlm]("model", "a model name or an instance of ADK's BaseLlm")
+TOOL: Final = Kind[Tool]("tool", "a function, or an instance of ADK's BaseTool or BaseToolset")
+MESSAGE: Final = Kind[types.Content](
+    "message", "a text, a genai Content or Part, or a list of texts and Parts"
+)
+
+
+class ValueContext(Protocol):
+    """What a rule for values is told."""
+
+    @property
+    def node(self) -> Placed | None:
+        """Where the value was found, for error messages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The least a rule for values needs to know.
+
+    Attributes:
+        node: Where the value was found.
+    """
+
+    node: Placed | None = None
+
+
+NOWHERE: Final = At()
+
+values: Final[ValueTable[ValueContext]] = ValueTable()
+
+
+def resolve_model(model: str | Ref | BaseLlm, cx: ValueContext = NOWHERE) -> BaseLlm:
+    """The model that a name or reference stands for.
+
+    Raises:
+        UsageError: There is no such model, or it is no model.
+    """
+    return values(MODEL, model, cx)
+
+
+def to_tool(tool: ToolSpec, cx: ValueContext = NOWHERE) -> Tool:
+    """The ADK tool or toolset that a tool of an agent is.
+
+    ADK's own objects are returned as they are.
+
+    Raises:
+        UsageError: It is no tool, or cannot ask for confirmation although it should.
+    """
+    return values(TOOL, tool, cx)
+
+
+def to_content(message: object, cx: ValueContext = NOWHERE) -> types.Content:
+    """A user's message as ADK takes it.
+
+    Raises:
+        UsageError: It is no message, or an empty one.
+    """
+    return values(MESSAGE, message, cx)
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+@values.rule(MODEL, BaseLlm)
+def _model(model: BaseLlm, cx: ValueContext) -> BaseLlm:
+    return model
+
+
+@values.rule(MODEL, Ref)
+def _model_ref(ref: Ref, cx: ValueContext) -> BaseLlm:
+    return values(MODEL, ref.value, cx)
+
+
+@values.rule(MODEL, Script)
+def _model_script(script: Script, cx: ValueContext) -> BaseLlm:
+    return ScriptedModel(script=script)
+
+
+@values.rule(MODEL, str)
+def _model_name(name: str, cx: ValueContext) -> BaseLlm:
+    try:
+        return LLMRegistry.new_llm(name)
+    except ValueError as error:
+        # ADK says which package a known family of models needs
+        _, _, advice = str(error).partition("\n\n")
+        raise UsageError(
+            f"ADK knows no model {name!r}",
+            node=cx.node,
+            help=" ".join(advice.split()) or "check the name, or give an instance of ADK's BaseLlm",
+        ) from error
+
+
+# --- tools ---------------------------------------------------------------------------------------
+
+
+@values.rule(TOOL, ToolSpec)
+def _tool_spec(spec: ToolSpec, cx: ValueContext) -> Tool:
+    tool, confirm = spec.tool.value, spec.require_confirmation
+    if confirm is False:
+        return values(TOOL, tool, cx)
+    asks = confirm.value if isinstance(confirm, Ref) else confirm
+    if type(tool) is FunctionTool:
+        tool = tool.func
+    if isinstance(tool, (BaseTool, BaseToolset)) or not callable(tool):
+        raise UsageError(
+            f"a {type(tool).__name__} cannot be told to ask for confirmation",
+            node=cx.node,
+            found=f"tool {spec.name!r} with require_confirmation",
+            help="confirmation works for functions; configure other tools with their own arguments",
+        )
+    return _function(tool, cx, require_confirmation=asks)
+
+
+@values.rule(TOOL, BaseTool)
+def _tool(tool: BaseTool, cx: ValueContext) -> Tool:
+    return tool
+
+
+@values.rule(TOOL, BaseToolset)
+def _toolset(toolset: BaseToolset, cx: ValueContext) -> Tool:
+    return toolset
+
+
+@values.rule(TOOL, object)
+def _tool_function(tool: object, cx: ValueContext) -> Tool:
+    if not callable(tool):
+        raise UsageError(
+            f"a {type(tool).__name__} is no tool",
+            node=cx.node,
+            help=f"give {TOOL.accepts}"
+            + ("; an agent becomes one by .agent_tool(...)" if isinstance(tool, BaseAgent) else ""),
+        )
+    return _function(tool, cx)
+
+
+def _function(
+    function: Callable[..., Any],
+    cx: ValueContext,
+    *,
+    require_confirmation: bool | Callable[..., bool] = False,
+) -> FunctionTool:
+    if isinstance(function, type):
+        raise UsageError(
+            f"the class {function.__name__} is no tool",
+            node=cx.node,
+            help=f"give an instance: {function.__name__}(...)",
+        )
+    tool = FunctionTool(function, require_confirmation=require_confirmation)
+    if not hasattr(function, "__name__") or not tool.name.isidentifier():
+        raise UsageError(
+            "a function that is a tool needs a name the model can call it by",
+            node=cx.node,
+            found=f"{tool.name!r}",
+            help="use a function made with def",
+        )
+    return tool
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+@values.rule(MESSAGE, str)
+def _message_text(text: str, cx: ValueContext) -> types.Content:
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+@values.rule(MESSAGE, types.Content)
+def _message_content(content: types.Content, cx: ValueContext) -> types.Content:
+    if not content.parts:
+        raise UsageError("the message is empty", node=cx.node, help="give it at least one part")
+    return content if content.role else content.model_copy(update={"role": "user"})
+
+
+@values.rule(MESSAGE, types.Part)
+def _message_part(part: types.Part, cx: ValueContext) -> types.Content:
+    return types.Content(role="user", parts=[part])
+
+
+@values.rule(MESSAGE, list)
+def _message_list(parts: list[Any], cx: ValueContext) -> types.Content:
+    made: list[types.Part] = []
+    for at, part in enumerate(parts):
+        if isinstance(part, types.Content):
+            raise UsageError(
+                "a message is one turn of the user",
+                node=cx.node,
+                found=f"a Content at position {at} of a list",
+                help="give the parts of it, or keep earlier turns in the session",
+            )
+        made.extend(values(MESSAGE, part, cx).parts or ())
+    if not made:
+        raise UsageError("the message is empty", node=cx.node, help=f"give {MESSAGE.accepts}")
+    return types.Content(role="user", parts=made)
+
+
+@values.rule(MESSAGE, bytes)
+def _message_bytes(data: bytes, cx: ValueContext) -> types.Content:
+    raise UsageError(
+        "bytes alone do not say what they are",
+        node=cx.node,
+        help="give Part.from_bytes(data=..., mime_type='image/png') of google.genai.types",
+    )
