@@ -1,0 +1,77 @@
+"""Agents: what the model is told and what it may call."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.contracts._diagnostic import Related
+from adk_fluent.contracts._issues import DuplicateTool, InertPlaceholder
+from adk_fluent.ir import AgentNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.ir import ToolSpec
+
+#: What ADK looks at (google.adk.utils.instructions_utils), narrowed to what reads as a name and is
+#: not escaped: `{"json": 1}` and `${shell}` are meant as they stand.
+_PLACEHOLDER: Final = re.compile(r"(?<![$\\{])\{ *([A-Za-z_]\w*(?:[-.:]\w+)*)\?? *\}")
+_SCOPES: Final = ("app:", "user:", "temp:")
+
+
+def check_tools(graph: Graph) -> Iterator[Diagnostic]:
+    """The tools of an agent, agents among them, have different names."""
+    for agent in graph.of(AgentNode):
+        names = [name for tool in agent.tools if (name := _tool_name(tool)) is not None]
+        count: dict[str, int] = {}
+        for name in (*names, *(node.name for node in agent.agent_tools)):
+            count[name] = count.get(name, 0) + 1
+        for name in (name for name, times in count.items() if times > 1):
+            agents = [node for node in agent.agent_tools if node.name == name]
+            yield DuplicateTool.at(
+                graph,
+                agent,
+                f"`{agent.name}` has {count[name]} tools called `{name}`",
+                related=[Related.at(node, "one is this agent") for node in agents[:2]],
+                help="models refuse two tools of one name: remove or rename one",
+            )
+
+
+def _tool_name(tool: ToolSpec) -> str | None:
+    """The name the model will see, or None for a toolset: nobody knows its names before it runs."""
+    return None if hasattr(tool.tool.value, "get_tools") else tool.name
+
+
+def check_placeholders(graph: Graph) -> Iterator[Diagnostic]:
+    """What looks like a placeholder is one that ADK fills in."""
+    for agent in graph.of(AgentNode):
+        texts = (agent.instruction, agent.static_instruction)
+        for text, filled in zip(texts, (True, False), strict=True):
+            if not isinstance(text, str) or "{" not in text:
+                continue
+            inert = [m[0] for m in _PLACEHOLDER.finditer(text) if not (filled and _fills(m[1]))]
+            if inert:
+                yield InertPlaceholder.at(
+                    graph,
+                    agent,
+                    f"`{inert[0]}` in the instruction of `{agent.name}` "
+                    "reaches the model as it stands",
+                    help=(
+                        "ADK fills in `{key}`, `{key?}`, `{user:key}`, `{app:key}`, `{temp:key}` "
+                        "and `{artifact.name}`"
+                        if filled
+                        else "ADK fills in nothing in a static instruction: use .instruct(...)"
+                    ),
+                )
+
+
+def _fills(name: str) -> bool:
+    if name.startswith("artifact."):
+        return True
+    for scope in _SCOPES:
+        if name.startswith(scope):
+            return name.removeprefix(scope).isidentifier()
+    return name.isidentifier()

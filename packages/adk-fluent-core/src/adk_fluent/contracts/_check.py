@@ -1,0 +1,90 @@
+"""`check_all`: every checker over one pipeline, into one report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from adk_fluent._registry import found
+from adk_fluent.contracts._checkers import all_checkers
+from adk_fluent.contracts._graph import Graph
+from adk_fluent.contracts._layers import absent_layers
+from adk_fluent.contracts._opaque import opaque_nodes
+from adk_fluent.contracts._report import ContractReport
+from adk_fluent.errors import UnsupportedConfigError, UsageError
+from adk_fluent.ir import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@runtime_checkable
+class HasIR(Protocol):
+    """Something that turns into a node: every builder does."""
+
+    def to_ir(self) -> Node:
+        """The node it stands for."""
+        ...
+
+
+def check_all(
+    node_or_builder: Node | HasIR,
+    schema: type[Any] | None = None,
+    inputs: Mapping[str, Any] | Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
+) -> ContractReport:
+    """Check a pipeline without running any of it (spec section 10).
+
+    Core's structural checks run first, then those of installed layers, then those of
+    `register_checker`.
+
+    Args:
+        node_or_builder: The pipeline.
+        schema: The state schema to check against; needs the data-flow analysis.
+        inputs: State keys that exist when the pipeline starts; needs the data-flow analysis.
+        outputs: State keys that somebody reads when it is done; needs the data-flow analysis.
+
+    Raises:
+        UnsupportedConfigError: `schema`, `inputs` or `outputs` was given: this version does not
+            have the data-flow analysis, and ignoring them would look like a proof.
+        CheckerError: A checker failed.
+        UsageError: `node_or_builder` is no pipeline.
+    """
+    for field, value in (("schema", schema), ("inputs", inputs), ("outputs", outputs)):
+        if value is not None:
+            raise UnsupportedConfigError(
+                f"check_all({field}=...) needs the data-flow analysis, "
+                "which is not part of this version",
+                field=field,
+                brings="a later version of adk-fluent-core",
+            )
+    graph = Graph(_node(node_or_builder))
+    checkers = all_checkers()
+    findings = [finding for checker in checkers for finding in checker.run(graph)]
+    absent = dict(absent_layers(graph, found()))
+    return ContractReport.of(
+        [*findings, *absent.values()],
+        opaque=opaque_nodes(graph),
+        checked=tuple(each.label for each in checkers),
+        absent=tuple(absent),
+    )
+
+
+def validate(node_or_builder: Node | HasIR) -> None:
+    """Do nothing if the pipeline has no contract errors.
+
+    Raises:
+        ContractError: It has; the report is the error's `report`.
+    """
+    check_all(node_or_builder).raise_for_errors()
+
+
+def _node(thing: object) -> Node:
+    if isinstance(thing, Node):
+        return thing
+    if isinstance(thing, HasIR) and not isinstance(thing, type):
+        return thing.to_ir()
+    raise UsageError(
+        "only a pipeline can be checked",
+        found=f"a {type(thing).__name__}",
+        help="pass a builder such as Agent(...) >> Agent(...), or its .to_ir()",
+    )

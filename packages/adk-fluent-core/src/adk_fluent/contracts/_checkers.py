@@ -1,0 +1,177 @@
+"""The checkers: core's, those of layers, and those that users register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar, overload
+
+from adk_fluent._registry import provided
+from adk_fluent.contracts import (
+    _agents,
+    _application,
+    _attempts,
+    _names,
+    _routes,
+    _structure,
+    _transfers,
+    _values,
+)
+from adk_fluent.contracts._diagnostic import Diagnostic
+from adk_fluent.contracts._graph import Graph
+from adk_fluent.errors import CheckerError, UsageError
+
+#: Looks at a pipeline and gives what it finds; it must not change anything.
+Checker = Callable[[Graph], Iterable[Diagnostic]]
+C = TypeVar("C", bound=Checker)
+_CORE: Final = "core"
+_SLOT: Final = "checkers"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A checker with the name and the layer that reports and errors call it by."""
+
+    name: str
+    layer: str
+    fn: Checker
+
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return self.name if self.layer == _CORE else f"{self.layer}.{self.name}"
+
+    def run(self, graph: Graph) -> list[Diagnostic]:
+        """What it finds.
+
+        Raises:
+            CheckerError: It raised, or gave something that is no finding.
+        """
+        found: list[Diagnostic] = []
+        try:
+            for each in self.fn(graph):
+                _expect_diagnostic(each)
+                found.append(each)
+        except Exception as error:
+            raise CheckerError(
+                f"checker {self.name!r} of layer {self.layer!r} failed: "
+                f"{type(error).__name__}: {error}",
+                checker=self.name,
+                layer=self.layer,
+            ) from error
+        return found
+
+
+def _name(fn: object) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__)).removeprefix("check_")
+
+
+CORE: Final[tuple[Registered, ...]] = tuple(
+    Registered(_name(fn), _CORE, fn)
+    for fn in (
+        _names.check_names,
+        _names.check_agent_names,
+        _structure.check_composites,
+        _structure.check_placement,
+        _values.check_values,
+        _structure.check_loops,
+        _structure.check_maps,
+        _routes.check_routes,
+        _transfers.check_transfer_targets,
+        _transfers.check_transfer_cycles,
+        _attempts.check_gates,
+        _attempts.check_lasting_writes,
+        _agents.check_tools,
+        _agents.check_placeholders,
+        _application.check_resources,
+        _application.check_middlewares,
+    )
+)
+
+_users: dict[tuple[str, str], Registered] = {}
+
+
+@overload
+def register_checker(fn: C, *, name: str | None = None, layer: str = "user") -> C: ...
+@overload
+def register_checker(*, name: str | None = None, layer: str = "user") -> Callable[[C], C]: ...
+def register_checker(
+    fn: Checker | None = None, *, name: str | None = None, layer: str = "user"
+) -> Any:
+    """Have a checker of your own run in every `check_all`; also a decorator.
+
+    ::
+
+        @register_checker
+        def check_budget(graph: Graph) -> Iterator[Diagnostic]:
+            for node in graph.of(ModelSelectorNode):
+                if node.budget_key is None:
+                    yield NoBudget.at(graph, node, f"`{node.name}` has no budget")
+
+    Checkers run in the order of their registration. Defining the same function again (a notebook
+    cell, a reload) replaces it.
+
+    Args:
+        fn: Takes the `Graph` and gives its findings; may be a generator.
+        name: What reports call it; the function's name without ``check_`` otherwise.
+        layer: Where it comes from.
+
+    Raises:
+        UsageError: `fn` cannot be called, or another checker has this name and layer.
+    """
+    if fn is None:
+        return partial(register_checker, name=name, layer=layer)
+    if not callable(fn):
+        raise UsageError(
+            "a checker is a function of the graph",
+            found=type(fn).__name__,
+            help="def check_it(graph): yield SomeDiagnostic.at(graph, node, '...')",
+        )
+    called = name or _name(fn)
+    old = _users.get((layer, called))
+    if old is not None and _origin(old.fn) != _origin(fn):
+        raise UsageError(
+            f"layer {layer!r} has a checker {called!r} already",
+            found=".".join(_origin(old.fn)),
+            help="give one of them another name=",
+        )
+    _users[layer, called] = Registered(called, layer, fn)
+    return fn
+
+
+def unregister_checker(fn: Checker) -> None:
+    """Take a registered checker away again.
+
+    Raises:
+        LookupError: It is not registered.
+    """
+    keys = [key for key, each in _users.items() if each.fn is fn]
+    if not keys:
+        raise LookupError(f"{'.'.join(_origin(fn))} is not a registered checker")
+    for key in keys:
+        del _users[key]
+
+
+def _expect_diagnostic(thing: object) -> None:
+    if not isinstance(thing, Diagnostic):
+        raise TypeError(f"a checker gives Diagnostics, not a {type(thing).__name__}")
+
+
+def _origin(fn: object) -> tuple[str, str]:
+    kind: Any = fn if hasattr(fn, "__qualname__") else type(fn)  # an object with __call__
+    return kind.__module__, kind.__qualname__
+
+
+def all_checkers() -> tuple[Registered, ...]:
+    """Core's, then those of layers by the layer's name, then those registered, in order.
+
+    Raises:
+        LayerError: An installed layer is broken.
+    """
+    layers = tuple(
+        Registered(each.name or _name(each.object), each.layer, each.object)
+        for each in provided(_SLOT)
+    )
+    known = {id(each.fn) for each in layers}  # a layer may also have used the decorator
+    return (*CORE, *layers, *(each for each in _users.values() if id(each.fn) not in known))

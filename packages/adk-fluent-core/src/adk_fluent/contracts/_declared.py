@@ -1,0 +1,77 @@
+"""What single nodes declare: read off their fields, never guessed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    AppNode,
+    ExpectNode,
+    FunctionNode,
+    GateNode,
+    LoopNode,
+    MapOverNode,
+    MiddlewareNode,
+    RemoteAgentNode,
+    RouteNode,
+    StateFieldRef,
+    TransferNode,
+    TransformNode,
+)
+
+if TYPE_CHECKING:
+    from adk_fluent.ir import Node, Predicate
+
+_FOREIGN: Final = (AdkAgentNode, RemoteAgentNode, MiddlewareNode, TransferNode)
+
+
+def declared_writes(node: Node) -> tuple[StateFieldRef, ...]:
+    """The state keys a node says it writes; what its children write is not among them."""
+    match node:
+        case AgentNode():
+            return node.writes_keys + node.tool_writes
+        case RemoteAgentNode():
+            return node.writes_keys
+        case FunctionNode() | TransformNode():
+            return node.effects.writes
+        case MapOverNode():
+            return (StateFieldRef(node.output_key),)
+        case GateNode():
+            return (StateFieldRef(node.key or node.name),)
+        case _:
+            return ()
+
+
+def predicates(node: Node) -> tuple[Predicate, ...]:
+    """The tests over state that a node makes itself."""
+    match node:
+        case RouteNode():
+            return node.tests
+        case ExpectNode():
+            return (node.predicate,)
+        case LoopNode():
+            test = node.until
+        case GateNode():
+            test = node.predicate
+        case TransferNode():
+            test = node.condition
+        case _:
+            return ()
+    return () if test is None else (test,)
+
+
+def may_escalate(node: Node) -> bool:
+    """Whether something of the node's own may end the loop around it; True when in doubt."""
+    if isinstance(node, AgentNode):
+        return bool(node.tools or node.callbacks)
+    return isinstance(node, _FOREIGN)
+
+
+def app_middlewares(root: Node) -> tuple[tuple[Any, ...], ...]:
+    """The stacks around a whole application: its own, and that of its run configuration."""
+    if not isinstance(root, AppNode):
+        return ()
+    configured = root.execution.middlewares if root.execution else ()
+    return tuple(stack for stack in (root.middlewares, configured) if stack)

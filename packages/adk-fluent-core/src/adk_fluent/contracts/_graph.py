@@ -1,0 +1,141 @@
+"""What every checker needs to know about a pipeline, computed once a check."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from adk_fluent.errors import nearest_name
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    AppNode,
+    ModelSelectorNode,
+    RemoteAgentNode,
+    ResourceNode,
+    TransferNode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from adk_fluent.ir import Node
+
+N = TypeVar("N", bound="Node")
+
+_AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
+_NOT_RUN: Final = (AppNode, ModelSelectorNode, ResourceNode, TransferNode)
+_PATH_END: Final = 6
+_SEARCHES: Final = 10
+_CANDIDATES: Final = 500
+
+
+class Graph:
+    """A pipeline as checkers see it; every operation is at most linear in its size.
+
+    A node that stands in several places is one node with several parents, so a graph that shares
+    its parts costs what its distinct parts cost.
+
+    Attributes:
+        root: The node that is checked.
+        nodes: Every distinct node (by identity), parents first, in declared order.
+        agents: Nodes that ADK finds by name: agents, and whatever a model may transfer to.
+        named: Nodes that a transfer can lead to, by name.
+    """
+
+    __slots__ = ("_kinds", "_parents", "_searches", "agents", "named", "nodes", "root")
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self._parents: dict[int, list[Node]] = {id(root): []}
+        self.nodes: tuple[Node, ...] = tuple(self._visit())
+        self._kinds: dict[type[Node], list[Node]] = {}
+        for node in self.nodes:
+            self._kinds.setdefault(type(node), []).append(node)
+        self._searches = _SEARCHES
+        self.agents: Mapping[str, list[Node]] = _by_name(self._agents())
+        self.named: Mapping[str, list[Node]] = _by_name(
+            node for node in self.nodes if not isinstance(node, _NOT_RUN)
+        )
+
+    def _visit(self) -> Iterator[Node]:
+        parents, done, todo = self._parents, set[int](), [self.root]
+        while todo:
+            node = todo.pop()
+            if id(node) in done:
+                continue
+            done.add(id(node))
+            yield node
+            below = node.children
+            for child in below:
+                parents.setdefault(id(child), []).append(node)
+            todo.extend(reversed(below))
+
+    def _agents(self) -> Iterator[Node]:
+        delegates = {id(node) for agent in self.of(AgentNode) for node in agent.delegates}
+        return (n for n in self.nodes if isinstance(n, _AGENTS) or id(n) in delegates)
+
+    def of(self, kind: type[N]) -> list[N]:
+        """The distinct nodes of a type, in declared order."""
+        return [
+            node
+            for each, nodes in self._kinds.items()
+            if issubclass(each, kind)
+            for node in nodes
+            if isinstance(node, kind)
+        ]
+
+    def parents(self, node: Node) -> tuple[Node, ...]:
+        """The nodes directly above a node: one entry for each place where it stands."""
+        return tuple(self._parents[id(node)])
+
+    def path(self, node: Node) -> str:
+        """One way from the root to a node, as text; a long one is cut in the middle."""
+        names: list[str] = []
+        here: Node = node
+        while len(names) < _PATH_END and here is not self.root:
+            names.append(here.name)
+            here = self._parents[id(here)][0]
+        if here is not self.root:
+            names.append("...")
+        return " > ".join((self.root.name, *reversed(names)))
+
+    def above(self, nodes: Iterable[Node]) -> set[int]:
+        """The ids of some nodes and of everything they are part of."""
+        found: set[int] = set()
+        todo = list(nodes)
+        while todo:
+            node = todo.pop()
+            if id(node) not in found:
+                found.add(id(node))
+                todo.extend(self._parents[id(node)])
+        return found
+
+    def reach(self, nodes: Iterable[Node]) -> list[Node]:
+        """Some nodes and everything that may run while they do, transfers followed."""
+        found: dict[int, Node] = {}
+        todo = list(nodes)
+        while todo:
+            node = todo.pop()
+            if id(node) in found:
+                continue
+            found[id(node)] = node
+            todo.extend(node.children)
+            if isinstance(node, TransferNode):
+                todo.extend(self.named.get(node.target, ())[:1])
+        return list(found.values())
+
+    def suggest(self, name: str) -> str | None:
+        """The name of a node most like `name`; looks only at some in a graph with many mistakes."""
+        if self._searches == 0:
+            return None
+        self._searches -= 1
+        close = (known for known in self.named if abs(len(known) - len(name)) < 4)
+        return nearest_name(name, islice(close, _CANDIDATES))
+
+
+def _by_name(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    names: dict[str, list[Node]] = {}
+    for node in nodes:
+        names.setdefault(node.name, []).append(node)
+    return names

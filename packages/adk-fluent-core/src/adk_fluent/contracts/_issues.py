@@ -1,0 +1,108 @@
+"""The findings of core, in the order of their codes. What may still get a code: `RESERVED`."""
+
+from __future__ import annotations
+
+from adk_fluent.contracts._diagnostic import Diagnostic, Severity
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+class InvalidName(Diagnostic, code="FLW101", severity=_ERROR):
+    """A name that ADK refuses or keeps for itself."""
+
+
+class DuplicateName(Diagnostic, code="FLW102", severity=_ERROR):
+    """Two different agents have the same name."""
+
+
+# --- structure -----------------------------------------------------------------------------------
+
+
+class EmptyComposite(Diagnostic, code="FLW103", severity=_ERROR):
+    """An arrangement of steps that has none."""
+
+
+class SingleAlternative(Diagnostic, code="FLW104", severity=_WARNING):
+    """A choice between alternatives that has only one."""
+
+
+class MisplacedNode(Diagnostic, code="FLW105", severity=_ERROR):
+    """A node that has no meaning where it stands."""
+
+
+class InvalidValue(Diagnostic, code="FLW106", severity=_ERROR):
+    """A field holds a value that has no meaning."""
+
+
+class LoopWithoutExit(Diagnostic, code="FLW111", severity=_INFO):
+    """A loop that always runs the default number of iterations."""
+
+
+class RouteWithoutDefault(Diagnostic, code="FLW112", severity=_INFO):
+    """A route that does nothing when no test holds."""
+
+
+class UnreachableBranch(Diagnostic, code="FLW113", severity=_WARNING):
+    """A branch that can never run, because an earlier test takes all of its cases."""
+
+
+class ShadowedKey(Diagnostic, code="FLW114", severity=_WARNING):
+    """A map uses one state key for two things."""
+
+
+# --- transfers -----------------------------------------------------------------------------------
+
+
+class UnknownTransferTarget(Diagnostic, code="FLW121", severity=_ERROR):
+    """A transfer to a name that nothing in the pipeline has."""
+
+
+class AmbiguousTransferTarget(Diagnostic, code="FLW122", severity=_ERROR):
+    """A transfer to a name that several different nodes have."""
+
+
+class TransferCycle(Diagnostic, code="FLW123", severity=_ERROR):
+    """A transfer that leads back to itself."""
+
+
+# --- attempts that may be discarded --------------------------------------------------------------
+
+
+class GateInRace(Diagnostic, code="FLW131", severity=_ERROR):
+    """A person is asked inside a race."""
+
+
+class IrreversibleWrite(Diagnostic, code="FLW132", severity=_WARNING):
+    """An attempt that may be discarded writes state that outlives the session."""
+
+
+# --- agents --------------------------------------------------------------------------------------
+
+
+class DuplicateTool(Diagnostic, code="FLW141", severity=_ERROR):
+    """Two tools of one agent have the same name."""
+
+
+class InertPlaceholder(Diagnostic, code="FLW142", severity=_INFO):
+    """Text that looks like a placeholder and reaches the model as it stands."""
+
+
+# --- the application -----------------------------------------------------------------------------
+
+
+class DuplicateResource(Diagnostic, code="FLW151", severity=_ERROR):
+    """Two different resources have the same name."""
+
+
+class DuplicateMiddleware(Diagnostic, code="FLW152", severity=_WARNING):
+    """One middleware object stands twice in a stack."""
+
+
+# --- the check itself ----------------------------------------------------------------------------
+
+
+class LayerAbsent(Diagnostic, code="FLW901", severity=_ERROR):
+    """Part of the pipeline belongs to a layer that is not installed."""

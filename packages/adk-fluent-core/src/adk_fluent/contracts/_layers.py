@@ -1,0 +1,57 @@
+"""Layers: what belongs to a wheel that is not installed is reported, never passed over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent._layers import WHEELS
+from adk_fluent.contracts._diagnostic import Related, Severity
+from adk_fluent.contracts._issues import LayerAbsent
+from adk_fluent.ir import AppNode, ExecutionBoundary, TelemetryConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.ir import Node
+
+_CORE: Final = "core"
+
+
+def absent_layers(graph: Graph, installed: Collection[str]) -> Iterator[tuple[str, Diagnostic]]:
+    """The layers a pipeline needs and nobody has installed, each with one finding."""
+    for layer, users in sorted(_users(graph).items()):
+        if layer not in installed:
+            yield layer, _finding(graph, layer, users)
+
+
+def _users(graph: Graph) -> dict[str, list[tuple[Node, str, Severity]]]:
+    """What of a pipeline belongs to which layer, what cannot do without it first."""
+    users: dict[str, list[tuple[Node, str, Severity]]] = {}
+    for node in graph.nodes:
+        if node.layer != _CORE:
+            users.setdefault(node.layer, []).append((node, type(node).__name__, Severity.ERROR))
+        if isinstance(node, AppNode) and node.execution and node.execution.telemetry:
+            use = (node, "telemetry", Severity.ERROR)
+            users.setdefault(TelemetryConfig.layer, []).append(use)
+    for node in graph.nodes:
+        if node.boundary is not None:  # in one process a pipeline runs as if there were none
+            use = (node, "execution boundary", Severity.WARNING)
+            users.setdefault(ExecutionBoundary.layer, []).append(use)
+    return users
+
+
+def _finding(graph: Graph, layer: str, users: list[tuple[Node, str, Severity]]) -> Diagnostic:
+    node, what, severity = users[0]
+    related = [Related.at(other, "used here too") for other, _, _ in users[1:3]]
+    if len(users) > 3:
+        related.append(Related(f"and in {len(users) - 3} more places"))
+    return LayerAbsent.at(
+        graph,
+        node,
+        f"`{node.name}` needs the layer `{layer}` ({what}), which is not installed",
+        severity=severity,
+        related=related,
+        help=f"pip install {WHEELS.get(layer, f'adk-fluent-{layer}')}",
+    )

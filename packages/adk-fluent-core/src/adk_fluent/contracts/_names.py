@@ -1,0 +1,87 @@
+"""Names: what ADK accepts, and each agent its own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.contracts._diagnostic import Related
+from adk_fluent.contracts._issues import DuplicateName, InvalidName
+from adk_fluent.ir import AgentNode, AppNode, GateNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.ir import Node
+
+_TAKEN: Final = {
+    "user": "ADK calls the person who talks to the agents `user`",
+    "START": "ADK calls the entry of a graph `START`",
+    "__START__": "ADK calls the entry of a graph `__START__`",
+}
+_PREFIX: Final = "_adk"
+
+
+def check_names(graph: Graph) -> Iterator[Diagnostic]:
+    """Every name ADK will see is one it accepts."""
+    root = graph.root.root if isinstance(graph.root, AppNode) else graph.root
+    shown: set[int] = {id(node) for node in (root, *graph.of(GateNode))}
+    shown.update(id(node) for nodes in graph.agents.values() for node in nodes)
+    shown.update(id(node) for agent in graph.of(AgentNode) for node in agent.agent_tools)
+    for node in graph.nodes:
+        fault = _fault(node.name, strict=id(node) in shown)
+        if fault is not None:
+            yield InvalidName.at(
+                graph, node, f"`{node.name}` cannot be a name: {fault}", help=_advice(node)
+            )
+
+
+def _fault(name: str, *, strict: bool) -> str | None:
+    if not name:
+        return "it is empty"
+    if not strict:
+        return None
+    if not name.isidentifier():
+        return "a name is made of letters, digits and `_`, and starts with no digit"
+    if name.startswith(_PREFIX):
+        return f"names that start with `{_PREFIX}` are kept for ADK and adk-fluent"
+    return _TAKEN.get(name)
+
+
+def _advice(node: Node) -> str:
+    name = re.sub(r"\W+", "_", node.name).strip("_")
+    name = f"_{name}" if name[:1].isdigit() else name
+    usable = bool(name) and _fault(name, strict=True) is None
+    return f"call it `{name}`" if usable else "give it another name"
+
+
+def check_agent_names(graph: Graph) -> Iterator[Diagnostic]:
+    """No two different agents share a name; the same agent may stand in several places."""
+    for name, (first, *others) in graph.agents.items():
+        other = next((node for node in others if node != first), None)
+        if other is not None:
+            yield DuplicateName.at(
+                graph,
+                other,
+                f"two different agents are called `{name}`",
+                related=[Related.at(first, "the other one is here")],
+                help="rename one, or use the very same agent in both places",
+            )
+    for agent in graph.of(AgentNode):
+        yield from _delegates(graph, agent)
+
+
+def _delegates(graph: Graph, agent: AgentNode) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for delegate in agent.delegates:
+        if delegate.name in seen:
+            yield DuplicateName.at(
+                graph,
+                agent,
+                f"`{agent.name}` lists the delegate `{delegate.name}` twice",
+                related=[Related.at(delegate, "the delegate")],
+                help="list it once: a transfer names one agent",
+            )
+        seen.add(delegate.name)

@@ -1,0 +1,125 @@
+"""What a check found, as a whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.contracts._diagnostic import Severity
+from adk_fluent.contracts._render import render_report
+from adk_fluent.errors import ContractError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._opaque import Opaque
+
+#: Version of what `to_dict` gives.
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ContractReport:
+    """What a check found; iterating gives the findings, the worst first.
+
+    Attributes:
+        diagnostics: The findings: by severity, then by place; the same check twice gives the same.
+        opaque: What no checker could see into.
+        checked: Names of the checkers that ran.
+        absent: Layers the pipeline needs whose checkers could not run.
+    """
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    opaque: tuple[Opaque, ...] = ()
+    checked: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        diagnostics: Iterable[Diagnostic],
+        *,
+        opaque: tuple[Opaque, ...] = (),
+        checked: tuple[str, ...] = (),
+        absent: tuple[str, ...] = (),
+    ) -> ContractReport:
+        """A report over findings in any order; one that was found twice is kept once."""
+        distinct = dict.fromkeys(diagnostics)
+        return cls(tuple(sorted(distinct, key=_rank)), opaque, checked, absent)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return not self.errors
+
+    @property
+    def proven(self) -> bool:
+        """Whether there are no errors and nothing is opaque, so that what was `checked` holds."""
+        return self.ok and not self.opaque and not self.absent
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The findings that are errors."""
+        return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The findings that are warnings."""
+        return tuple(d for d in self.diagnostics if d.severity is Severity.WARNING)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.diagnostics)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, *, color: bool = False, source: bool = True) -> str:
+        """The report for people, as rustc and ruff write it.
+
+        Args:
+            color: With ANSI colours.
+            source: With the source lines, where they can be read.
+        """
+        return render_report(self, color=color, source=source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {
+            "format": FORMAT,
+            "ok": self.ok,
+            "proven": self.proven,
+            "diagnostics": [each.to_dict() for each in self.diagnostics],
+            "opaque": [each.to_dict() for each in self.opaque],
+            "checked": list(self.checked),
+            "absent": list(self.absent),
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON text, for programs."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def raise_for_errors(self) -> None:
+        """Do nothing if the report is `ok`.
+
+        Raises:
+            ContractError: There are errors; it carries this report.
+        """
+        if self.ok:
+            return
+        worst, *others = self.errors
+        more = f" ({len(others)} more in .report)" if others else ""
+        raise ContractError(
+            f"the pipeline breaks its contracts: {worst.message}{more}",
+            report=self,
+            node=worst.node,
+            location=worst.location,
+            help=worst.help,
+        )
+
+
+def _rank(each: Diagnostic) -> tuple[Any, ...]:
+    place = each.location
+    where = (1, "", 0) if place is None else (0, place.file, place.line)
+    return (-each.severity, *where, each.code, each.path, each.message)
