@@ -1,0 +1,180 @@
+"""A layer is a wheel beside core: built, installed, type-checked, run and removed for real.
+
+The layer is tests-integration/toy. The tests work on a copy of the workspace that has it as a
+member, so that they see what a developer and a user of a layer would see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import boundaries
+
+ROOT = Path(__file__).resolve().parent.parent
+TOY = ROOT / "tests-integration" / "toy"
+UV = shutil.which("uv")
+
+
+def run(*command: str | Path, cwd: Path | None = None, expect: int = 0) -> str:
+    """Run a program outside any environment of ours and return what it printed."""
+    ours = {"PYTHONPATH", "VIRTUAL_ENV", "UV_COMPILE_BYTECODE", "UV_PROJECT_ENVIRONMENT"}
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment | {"UV_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == expect, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def uv(*arguments: str | Path, cwd: Path | None = None) -> str:
+    assert UV, "these tests need uv: pip install uv"
+    return run(UV, *arguments, cwd=cwd)
+
+
+def add_toy(manifest: str) -> str:
+    """Give the root manifest as CONTRIBUTING says to change it for a new layer."""
+    for old, new in (
+        (
+            'dependencies = ["adk-fluent-core"]',
+            'dependencies = ["adk-fluent-core", "adk-fluent-toy"]',
+        ),
+        ("[tool.uv.sources]\n", "[tool.uv.sources]\nadk-fluent-toy = { workspace = true }\n"),
+    ):
+        assert manifest.count(old) == 1
+        manifest = manifest.replace(old, new)
+    return manifest
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the workspace with the toy as one more package, nothing installed yet."""
+    copy = tmp_path_factory.mktemp("workspace")
+    unwanted = shutil.ignore_patterns("__pycache__", "tests", ".*")
+    shutil.copytree(ROOT / "packages", copy / "packages", ignore=unwanted)
+    shutil.copytree(TOY, copy / "packages" / "adk-fluent-toy", ignore=unwanted)
+    manifest = (ROOT / "pyproject.toml").read_text("utf-8")
+    (copy / "pyproject.toml").write_text(add_toy(manifest), "utf-8")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheels(workspace: Path) -> dict[str, Path]:
+    """The built wheels by distribution name."""
+    uv("build", "--quiet", "--all-packages", "--wheel", cwd=workspace)
+    return {
+        path.name.split("-")[0].replace("_", "-"): path
+        for path in (workspace / "dist").glob("*.whl")
+    }
+
+
+class Venv:
+    """An environment with nothing of the workspace in it but what is installed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bin = path / ("Scripts" if os.name == "nt" else "bin")
+        uv("venv", "--quiet", "--no-project", path)
+
+    def install(self, *arguments: str | Path) -> None:
+        uv("pip", "install", "--quiet", "--no-config", "--python", self.path, *arguments)
+
+    def uninstall(self, name: str) -> None:
+        uv("pip", "uninstall", "--quiet", "--no-config", "--python", self.path, name)
+
+    def python(self, code: str, *, expect: int = 0) -> str:
+        python = self.bin / "python"
+        return run(python, "-I", "-c", code, cwd=self.path, expect=expect).strip()
+
+
+FOUND = """
+from importlib.metadata import entry_points
+import adk_fluent.toy
+[point] = entry_points(group="adk_fluent.layers")
+print(point.name, point.load().name, adk_fluent.toy.EchoNode("here", text="hello").layer)
+"""
+
+
+def test_each_wheel_holds_its_portion_and_nothing_else(wheels: dict[str, Path]) -> None:
+    names = {wheel: set(ZipFile(path).namelist()) for wheel, path in wheels.items()}
+    core, toy = names["adk-fluent-core"], names["adk-fluent-toy"]
+    assert {"adk_fluent/__init__.py", "adk_fluent/py.typed"} <= core
+    assert "adk_fluent/toy/py.typed" in toy
+    assert all(name.startswith(("adk_fluent/toy/", "adk_fluent_toy-0.1.0.")) for name in toy)
+    assert not [name for name in core | toy if name.endswith(".pyi")]
+
+
+@pytest.mark.parametrize("order", [("core", "toy"), ("toy", "core")], ids="-then-".join)
+def test_wheels_install_in_either_order_and_the_layer_leaves_without_a_trace(
+    order: tuple[str, str], wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    venv = Venv(tmp_path / "venv")
+    for name in order:
+        venv.install("--no-deps", wheels[f"adk-fluent-{name}"])
+    assert venv.python(FOUND) == "toy toy toy"
+    venv.uninstall("adk-fluent-toy")
+    assert venv.python("import adk_fluent, adk_fluent.ir; print('core works')") == "core works"
+    assert venv.python("import adk_fluent._registry as r; print(dict(r.found()))") == "{}"
+    venv.python("import adk_fluent.toy", expect=1)
+    assert not list(venv.path.rglob("adk_fluent/toy"))
+
+
+def test_the_wheel_says_what_it_is(wheels: dict[str, Path]) -> None:
+    with ZipFile(wheels["adk-fluent-core"]) as wheel:
+        metadata = wheel.read("adk_fluent_core-0.1.0.dist-info/METADATA").decode()
+        commands = wheel.read("adk_fluent_core-0.1.0.dist-info/entry_points.txt").decode()
+        assert "adk_fluent_core-0.1.0.dist-info/licenses/LICENSE" in wheel.namelist()
+    assert "Classifier: Typing :: Typed" in metadata
+    assert "Requires-Dist: google-adk<3,>=1.25" in metadata
+    assert "adk-fluent = adk_fluent.cli:main" in commands
+
+
+def test_the_layer_keeps_to_the_boundaries_until_it_imports_a_sibling(workspace: Path) -> None:
+    assert boundaries.violations(workspace) == []
+    sibling = workspace / "packages" / "adk-fluent-other"
+    stray = workspace / "packages" / "adk-fluent-toy" / "src" / "adk_fluent" / "toy" / "_stray.py"
+    shutil.copytree(TOY, sibling)
+    (sibling / "src" / "adk_fluent" / "toy").rename(sibling / "src" / "adk_fluent" / "other")
+    (sibling / "pyproject.toml").write_text(
+        (TOY / "pyproject.toml").read_text("utf-8").replace("adk-fluent-toy", "adk-fluent-other"),
+        "utf-8",
+    )
+    stray.write_text("from adk_fluent.other import EchoNode\n", "utf-8")
+    try:
+        found = boundaries.violations(workspace)
+    finally:
+        stray.unlink()
+        shutil.rmtree(sibling)
+    assert any("_stray.py:1: imports adk_fluent.other" in violation for violation in found)
+
+
+@pytest.fixture(scope="module")
+def editable(workspace: Path) -> Path:
+    """The copy of the workspace with everything installed in it, as a developer has it."""
+    uv("sync", "--quiet", "--no-dev", cwd=workspace)
+    return workspace
+
+
+def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path) -> None:
+    layer = editable / "packages" / "adk-fluent-toy"
+    wrong = layer / "wrong.py"
+    wrong.write_text("from adk_fluent.toy import EchoNode\n\nEchoNode('a', text=42)\n", "utf-8")
+    pyright = (sys.executable, "-m", "pyright", "--outputjson")
+    report = json.loads(run(*pyright, layer, cwd=editable, expect=1))
+    # exactly the wrong line: the layer resolves, and to its types rather than to Unknown
+    [finding] = report["generalDiagnostics"]
+    assert finding["rule"] == "reportArgumentType"
+    assert (Path(finding["file"]).name, finding["range"]["start"]["line"]) == ("wrong.py", 2)
