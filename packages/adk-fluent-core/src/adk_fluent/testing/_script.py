@@ -34,7 +34,7 @@ __all__ = [
 
 #: Something a script may answer with; also a part of an ADK Content, or a whole LlmResponse.
 Answer: TypeAlias = "str | Call | Thought | Reply | Exception | Callable[[Asked], Any] | Any"
-_REFUSED = (int, float, bytes, dict, list, tuple, set, BaseException)
+_REFUSED = (type(None), int, float, bytes, dict, list, tuple, set, BaseException)
 _SHOWN = 200  # characters of a prompt in an error
 
 
@@ -283,8 +283,10 @@ class Script:
         default: Answer | None = None,
         latency: float = 0.0,
     ) -> None:
-        for each in (*replies, *(rule.reply for rule in rules), default):
+        for each in (*replies, *(rule.reply for rule in rules)):
             _check(each)
+        if default is not None:
+            _check(default)
         self._replies, self._rules = replies, tuple(rules)
         self._default, self._latency = default, latency
         self._next = 0
