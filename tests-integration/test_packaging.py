@@ -170,10 +170,15 @@ def editable(workspace: Path) -> Path:
 
 def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path) -> None:
     layer = editable / "packages" / "adk-fluent-toy"
+    config = editable / "pyproject.toml"
+    whole = 'include = ["packages", "tests-integration", "tools"]'
+    text = config.read_text("utf-8")
+    assert whole in text
+    config.write_text(text.replace(whole, 'include = ["packages/adk-fluent-toy"]'), "utf-8")
     wrong = layer / "wrong.py"
     wrong.write_text("from adk_fluent.toy import EchoNode\n\nEchoNode('a', text=42)\n", "utf-8")
-    pyright = (sys.executable, "-m", "pyright", "--outputjson")
-    report = json.loads(run(*pyright, layer, cwd=editable, expect=1))
+    pyright = (sys.executable, "-m", "pyright", "--outputjson", "--project", config)
+    report = json.loads(run(*pyright, cwd=editable, expect=1))
     # exactly the wrong line: the layer resolves, and to its types rather than to Unknown
     [finding] = report["generalDiagnostics"]
     assert finding["rule"] == "reportArgumentType"
