@@ -11,4 +11,14 @@ from adk_fluent.flow._port import Facts, Leaf, Note
 from adk_fluent.flow._steps import RULES, Signal
 from adk_fluent.flow._strand import Strand
 
-__all__ = ["RULES", "Engine", "Facts", "Leaf", "Note", "Position", "Signal", "Strand", "new_position"]
+__all__ = [
+    "RULES",
+    "Engine",
+    "Facts",
+    "Leaf",
+    "Note",
+    "Position",
+    "Signal",
+    "Strand",
+    "new_position",
+]

@@ -1,127 +1,246 @@
-"""Running children at the same time: tasks, the event queue between them, and their end."""
+"""A fork while it runs: its children's tasks, and the rules by which it ends.
+
+A child runs from start to end in one task. It hands its events to the main strand through the
+engine's one queue, one at a time, whatever the nesting, and waits until each is committed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Generic, cast
 
-from adk_fluent.flow._log import Scope
+from adk_fluent.errors import AgentReportedError, StepTimeoutError, UsageError
+from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
-from adk_fluent.flow._steps import Joined
-from adk_fluent.flow._strand import Frame, Strand
-from adk_fluent.ir import Node
+from adk_fluent.flow._steps import PAUSE, STOP, Joined, Signal
+from adk_fluent.flow._strand import POSITIONS, Frame, Strand
+from adk_fluent.ir import MapOverNode, Node, ParallelNode, RaceNode, TimeoutNode
+from adk_fluent.protocol import compose_answer
+
+if TYPE_CHECKING:
+    from adk_fluent.flow._engine import Engine
 
 
-class Commit(Generic[E]):
-    """An event on its way to whoever drives the engine, and what follows its commit.
-
-    Attributes:
-        event: A leaf's event; None when `make` makes it.
-        scope: Where its write is logged, or None.
-        delta: What it writes.
-        make: Makes an event of the engine's own in the moment it is committed, or None after all.
-        after: Called in the moment the event is committed.
-    """
-
-    __slots__ = ("after", "delta", "event", "make", "scope")
-
-    def __init__(
-        self,
-        event: E | None,
-        scope: Scope | None = None,
-        delta: Mapping[str, Any] | None = None,
-        make: Callable[[], E | None] | None = None,
-        after: Callable[[], None] | None = None,
-    ) -> None:
-        self.event = event
-        self.scope = scope
-        self.delta = delta
-        self.make = make
-        self.after = after
+def is_race(node: Node) -> bool:
+    """Whether only the first branch to succeed counts."""
+    return isinstance(node, RaceNode) or (
+        isinstance(node, ParallelNode) and node.merge == "first_complete"
+    )
 
 
-class Parcel(Generic[E]):
-    """A commit that crosses from a branch's task to the main strand.
+class ForkRun(Generic[E]):
+    """One execution of a parallel, race, map or timeout.
+
+    The frame keeps, by child index: ``strands`` and ``scopes`` (ids), ``done`` (how ended children
+    ended), and for a map ``items`` and ``results``.
 
     Attributes:
-        commit: What crosses.
-        acknowledged: Done when the event was committed.
-        taken: The main strand has it: it is being committed and cannot be taken back.
-        dropped: Its branch was cancelled before it was taken.
-        done: It was committed.
-        late: Stands in for `acknowledged` when the branch was cancelled while it was committed.
+        joined: How it ends; the signal for the forking node's rule.
     """
 
-    __slots__ = ("acknowledged", "commit", "done", "dropped", "late", "taken")
-
-    def __init__(self, commit: Commit[E]) -> None:
-        self.commit = commit
-        self.acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.taken = False
-        self.dropped = False
-        self.done = False
-        self.late: asyncio.Future[None] | None = None
-
-    def acknowledge(self) -> None:
-        """Tell the branch that its event was committed (or never will be: the run ends)."""
-        self.done = True
-        for future in (self.acknowledged, self.late):
-            if future is not None and not future.done():
-                future.set_result(None)
-
-    async def delivered(self) -> None:
-        """Wait until the event is committed; a cancelled branch still waits for a taken one."""
-        try:
-            await self.acknowledged
-        except asyncio.CancelledError:
-            if not self.taken:
-                self.dropped = True
-                raise
-            if not self.done:
-                self.late = asyncio.get_running_loop().create_future()
-                await settled([self.late])
-            raise
-
-
-class Running(Generic[E]):
-    """A fork while it runs.
-
-    Attributes:
-        node: The forking node.
-        frame: Its frame.
-        plan: Children not yet started.
-        tasks: Children that run, by index.
-        joined: How it ends.
-        over: Done when no further child is needed.
-    """
-
-    __slots__ = ("frame", "joined", "node", "over", "plan", "tasks")
-
-    def __init__(self, node: Node, frame: Frame, plan: Iterator[tuple[int, Strand]]) -> None:
+    def __init__(self, engine: Engine[E], strand: Strand, node: Node, frame: Frame) -> None:
+        for key in ("strands", "scopes", "done"):
+            frame.setdefault(key, {})
+        if isinstance(node, MapOverNode):
+            frame.setdefault("results", {})
+            if "items" not in frame:
+                frame["items"] = _items(node, strand.state)
+        self.engine = engine
+        self.strand = strand
         self.node = node
         self.frame = frame
-        self.plan = plan
-        self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.joined = Joined()
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.racing = is_race(node)
+        self.joined = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._plan = self._children()
 
-    def finish(self) -> bool:
-        """End the fork; False when it had already ended."""
-        if self.over.done():
+    async def run(self) -> AsyncGenerator[Commit[E], None]:
+        """Run to the end; the main strand's fork also yields what all branches commit."""
+        node, over = self.node, self._over
+        timer: asyncio.TimerHandle | None = None
+        limit = node.concurrency if isinstance(node, MapOverNode) else None
+        try:
+            while (limit is None or len(self._tasks) < limit) and self._start():
+                continue
+            if not self._tasks:
+                self._finish()
+            if isinstance(node, TimeoutNode):
+                timer = asyncio.get_running_loop().call_later(node.seconds, self._expire, node)
+            if self.strand.parent is not None:
+                await over
+            while not over.done():
+                parcel = await self.engine.queue.get()
+                if parcel is None or parcel.dropped:
+                    continue
+                parcel.taken = True
+                try:
+                    yield parcel.commit
+                finally:
+                    parcel.acknowledge()
+        finally:
+            if timer is not None:
+                timer.cancel()
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await settled(tasks)
+
+    # --- starting children ---------------------------------------------------------------------
+
+    def _children(self) -> Iterator[tuple[int, Strand]]:
+        """The children still to run, each made when it starts."""
+        engine, s, node, frame = self.engine, self.strand, self.node, self.frame
+        mapping = isinstance(node, MapOverNode)
+        kids = node.children
+        letter = "w" if self.racing else POSITIONS[type(node)][0]
+        segment = _segments(node)
+        base = None
+        if mapping or self.racing:  # these work on a snapshot
+            base = engine.log.isolate(s.state, s.isolation, frame["scopes"].values())
+        for index in range(len(frame["items"]) if mapping else len(kids)):
+            key = str(index)
+            if key in frame["done"]:
+                continue
+            isolation = s.isolation
+            if base is not None:
+                fixed = {node.item_key: frame["items"][index]} if mapping else {}
+                isolation = Isolation(base, fixed)
+            if key not in frame["strands"]:
+                frame["strands"][key], frame["scopes"][key] = engine.new_id(), engine.new_id()
+                start = {"c": 0 if mapping else index}
+                engine.position["strands"][frame["strands"][key]] = [start]
+            child = engine.strand(
+                frame["strands"][key],
+                kids[0 if mapping else index],
+                parent=s,
+                position=f"{letter}{index}",
+                segment=segment(index),
+                scope=engine.log.enter(frame["scopes"][key], s.scope, isolation),
+                isolation=isolation,
+                muted=s.muted or self.racing,
+            )
+            if mapping and node.result_key is None:
+                child.texts = []
+            yield index, child
+
+    def _start(self) -> bool:
+        """Start the next child, if there is one and it is still needed."""
+        if self._over.done() or (planned := next(self._plan, None)) is None:
             return False
-        self.over.set_result(None)
+        index, child = planned
+        task = asyncio.get_running_loop().create_task(self._run_child(index, child))
+        self._tasks[index] = task
         return True
 
-
-async def settled(futures: list[Any]) -> None:
-    """Wait until all are done, however often this task is cancelled meanwhile; then pass that on."""
-    again: asyncio.CancelledError | None = None
-    while waiting := [f for f in futures if not f.done()]:
+    async def _run_child(self, index: int, child: Strand) -> None:
         try:
-            await asyncio.wait(waiting)
-        except asyncio.CancelledError as error:
-            again = error
-    if again is not None:
-        raise again
+            async with aclosing(self.engine.drive(child)) as commits:
+                async for commit in commits:
+                    parcel = Parcel(commit)
+                    self.engine.queue.put_nowait(parcel)
+                    await parcel.delivered()
+            outcome = child.outcome
+        except Exception as error:  # noqa: BLE001  # a fault of the engine's own must not hang the fork
+            outcome = error
+        finally:
+            del self._tasks[index]
+        self._ended(index, child, outcome)
 
+    # --- ending --------------------------------------------------------------------------------
+
+    def _ended(self, index: int, child: Strand, outcome: Any) -> None:
+        """Note how a child ended and decide whether the fork goes on."""
+        node, joined = self.node, self.joined
+        joined.ended[index] = outcome
+        failed = isinstance(outcome, Exception)
+        if outcome is not PAUSE:
+            self._note(index, child, outcome)
+        if self._over.done():
+            return
+        if failed and not self.racing:
+            joined.error = _at_item(node, index, outcome)
+            self._finish()
+        elif not failed and (outcome is STOP or (self.racing and outcome is not PAUSE)):
+            joined.winner = index if self.racing else None
+            self._finish()
+        elif not self._start() and not self._tasks:
+            self._finish()
+
+    def _note(self, index: int, child: Strand, outcome: Any) -> None:
+        key, node, frame = str(index), self.node, self.frame
+        del self.engine.position["strands"][child.id]
+        del frame["strands"][key]
+        if isinstance(outcome, Exception):
+            frame["done"][key] = f"!{type(outcome).__name__}: {outcome}"
+            return
+        frame["done"][key] = outcome.value
+        if isinstance(node, MapOverNode):
+            frame["results"][key] = (
+                compose_answer(child.texts or ())
+                if node.result_key is None
+                else child.state.get(node.result_key)
+            )
+
+    def _expire(self, node: TimeoutNode) -> None:
+        if not self._over.done():
+            self.joined.error = StepTimeoutError(
+                f"{node.name}: no result within {node.seconds:g} s",
+                seconds=node.seconds,
+                node=node,
+                help="allow more time, or look at what was slow",
+            )
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+            self.engine.queue.put_nowait(None)  # wakes the main strand if it waits
+
+
+def _items(node: MapOverNode, state: Mapping[str, Any]) -> list[Any]:
+    value: object = state.get(node.list_key)
+    if value is None:
+        return []
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
+        raise UsageError(
+            f"map_over {node.name!r} needs a list under {node.list_key!r}",
+            node=node,
+            found=f"a {type(value).__name__}",
+            help="write a list to that key before this step",
+        )
+    return list(cast("Iterable[Any]", value))
+
+
+def _segments(node: Node) -> Callable[[int], str]:
+    """Branch names of a fork's children, each different from its siblings'."""
+    names = [kid.name for kid in node.children]
+    if isinstance(node, TimeoutNode):
+        return lambda _: ""
+    if isinstance(node, MapOverNode):
+        return lambda index: f"{node.name}.{names[0]}[{index}]"
+    counts = Counter(names)
+
+    def segment(index: int) -> str:
+        name = names[index]
+        return f"{node.name}.{name}" if counts[name] == 1 else f"{node.name}.{name}[{index}]"
+
+    return segment
+
+
+def _at_item(node: Node, index: int, error: Exception) -> Exception:
+    if isinstance(node, MapOverNode):
+        note = f"in item {index} of map_over {node.name!r}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+    return error
+
+
+def _outcome(value: str) -> Any:
+    if value.startswith("!"):
+        return AgentReportedError(value[1:], error_code="RESTARTED")
+    return Signal(value)

@@ -7,14 +7,16 @@ again, and where there is none, the value from before the first scope opened. No
 around: a cancelled branch leaves its writes where they are, below its scope.
 
 All of it is plain data in the journal, so a run can restart in the middle of anything:
-``journal["scopes"][id] = {"in": parent id or None, "w": {key: [sequence number, value]}, "t": touched}``
+``journal["scopes"][id] = {"in": parent id or None, "w": {key: [number, value]}, "t": touched}``
 and ``journal["base"] = {key: value before}``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 #: Keys with these prefixes outlive the session and are never undone.
 PERMANENT = ("user:", "app:")
@@ -25,7 +27,7 @@ def differs(one: Any, other: Any) -> bool:
     if one is other:
         return False
     try:
-        return not one == other
+        return bool(one != other)
     except Exception:  # noqa: BLE001  # a foreign __eq__ or __bool__ decides nothing here
         return True
 
@@ -184,11 +186,12 @@ class UndoLog:
     def discard(self, scopes: list[Scope]) -> None:
         """Close scopes whose writes were compensated; readers on a snapshot forget them too."""
         gone = {s.id for scope in scopes for s in scope.subtree()}
-        for isolation in {s.parent.isolation for s in scopes if s.parent is not None} - {None}:
-            assert isolation is not None
-            keys = {
-                k for id in gone if self.open[id].isolation is isolation for k in self.open[id].writes
-            }
+        readers = {s.parent.isolation for s in scopes if s.parent is not None}
+        for isolation in readers:
+            if isolation is None:  # shared state: the compensating event has restored it
+                continue
+            mine = (self.open[id] for id in gone)
+            keys = {key for s in mine if s.isolation is isolation for key in s.writes}
             rest = self._latest(
                 keys,
                 (s for s in self.open.values() if s.id not in gone and s.isolation is isolation),
@@ -206,7 +209,7 @@ class UndoLog:
     def isolate(
         self, view: Mapping[str, Any], outer: Isolation | None, siblings: Iterable[str]
     ) -> dict[str, Any]:
-        """The state at the start of a fork, also when its branches have written since (a restart)."""
+        """The state at the start of a fork, also after a restart in the middle of it."""
         start = dict(view)
         data: dict[str, dict[str, Any]] = self._journal["scopes"]
         below = _below(data, siblings)

@@ -6,11 +6,12 @@ tests each have one.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
     from adk_fluent.flow._strand import Strand
     from adk_fluent.ir import Node
 

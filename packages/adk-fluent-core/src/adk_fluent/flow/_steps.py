@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import ExpectationError
 from adk_fluent.flow._functions import describe, function_delta, transform_delta
+from adk_fluent.flow._join import Join, RaceEnd
 from adk_fluent.flow._port import Note
 from adk_fluent.flow._strand import Frame, Strand
 from adk_fluent.ir import (
@@ -322,7 +323,7 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
         return _joined(e, f)
     elif signal is not ENTER:
         return signal
-    join = e.join(s, f, n)
+    join = Join(e, s, f, n)
     return Emit(join.delta, Note("joined"), join.committed, optional=True)
 
 
@@ -343,21 +344,19 @@ def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
         return _joined(e, f)
     elif signal is not ENTER:
         return signal
-    losers, committed = e.settle_race(s, f)
-    touched = tuple(scope.id for scope in losers if scope.touched)
+    end = RaceEnd(e, s, f)
+    touched = tuple(scope.id for scope in end.losers if scope.touched)
     if not touched:
-        committed()
+        end.committed()
         return _joined(e, f)
-    return Emit(lambda: e.log.compensation(losers), Note("discarded", discarded=touched), committed)
+    return Emit(end.delta, Note("discarded", discarded=touched), end.committed)
 
 
 def _joined(e: Engine[Any], f: Frame) -> Step:
     return e.recall(f) if f.get("errors") else Signal(f["end"])
 
 
-def _parallel_or_race(
-    e: Engine[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any
-) -> Step:
+def _parallel_or_race(e: Engine[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any) -> Step:
     rule = _race if n.merge == "first_complete" else _parallel
     return rule(e, s, f, n, signal)
 

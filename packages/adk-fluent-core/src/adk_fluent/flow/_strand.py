@@ -8,10 +8,8 @@ names no node and a journal stays valid as long as the structure does.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adk_fluent.flow._log import Isolation, Scope
 from adk_fluent.ir import (
     FallbackNode,
     LoopNode,
@@ -24,6 +22,11 @@ from adk_fluent.ir import (
     TimeoutNode,
     TransferNode,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adk_fluent.flow._log import Isolation, Scope
 
 Frame = dict[str, Any]
 
@@ -53,11 +56,12 @@ class Strand:
         isolation: The snapshot it works on, or None when it sees shared state.
         muted: Its partial events are not forwarded (it may lose a race).
         outcome: How it ended.
+        segment: Its own part of the branch name.
+        texts: Where answers below are collected, when somebody wants them.
     """
 
     __slots__ = (
         "_prefix",
-        "_segment",
         "_state",
         "_view",
         "frames",
@@ -68,6 +72,7 @@ class Strand:
         "outcome",
         "parent",
         "scope",
+        "segment",
         "texts",
     )
 
@@ -94,7 +99,7 @@ class Strand:
         self.muted = muted
         self.outcome: Any = None
         self.texts: list[tuple[str, str]] | None = None
-        self._segment = segment
+        self.segment = segment
         self._state = state
         self._view: Mapping[str, Any] | None = None
         self._prefix = position if parent is None else _join(parent.path, position)
@@ -126,8 +131,8 @@ class Strand:
         out: list[str] = []
         here: Strand | None = self
         while here is not None:
-            if here._segment:
-                out.append(here._segment)
+            if here.segment:
+                out.append(here.segment)
             here = here.parent
         return ".".join(reversed(out)) or None
 
