@@ -1,0 +1,96 @@
+"""How an event reaches whoever drives the engine, also from a branch's own task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Generic
+
+from adk_fluent.flow._port import E
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adk_fluent.flow._log import Scope
+
+
+class Commit(Generic[E]):
+    """An event on its way to whoever drives the engine, and what follows its commit.
+
+    Attributes:
+        event: A leaf's event; None when `make` makes it.
+        scope: Where its write is logged, or None.
+        delta: What it writes.
+        make: Makes an event of the engine's own in the moment it is committed, or None after all.
+        after: Called in the moment the event is committed.
+    """
+
+    __slots__ = ("after", "delta", "event", "make", "scope")
+
+    def __init__(
+        self,
+        event: E | None,
+        scope: Scope | None = None,
+        delta: Mapping[str, Any] | None = None,
+        make: Callable[[], E | None] | None = None,
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        self.event = event
+        self.scope = scope
+        self.delta = delta
+        self.make = make
+        self.after = after
+
+
+class Parcel(Generic[E]):
+    """A commit that crosses from a branch's task to the main strand.
+
+    Attributes:
+        commit: What crosses.
+        acknowledged: Done when the event was committed.
+        taken: The main strand has it: it is being committed and cannot be taken back.
+        dropped: Its branch was cancelled before it was taken.
+        done: It was committed.
+        late: Stands in for `acknowledged` when the branch was cancelled while it was committed.
+    """
+
+    __slots__ = ("acknowledged", "commit", "done", "dropped", "late", "taken")
+
+    def __init__(self, commit: Commit[E]) -> None:
+        self.commit = commit
+        self.acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.taken = False
+        self.dropped = False
+        self.done = False
+        self.late: asyncio.Future[None] | None = None
+
+    def acknowledge(self) -> None:
+        """Tell the branch that its event was committed (or never will be: the run ends)."""
+        self.done = True
+        for future in (self.acknowledged, self.late):
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    async def delivered(self) -> None:
+        """Wait until the event is committed; a cancelled branch still waits for a taken one."""
+        try:
+            await self.acknowledged
+        except asyncio.CancelledError:
+            if not self.taken:
+                self.dropped = True
+                raise
+            if not self.done:
+                self.late = asyncio.get_running_loop().create_future()
+                await settled([self.late])
+            raise
+
+
+async def settled(futures: list[Any]) -> None:
+    """Wait until all are done, however often this task is cancelled; then pass that on."""
+    again: asyncio.CancelledError | None = None
+    while waiting := [f for f in futures if not f.done()]:
+        try:
+            await asyncio.wait(waiting)
+        except asyncio.CancelledError as error:
+            again = error
+    if again is not None:
+        raise again

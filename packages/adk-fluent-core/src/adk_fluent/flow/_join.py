@@ -1,0 +1,87 @@
+"""How the branches of a fork come together: declared order, or a winner and its losers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.flow._log import Scope, differs
+from adk_fluent.ir import MapOverNode, Node
+
+if TYPE_CHECKING:
+    from adk_fluent.flow._engine import Engine
+    from adk_fluent.flow._strand import Frame, Strand
+
+
+class Join:
+    """The end of a parallel or map: what its branches wrote counts in declared order.
+
+    `delta` is what must still be written for that, `committed` closes the branches' scopes.
+    """
+
+    def __init__(self, engine: Engine[Any], strand: Strand, frame: Frame, node: Node) -> None:
+        self.engine = engine
+        self.strand = strand
+        self.frame = frame
+        self.node = node
+        self.final: dict[str, Any] = {}
+        self.written: dict[str, Any] = {}
+
+    def delta(self) -> dict[str, Any]:
+        """The write that restores declared order, and the results of a map; {} after a failure."""
+        if self.frame.get("errors"):
+            return {}
+        newest: dict[str, int] = {}
+        order: dict[str, int] = {}
+        for scope in self.engine.scopes(self.frame).values():
+            for key, (seq, value) in scope.final().items():
+                self.final[key], order[key] = value, seq
+                newest[key] = max(seq, newest.get(key, 0))
+        state = self.engine.leaf.state
+        self.written = {
+            key: value
+            for key, value in self.final.items()
+            if order[key] != newest[key] and differs(state.get(key), value)
+        }
+        if isinstance(self.node, MapOverNode):
+            results, count = self.frame["results"], len(self.frame["items"])
+            self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
+        return self.written
+
+    def committed(self) -> None:
+        """What the branches wrote is now the strand's own."""
+        log, strand = self.engine.log, self.strand
+        for scope in self.engine.scopes(self.frame).values():
+            log.settle(scope)
+        if strand.isolation is not None:
+            strand.isolation.writes.update(self.final)
+        if strand.scope is not None and self.written:
+            log.record(strand.scope, self.written)
+
+
+class RaceEnd:
+    """The end of a race: the winner's writes are the strand's own, the losers' never happened.
+
+    Attributes:
+        losers: Scopes of the branches that lost.
+    """
+
+    def __init__(self, engine: Engine[Any], strand: Strand, frame: Frame) -> None:
+        scopes = engine.scopes(frame)
+        self.engine = engine
+        self.strand = strand
+        self.winner: Scope | None = scopes.get(frame.get("won", -1))
+        self.losers = [scope for scope in scopes.values() if scope is not self.winner]
+
+    def delta(self) -> dict[str, Any]:
+        """The write that undoes the losers."""
+        return self.engine.log.compensation(self.losers)
+
+    def committed(self) -> None:
+        """Forget the losers, keep the winner."""
+        self.engine.discard(self.losers)
+        winner, isolation = self.winner, self.strand.isolation
+        if winner is None:
+            return
+        if isolation is not None:
+            isolation.writes.update({key: entry[1] for key, entry in winner.final().items()})
+        self.engine.log.settle(winner)
