@@ -203,14 +203,15 @@ class ForkRun(Generic[E]):
 
 
 def _items(node: MapOverNode, state: Mapping[str, Any]) -> list[Any]:
-    value: object = state.get(node.list_key)
+    value: Any = state.get(node.list_key)
+    kind = type(value).__name__
     if value is None:
         return []
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
         raise UsageError(
             f"map_over {node.name!r} needs a list under {node.list_key!r}",
             node=node,
-            found=f"a {type(value).__name__}",
+            found=f"a {kind}",
             help="write a list to that key before this step",
         )
     return list(cast("Iterable[Any]", value))
