@@ -132,6 +132,15 @@ def test_wheels_install_in_either_order_and_the_layer_leaves_without_a_trace(
     assert not list(venv.path.rglob("adk_fluent/toy"))
 
 
+def test_an_overwritten_core_says_how_to_repair_it(wheels: dict[str, Path], tmp_path: Path) -> None:
+    venv = Venv(tmp_path / "venv")
+    venv.install("--no-deps", wheels["adk-fluent-core"])
+    [init] = venv.path.rglob("adk_fluent/__init__.py")
+    init.write_text("class Agent: ...\n", "utf-8")  # as the old adk-fluent leaves it
+    report = "try:\n    import adk_fluent.ir\nexcept ImportError as error:\n    print(error)"
+    assert "pip uninstall adk-fluent && pip install --force-reinstall" in venv.python(report)
+
+
 def test_the_wheel_says_what_it_is(wheels: dict[str, Path]) -> None:
     with ZipFile(wheels["adk-fluent-core"]) as wheel:
         metadata = wheel.read("adk_fluent_core-0.1.0.dist-info/METADATA").decode()

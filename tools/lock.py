@@ -257,6 +257,7 @@ def main() -> int:
         write(options.upgrade)
     except LockError as error:
         print(error, file=sys.stderr)
+        print("if a pin is in the way: python tools/lock.py --upgrade NAME", file=sys.stderr)
         return 1
     return 0
 
