@@ -10,6 +10,7 @@ import time
 import pytest
 
 from adk_fluent.errors import UsageError
+from adk_fluent.protocol import Usage
 from adk_fluent.testing import (
     Asked,
     Call,
@@ -112,6 +113,14 @@ async def test_latency_of_the_script_and_of_a_reply() -> None:
     await script.answer(ask())
     assert middle - start >= 0.045
     assert time.perf_counter() - middle < 0.04
+
+
+async def test_usage_is_estimated_when_it_is_not_given() -> None:
+    given = Usage(prompt=1)
+    script = Script(reply(Thought("12345"), "x" * 8), reply("x", usage=given))
+    asked = Asked(turns=(Turn("user", "four"), Turn("model", "four")), system="12345678")
+    assert (await script.answer(asked)).usage == Usage(prompt=4, output=2, thoughts=2)
+    assert (await script.answer(asked)).usage == given
 
 
 async def test_concurrent_questions_each_get_their_own_reply() -> None:
