@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from pathlib import PurePath
+from os import PathLike, fspath
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,7 +24,7 @@ def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
     Dates and paths become text, bytes base64, sets sorted lists, not-a-number and infinities text,
     dataclasses and pydantic models dicts; of any other object only the type's name is left.
     """
-    kind: type[Any] = type(value)
+    kind = value.__class__
     if value is None or kind is str or kind is int or kind is bool:
         return value
     if depth == 0:
@@ -62,7 +62,8 @@ _CONVERSIONS: Final[tuple[tuple[tuple[type, ...], Callable[[Any, int], Any]], ..
     ((bytes, bytearray, memoryview), lambda value, _: b64encode(value).decode("ascii")),
     ((date, time), lambda value, _: value.isoformat()),
     ((timedelta,), lambda value, _: value.total_seconds()),
-    ((Decimal, PurePath, UUID), lambda value, _: str(value)),
+    ((Decimal, UUID), lambda value, _: str(value)),
+    ((PathLike,), lambda value, depth: json_safe(fspath(value), depth)),
     ((Mapping,), _mapping),
     ((AbstractSet,), lambda value, depth: sorted((json_safe(v, depth) for v in value), key=repr)),
     ((Sequence,), lambda value, depth: [json_safe(v, depth) for v in value]),

@@ -172,10 +172,10 @@ AnyMiddleware = (
 #: The names of all hooks, in the order in which they come up in a run.
 HOOKS: Final = (
     "on_user_message",
-    "wrap_run",
     "before_run",
-    "wrap_agent",
+    "wrap_run",
     "before_agent",
+    "wrap_agent",
     "before_model",
     "wrap_model_call",
     "on_model_error",
@@ -194,8 +194,14 @@ HOOKS: Final = (
 
 #: Files and connections have it, too, so it alone makes nothing a middleware.
 _COMMON: Final = frozenset({"close"})
-_VALUES: Final = (str, bytes, int, float, complex, dict, list, tuple, set, frozenset, BaseException)
-_LIBRARIES: Final = frozenset({"adk_fluent", "google", "pydantic"})
+_VALUES: Final[tuple[type, ...]] = (
+    *(str, bytes, int, float, complex, dict, list, tuple, set, frozenset),
+    BaseException,
+    ModuleType,
+)
+#: Whose objects are middlewares only if they have a hook; "test" is where people keep their tests.
+_LIBRARIES: Final = (sys.stdlib_module_names | {"adk_fluent", "google", "pydantic"}) - {"test"}
+_WANTED: Final = "pass an object with hooks such as before_model, after_tool or wrap_model_call"
 
 
 def hooks_of(middleware: object) -> frozenset[str]:
@@ -223,19 +229,13 @@ def refusal(value: object) -> str | None:
     """
     if isinstance(value, type):
         return f"pass an instance: {value.__name__}(...)"
-    if isinstance(value, ModuleType | _VALUES):
+    if isinstance(value, _VALUES):
         return _WANTED
-    has_hook = bool(hooks_of(value) - _COMMON) or type(value) is Middleware
+    has_hook = Middleware in type(value).__mro__ or not hooks_of(value) <= _COMMON
     if not has_hook and hasattr(value, "before_model_callback"):
         return "this looks like an ADK plugin: pass it in to_app(plugins=[...])"
     package = type(value).__module__.partition(".")[0]
-    foreign = package in _LIBRARIES or (
-        package in sys.stdlib_module_names and package != "__main__"
-    )
-    return _WANTED if foreign and not has_hook else None
-
-
-_WANTED: Final = "pass an object with hooks such as before_model, after_tool or wrap_model_call"
+    return _WANTED if package in _LIBRARIES and not has_hook else None
 
 
 def check_middleware(value: Any) -> Any:

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adk_fluent.errors import BuildError, OutputInvalidError, RemoteError, StepTimeoutError
+from adk_fluent.protocol import ErrorKind, classify
+
+
+class CodedError(Exception):
+    """The shapes in which providers say their status."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__()
+        vars(self).update(fields)
+
+
+class APIConnectionError(CodedError): ...  # litellm's carries a status of 500
+
+
+class APIResponseValidationError(CodedError): ...
+
+
+class NetworkError(Exception): ...
+
+
+class ConnectError(NetworkError): ...  # httpx
+
+
+class Interrupt(BaseException): ...  # ADK's NodeInterruptedError
+
+
+def wrapped(cause: BaseException) -> RuntimeError:
+    error = RuntimeError("Error in plugin 'p' during 'before_model_callback' callback: x")
+    error.__cause__ = cause
+    return error
+
+
+GROUP = BaseExceptionGroup("h", [wrapped(Interrupt())])
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        *((CodedError(code=status), "retriable") for status in (429, 500, 502, 503, 504)),
+        *((CodedError(code=status), "permanent") for status in (400, 401, 403, 404, 408, 501, 200)),
+        (CodedError(status_code=503), "retriable"),
+        (CodedError(code="rate_limited", status_code=429), "retriable"),
+        (CodedError(response=SimpleNamespace(status_code=502)), "retriable"),
+        (CodedError(code="503"), "permanent"),
+        (CodedError(code=400, status_code=503), "permanent"),
+        (CodedError(retriable=True, code=400), "retriable"),
+        (CodedError(retriable=False, code=503), "permanent"),
+        (CodedError(retriable="maybe", code=503), "retriable"),
+        (APIConnectionError(status_code=500), "retriable"),
+        (APIResponseValidationError(status_code=500), "permanent"),
+        (ConnectError(), "retriable"),
+        (TimeoutError(), "retriable"),
+        (ConnectionResetError(), "retriable"),
+        (socket.gaierror(), "retriable"),
+        (StepTimeoutError("slow", seconds=1), "retriable"),
+        (RemoteError("down"), "retriable"),
+        (RemoteError("refused", retriable=False), "permanent"),
+        (FileNotFoundError(), "permanent"),
+        (ValueError(), "permanent"),
+        (BuildError("no"), "permanent"),
+        (OutputInvalidError("no"), "permanent"),
+        (asyncio.CancelledError(), "control"),
+        (KeyboardInterrupt(), "control"),
+        (GeneratorExit(), "control"),
+        (SystemExit(), "control"),
+        (Interrupt(), "control"),
+        (wrapped(TimeoutError()), "retriable"),
+        (wrapped(ValueError()), "permanent"),
+        (wrapped(asyncio.CancelledError()), "control"),
+        (ExceptionGroup("g", [TimeoutError(), CodedError(code=503)]), "retriable"),
+        (ExceptionGroup("g", [TimeoutError(), ValueError()]), "permanent"),
+        (BaseExceptionGroup("g", [ValueError(), GROUP]), "control"),
+    ],
+    ids=repr,
+)
+def test_classify(error: BaseException, kind: ErrorKind) -> None:
+    assert classify(error) == kind
+
+
+def test_groups_may_be_nested_deeply() -> None:
+    inner: Exception = ValueError()
+    for _ in range(20_000):
+        inner = ExceptionGroup[Exception]("g", [inner])
+    assert classify(inner) == "permanent"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from adk_fluent import config, ir, protocol
+
+CLASSES = [c for c in vars(protocol).values() if isinstance(c, type)]
+
+
+def test_all_is_whole() -> None:
+    assert len(protocol.__all__) == len(set(protocol.__all__))
+    assert set(protocol.__all__) == {n for n in vars(protocol) if not n.startswith("_")} - {
+        "annotations"
+    }
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
+def test_each_class_says_what_it_is(cls: type) -> None:
+    assert cls.__doc__
+    assert not cls.__doc__.startswith(f"{cls.__name__}(")  # what dataclass makes up
+
+
+@pytest.mark.parametrize("cls", [c for c in CLASSES if is_dataclass(c)], ids=lambda c: c.__name__)
+def test_each_field_is_documented(cls: type) -> None:
+    text = cls.__doc__ or ""
+    for each in fields(cls):
+        assert f"\n        {each.name}: " in text, each.name
+
+
+def test_the_config_door_leads_to_the_irs_classes() -> None:
+    assert {name: getattr(config, name) for name in config.__all__} == {
+        "CompactionConfig": ir.CompactionConfig,
+        "ExecutionConfig": ir.ExecutionConfig,
+        "TelemetryConfig": ir.TelemetryConfig,
+    }
+
+
+MODULES = "adk_fluent.protocol, adk_fluent.config, adk_fluent._registry"
+LOADED = """
+import sys, {modules}
+loaded = {{name for name, module in sys.modules.items() if module}}
+print(sorted(loaded & {{"asyncio", "importlib.metadata"}}))
+tops = {{name.partition(".")[0] for name in loaded}}
+print(sorted(tops - sys.stdlib_module_names - {{"__main__", "adk_fluent"}}))
+"""
+
+
+def loaded_with(modules: str) -> str:
+    command = [sys.executable, "-c", LOADED.format(modules=modules)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_it_needs_the_standard_library_only() -> None:
+    found = loaded_with(MODULES)
+    assert found == loaded_with("os")  # what site loads is not ours
+    assert found.startswith("[]\n")
