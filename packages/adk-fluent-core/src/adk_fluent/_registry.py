@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -222,6 +222,7 @@ def provided(slot: str) -> Iterator[Provided]:
 
 def refresh() -> None:
     """Forget what is installed and look again: for tests, and after installing something."""
+    invalidate_caches()
     found.cache_clear()
     layers.cache_clear()
 

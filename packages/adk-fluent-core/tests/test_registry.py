@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import sys
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adk_fluent import _registry
+from adk_fluent._layers import WHEELS
+from adk_fluent._registry import (
+    INSTALLED,
+    found,
+    layers,
+    missing_layer,
+    offers,
+    provided,
+    refresh,
+    require_layer,
+    resolve_name,
+)
+from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
+from adk_fluent.ir import AgentNode, Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Site:
+    """A directory on the import path into which wheels are put."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def wheel(self, distribution: str, points: dict[str, str], **modules: str) -> None:
+        info = self.root / f"{distribution.replace('-', '_')}-0.3.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {distribution}\nVersion: 0.3\n")
+        lines = "".join(f"{name} = {target}\n" for name, target in points.items())
+        (info / "entry_points.txt").write_text(f"[{_registry.GROUP}]\n{lines}")
+        for name, source in modules.items():
+            (self.root / f"{name}.py").write_text(dedent(source))
+        refresh()
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    before = set(sys.modules)
+    yield Site(tmp_path)
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    monkeypatch.undo()
+    refresh()
+
+
+TOY = """
+    from adk_fluent.protocol import Entry, Layer
+
+    LAYER = Layer(
+        "toy",
+        {
+            "rules": ("toy_parts:first", "toy_parts:Box.second"),
+            "commands": Entry("toy_heavy:command", "play", "Play with it"),
+            "names": Entry("toy_parts:first", "first_toy"),
+            "of_tomorrow": "toy_parts:first",
+        },
+    )
+"""
+PARTS = """
+    first = 1
+
+    class Box:
+        second = 2
+"""
+
+
+@pytest.fixture
+def toy(site: Site) -> Site:
+    site.wheel("acme-toy", {"toy": "toy_layer:LAYER"}, toy_layer=TOY, toy_parts=PARTS)
+    return site
+
+
+def test_an_installed_layer_is_found_without_importing_it(toy: Site) -> None:
+    here = found()["toy"]
+    assert (here.name, here.distribution, here.version) == ("toy", "acme-toy", "0.3")
+    assert "toy" in INSTALLED.installed()
+    assert "toy_layer" not in sys.modules
+
+
+def test_listing_imports_the_layers_own_module_only(toy: Site) -> None:
+    assert layers()["toy"].name == "toy"
+    (command,) = [offer for offer in offers("commands") if offer.layer == "toy"]
+    assert (command.name, command.entry.help) == ("play", "Play with it")
+    assert "toy_layer" in sys.modules
+    assert {"toy_parts", "toy_heavy"}.isdisjoint(sys.modules)
+
+
+def test_a_slot_gives_what_stands_in_it_in_order(toy: Site) -> None:
+    rules = [each for each in provided("rules") if each.layer == "toy"]
+    assert [each.object for each in rules] == [1, 2]
+    assert [each.name for each in provided("names") if each.layer == "toy"] == ["first_toy"]
+    assert [each.object for each in provided("of_tomorrow")] == [1]
+    assert list(provided("no_such_slot")) == []
+    assert set(INSTALLED.provided("rules")) >= {1, 2}
+    assert "toy_heavy" not in sys.modules
+
+
+def test_each_thing_is_imported_when_it_is_reached(toy: Site) -> None:
+    everything = provided("rules")
+    assert "toy_parts" not in sys.modules
+    next(everything)
+    assert "toy_parts" in sys.modules
+
+
+def test_layers_come_in_the_order_of_their_names(site: Site) -> None:
+    for name in ("beta", "alpha"):
+        source = f"from adk_fluent.protocol import Layer\nL = Layer({name!r}, {{}})"
+        site.wheel(f"acme-{name}", {name: f"{name}_layer:L"}, **{f"{name}_layer": source})
+    assert [name for name in layers() if name in {"alpha", "beta"}] == ["alpha", "beta"]
+    assert list(layers()) == sorted(layers())
+
+
+def test_what_is_installed_is_read_once_until_refreshed(toy: Site) -> None:
+    assert found() is found()
+    assert layers() is layers()
+    before = found()
+    refresh()
+    assert found() is not before
+
+
+# --- broken layers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "what", "cause"),
+    [
+        ("import no_such_module", "cannot load broken_layer:LAYER", "ModuleNotFoundError"),
+        ("LAYER: int = 1 +", "cannot load broken_layer:LAYER", "SyntaxError"),
+        ("x = 1", "cannot load broken_layer:LAYER", "AttributeError"),
+        ("raise SystemError('no')", "cannot load broken_layer:LAYER", "SystemError: no"),
+        ("LAYER = 3", "broken_layer:LAYER is no Layer", "a int"),
+        (
+            "from adk_fluent.protocol import Layer\nLAYER = Layer('other', {})",
+            "entry point 'broken' holds a layer called 'other'",
+            "",
+        ),
+        (
+            "from adk_fluent.protocol import Layer\nLAYER = Layer('broken', {'rules': 'x'})",
+            "cannot load broken_layer:LAYER",
+            "BuildError: a layer's entry has the target 'x'",
+        ),
+    ],
+)
+def test_a_broken_layer_names_its_distribution(
+    site: Site, source: str, what: str, cause: str
+) -> None:
+    site.wheel("acme-broken", {"broken": "broken_layer:LAYER"}, broken_layer=source)
+    assert "broken" in found()
+    with pytest.raises(LayerError) as caught:
+        layers()
+    error = caught.value
+    assert error.what == what
+    assert (error.layer, error.distribution, error.version) == ("broken", "acme-broken", "0.3")
+    assert (error.found or "").startswith(cause)
+    assert "where: layer 'broken' of acme-broken 0.3\n" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("target", "cause"),
+    [
+        ("no_such_module:x", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("sys:no_such_thing", "AttributeError: module 'sys' has no attribute 'no_such_thing'"),
+    ],
+)
+def test_an_entry_that_leads_nowhere_names_its_layer(site: Site, target: str, cause: str) -> None:
+    source = f"from adk_fluent.protocol import Layer\nL = Layer('broken', {{'rules': {target!r}}})"
+    site.wheel("acme-broken", {"broken": "broken_layer:L"}, broken_layer=source)
+    with pytest.raises(LayerError, match=f"cannot load {target}") as caught:
+        list(provided("rules"))
+    assert (caught.value.distribution, caught.value.found) == ("acme-broken", cause)
+    assert type(caught.value.__cause__).__name__ == cause.partition(":")[0]
+
+
+def test_two_layers_of_one_name_are_refused(toy: Site) -> None:
+    toy.wheel("other-toy", {"toy": "toy_layer:LAYER"})
+    with pytest.raises(LayerError, match="two layers are called 'toy'") as caught:
+        layers()
+    assert "acme-toy 0.3" in (caught.value.found or "")
+    assert "other-toy 0.3" in (caught.value.found or "")
+
+
+# --- absent layers -------------------------------------------------------------------------------
+
+NODE = AgentNode("writer", location=Location("app.py", 3))
+
+
+def test_an_absent_layer_says_what_to_install() -> None:
+    with pytest.raises(MissingLayerError) as caught:
+        require_layer("absent", "RemoteAgentNode", NODE)
+    assert str(caught.value) == (
+        "RemoteAgentNode needs the layer 'absent', which is not installed\n"
+        "  where: node 'writer' at app.py:3\n"
+        "  help: pip install adk-fluent-absent"
+    )
+
+
+def test_a_part_of_a_wheel_leads_to_the_wheel() -> None:
+    assert missing_layer("telemetry", "x").distribution == "adk-fluent-middleware"
+
+
+def test_a_present_layer_is_given(toy: Site) -> None:
+    assert require_layer("toy", "x") is layers()["toy"]
+
+
+# --- names of other wheels -----------------------------------------------------------------------
+
+
+def test_a_name_that_a_layer_offers_is_resolved(toy: Site) -> None:
+    assert resolve_name("first_toy") == 1
+
+
+def test_a_known_name_of_an_absent_layer_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_registry, "found", dict)
+    monkeypatch.setattr(_registry, "layers", dict)
+    with pytest.raises(MissingLayerError, match="pip install adk-fluent-cost") as caught:
+        resolve_name("cost_attribution")
+    assert caught.value.what == "'cost_attribution' needs the layer 'cost', which is not installed"
+
+
+def test_a_known_name_of_a_present_layer_says_where_it_is(site: Site) -> None:
+    source = "from adk_fluent.protocol import Layer\nL = Layer('cost', {})"
+    site.wheel("acme-cost", {"cost": "cost_layer:L"}, cost_layer=source)
+    with pytest.raises(UnknownNameError, match=r"import it from adk_fluent\.cost"):
+        resolve_name("CostModel")
+
+
+def test_an_unknown_name_comes_with_the_nearest(toy: Site) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        resolve_name("frist_toy", "adk_fluent.middleware")
+    assert caught.value.what == "module 'adk_fluent.middleware' has no attribute 'frist_toy'"
+    assert caught.value.nearest == "first_toy"
+
+
+def test_private_names_look_nowhere(site: Site) -> None:
+    site.wheel("acme-broken", {"broken": "no_such_module:L"})
+    with pytest.raises(AttributeError, match="__path__"):
+        resolve_name("__path__")
+
+
+def test_every_name_core_knows_belongs_to_a_known_layer() -> None:
+    assert set(_registry.NAMES.values()) <= set(WHEELS)
