@@ -2,4 +2,32 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from adk_fluent.builders import (
+    Agent,
+    Fallback,
+    FanOut,
+    Loop,
+    Pipeline,
+    Route,
+    expect,
+    map_over,
+    race,
+    tap,
+    timeout,
+    until,
+)
+
+__all__ = [
+    "Agent",
+    "Fallback",
+    "FanOut",
+    "Loop",
+    "Pipeline",
+    "Route",
+    "expect",
+    "map_over",
+    "race",
+    "tap",
+    "timeout",
+    "until",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from adk_fluent.ir._node import Node, node
-from adk_fluent.ir._record import child
+from adk_fluent.ir._record import child, field
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import OPAQUE, Effects, StateFieldRef
 from adk_fluent.ir._values import (
@@ -65,6 +65,7 @@ class AgentNode(Node):
         content: Kinds of content it takes and gives.
         mock: Stands in for the model in tests: a reply, replies in order, or a callable.
         settings: Other fields of ADK's LlmAgent, as (field, value), sorted by field.
+        model_source: The builder that gave it its model; None when it names one itself.
     """
 
     model: str | Ref | None = None
@@ -87,6 +88,7 @@ class AgentNode(Node):
     content: ContentSpec | None = None
     mock: Ref | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    model_source: str | None = field(default=None, kw_only=True, compare=False)
 
 
 @node

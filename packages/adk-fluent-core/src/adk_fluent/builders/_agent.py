@@ -1,0 +1,302 @@
+"""The agent builder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from adk_fluent.builders._flow import Builder
+from adk_fluent.builders._keys import as_keys, merged
+from adk_fluent.builders._models import as_model
+from adk_fluent.builders._names import checked_name
+from adk_fluent.builders._operands import as_agent, one_of, passengers, some
+from adk_fluent.builders._settings import (
+    as_callbacks,
+    as_instruction,
+    as_mock,
+    as_schema,
+    as_settings,
+    as_static_instruction,
+    as_text,
+)
+from adk_fluent.builders._template import placeholders
+from adk_fluent.builders._tools import as_tool, check_tool_name, check_toolset, is_toolset
+from adk_fluent.ir import HISTORIES, UNSET, AgentNode, History, Node, Ref, StateFieldRef, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from google.genai.types import Content, Part
+
+    from adk_fluent.builders._types import (
+        AgentLike,
+        Callbacks,
+        InstructionProvider,
+        KeyLike,
+        MockReplies,
+        ModelLike,
+        Schema,
+        ToolLike,
+        Via,
+    )
+
+
+class _Fields(TypedDict, total=False):
+    """Fields of `AgentNode` that are kept as they are set."""
+
+    instruction: str | Ref
+    static_instruction: str | Ref
+    description: str
+    tools: tuple[ToolSpec, ...]
+    agent_tools: tuple[Node, ...]
+    delegates: tuple[Node, ...]
+    reads_keys: tuple[StateFieldRef, ...]
+    writes_keys: tuple[StateFieldRef, ...]
+    tool_writes: tuple[StateFieldRef, ...]
+    input_schema: Ref
+    output_schema: Ref
+    history: History
+    mock: Ref
+
+
+class Agent(Builder):
+    """A model with an instruction and tools; becomes ADK's LlmAgent.
+
+    Example:
+        >>> Agent("triage", "gemini-2.5-flash").instruct("Classify: {ticket}").writes("intent")
+        <Agent 'triage'>
+
+    Args:
+        name: Its name, an identifier; unique among the agents of a pipeline.
+        model: A model name or an ADK model. Without one it gets the enclosing builder's, then
+            ``config.default_model``, then ADK's default.
+    """
+
+    __slots__ = ("_callbacks", "_fields", "_settings")
+    _kind = "agent"
+
+    def __init__(self, name: str, model: ModelLike | None = None) -> None:
+        super().__init__(checked_name(name, "Agent"))
+        self._fields: _Fields = {}
+        self._callbacks: dict[str, tuple[Ref, ...]] = {}
+        self._settings: dict[str, Any] = {}
+        if model is not None:
+            self._model = as_model(model)
+
+    # --- what it is told -----------------------------------------------------------------------
+
+    def instruct(self, text: str | InstructionProvider) -> Self:
+        """Set the instruction.
+
+        Args:
+            text: Text in which ADK replaces ``{key}`` by that key of state (``{key?}`` may be
+                absent), or a function, sync or async, that gets ADK's ReadonlyContext and returns
+                text.
+        """
+        self._fields["instruction"] = as_instruction(text)
+        return self._changed()
+
+    def static_instruct(self, content: str | Content | Part) -> Self:
+        """Set the instruction that never changes; ADK sends it first, so that it can be cached."""
+        self._fields["static_instruction"] = as_static_instruction(content)
+        return self._changed()
+
+    def description(self, text: str) -> Self:
+        """Say what the agent is for; agents that may transfer to it are told."""
+        self._fields["description"] = as_text(text, ".description(...)")
+        return self._changed()
+
+    def history(self, mode: History) -> Self:
+        """Set what of the conversation it sees; its own model and tool turns it always does.
+
+        Args:
+            mode: ``transcript`` is everything, ``own`` the user's turns and its own, ``input`` the
+                output of the step before, ``none`` the instruction only.
+        """
+        self._fields["history"] = one_of(mode, HISTORIES, ".history(...)")
+        return self._changed()
+
+    # --- what it may call ----------------------------------------------------------------------
+
+    def tool(
+        self, tool: ToolLike, *, require_confirmation: bool | Callable[..., bool] = False
+    ) -> Self:
+        """Add a tool.
+
+        Args:
+            tool: A function, sync or async, whose name, signature and docstring the model sees; an
+                ADK tool; or a toolset.
+            require_confirmation: A person confirms each call; or a function of the call's
+                arguments that says whether one must.
+        """
+        spec = as_tool(tool, require_confirmation)
+        tools, agents = self._fields.get("tools", ()), self._fields.get("agent_tools", ())
+        if is_toolset(spec.tool.value):
+            check_toolset(spec, self.name, tools)
+        else:
+            check_tool_name(spec.name, self.name, tools, agents)
+        self._fields["tools"] = (*tools, spec)
+        return self._changed()
+
+    def agent_tool(self, *agents: AgentLike) -> Self:
+        """Let the model call agents as if they were tools, each in a session of its own."""
+        for agent in some(agents, ".agent_tool(...)", "an agent"):
+            node = as_agent(agent, ".agent_tool(...)")
+            tools, known = self._fields.get("tools", ()), self._fields.get("agent_tools", ())
+            check_tool_name(node.name, self.name, tools, known)
+            self._fields["agent_tools"] = (*known, node)
+            self._board(passengers(agent))
+        return self._changed()
+
+    def delegates(self, *agents: AgentLike) -> Self:
+        """Let the model hand the conversation over to agents (ADK's ``sub_agents``)."""
+        for agent in some(agents, ".delegates(...)", "an agent"):
+            node = as_agent(agent, ".delegates(...)")
+            self._fields["delegates"] = (*self._fields.get("delegates", ()), node)
+            self._board(passengers(agent))
+        return self._changed()
+
+    def sub_agents(self, *agents: AgentLike) -> Self:
+        """The same as `delegates`, by ADK's word for it."""
+        return self.delegates(*agents)
+
+    # --- state ---------------------------------------------------------------------------------
+
+    def reads(self, *keys: KeyLike) -> Self:
+        """Declare state keys it reads beyond the placeholders of its instruction."""
+        refs = as_keys(keys, ".reads(...)")
+        self._fields["reads_keys"] = merged(self._fields.get("reads_keys", ()), refs)
+        return self._changed()
+
+    def writes(self, *keys: KeyLike, via: Via = "answer") -> Self:
+        """Declare state keys it writes.
+
+        Args:
+            *keys: Keys such as ``"intent"`` or ``"user:tier"``, or fields of a StateSchema. One
+                str is ADK's ``output_key``: the answer's text is written there.
+            via: ``answer`` writes its answer there, ``tool`` says that one of its tools does.
+        """
+        refs = as_keys(keys, ".writes(...)")
+        if one_of(via, ("answer", "tool"), "via") == "tool":
+            self._fields["tool_writes"] = merged(self._fields.get("tool_writes", ()), refs)
+        else:
+            self._fields["writes_keys"] = merged(self._fields.get("writes_keys", ()), refs)
+        return self._changed()
+
+    def outputs(self, *keys: KeyLike) -> Self:
+        """The same as `writes`."""
+        return self.writes(*keys)
+
+    def input_schema(self, schema: Schema) -> Self:
+        """Set the type of its input when another agent calls it as a tool."""
+        self._fields["input_schema"] = as_schema(schema, ".input_schema(...)")
+        return self._changed()
+
+    def output_schema(self, schema: Schema) -> Self:
+        """Set the type its answer must have, mostly a pydantic model."""
+        self._fields["output_schema"] = as_schema(schema, ".output_schema(...)")
+        return self._changed()
+
+    def __matmul__(self, schema: Schema) -> Agent:
+        """A copy whose answer must have a type: ``agent @ Invoice``."""
+        return self._copy().output_schema(schema)
+
+    # --- callbacks -----------------------------------------------------------------------------
+
+    def before_agent(self, callbacks: Callbacks) -> Self:
+        """Call these before the agent runs; what one returns is the answer instead."""
+        return self._call("before_agent", callbacks)
+
+    def after_agent(self, callbacks: Callbacks) -> Self:
+        """Call these after the agent ran; what one returns is added to the answer."""
+        return self._call("after_agent", callbacks)
+
+    def before_model(self, callbacks: Callbacks) -> Self:
+        """Call these before each model call; what one returns is the reply instead."""
+        return self._call("before_model", callbacks)
+
+    def after_model(self, callbacks: Callbacks) -> Self:
+        """Call these after each model call; what one returns replaces the reply."""
+        return self._call("after_model", callbacks)
+
+    def on_model_error(self, callbacks: Callbacks) -> Self:
+        """Call these when a model call fails; what one returns is the reply instead."""
+        return self._call("on_model_error", callbacks)
+
+    def before_tool(self, callbacks: Callbacks) -> Self:
+        """Call these before each tool call; what one returns is the result instead."""
+        return self._call("before_tool", callbacks)
+
+    def after_tool(self, callbacks: Callbacks) -> Self:
+        """Call these after each tool call; what one returns replaces the result."""
+        return self._call("after_tool", callbacks)
+
+    def on_tool_error(self, callbacks: Callbacks) -> Self:
+        """Call these when a tool fails; what one returns is the result instead."""
+        return self._call("on_tool_error", callbacks)
+
+    # --- the rest ------------------------------------------------------------------------------
+
+    def mock(self, replies: MockReplies) -> Self:
+        """Let this stand in for the model, in tests: no model is called.
+
+        Args:
+            replies: One text for every call, texts in order, or a function of the prompt.
+        """
+        self._fields["mock"] = as_mock(replies)
+        return self._changed()
+
+    def configure(self, **fields: object) -> Self:
+        """Set other fields of ADK's LlmAgent, such as ``generate_content_config`` or ``planner``.
+
+        A field that the installed ADK does not have is refused when the pipeline is compiled.
+        """
+        self._settings.update(as_settings(fields))
+        return self._changed()
+
+    def with_(
+        self,
+        *,
+        name: str = UNSET,
+        model: ModelLike = UNSET,
+        instruct: str | InstructionProvider = UNSET,
+        description: str = UNSET,
+        history: History = UNSET,
+        output_schema: Schema = UNSET,
+    ) -> Self:
+        """A copy with some settings changed; this agent stays as it is."""
+        return self._with(
+            named=name,
+            model=model,
+            instruct=instruct,
+            description=description,
+            history=history,
+            output_schema=output_schema,
+        )
+
+    # --- to IR ---------------------------------------------------------------------------------
+
+    def _call(self, when: str, callbacks: Callbacks) -> Self:
+        field = f"{when}_callback"
+        added = as_callbacks(callbacks, when)
+        self._callbacks[field] = self._callbacks.get(field, ()) + added
+        return self._changed()
+
+    def _encloses(self) -> bool:
+        return "delegates" in self._fields or "agent_tools" in self._fields
+
+    def _freeze(self) -> Node:
+        fields = self._fields
+        instruction = fields.get("instruction")
+        if isinstance(instruction, str) and "{" in instruction:
+            reads = merged(fields.get("reads_keys", ()), placeholders(instruction))
+            fields = fields.copy()
+            fields["reads_keys"] = reads
+        return AgentNode(
+            self.name,
+            self._model,
+            callbacks=tuple(self._callbacks.items()),
+            settings=tuple(sorted(self._settings.items())) if self._settings else (),
+            location=self._location,
+            **fields,
+        )

@@ -1,0 +1,189 @@
+"""What every builder has: a name, a place in the user's source, and a node made when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adk_fluent.builders._models import as_model, with_default_model
+from adk_fluent.builders._names import checked_name
+from adk_fluent.builders._operands import Operand
+from adk_fluent.builders._running import Running
+from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.ir import UNSET, AppNode, Location, Node, Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+    from adk_fluent.builders._execution import Runs
+    from adk_fluent.builders._models import Model
+    from adk_fluent.builders._types import ModelLike
+    from adk_fluent.protocol import AnyMiddleware
+
+
+class BuilderBase(Running, Operand):
+    """The part of a builder that has nothing to do with what it builds.
+
+    Setters change the builder and return it. Putting a builder into another one, or next to an
+    operator, takes a snapshot: later setters on it change nothing that was built from it.
+    """
+
+    __slots__ = ("_ir", "_location", "_model", "_name", "_node", "_runs")
+
+    #: The name of what has none, and the word for it in messages.
+    _kind: ClassVar[str] = "builder"
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = None if name is None else checked_name(name, type(self).__name__)
+        self._location = Location.caller()
+        self._model: Model | None = None
+        self._middlewares: tuple[object, ...] = ()
+        self._node: Node | None = None
+        self._ir: Node | None = None
+        self._runs: Runs | None = None
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name; what has none is called after its kind."""
+        return self._name or self._kind
+
+    @property
+    def location(self) -> Location | None:
+        """Where in the user's source it was made."""
+        return self._location
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    # --- setters -------------------------------------------------------------------------------
+
+    def named(self, name: str) -> Self:
+        """Give it another name: an identifier that ADK does not keep for itself."""
+        self._name = checked_name(name, type(self).__name__)
+        return self._changed()
+
+    def model(self, model: ModelLike) -> Self:
+        """Set the model of agents below that name none and stand in no nearer builder that does.
+
+        Args:
+            model: A model name, or an ADK model.
+        """
+        self._model = as_model(model)
+        return self._changed()
+
+    def middleware(self, middleware: AnyMiddleware) -> Self:
+        """Add a middleware around the whole run this becomes part of, inside those added before."""
+        from adk_fluent.protocol import check_middleware  # noqa: PLC0415  # slow to import
+
+        try:
+            check_middleware(middleware)
+        except UsageError as error:
+            error.location = Location.caller()
+            raise
+        return self._board((middleware,))
+
+    def clone(self, name: str | None = None) -> Self:
+        """An independent copy, with another name if one is given."""
+        new = self._copy()
+        return new if name is None else new.named(name)
+
+    def with_(self, *, name: str = UNSET, model: ModelLike = UNSET) -> Self:
+        """A copy with some settings changed; this builder stays as it is."""
+        return self._with(named=name, model=model)
+
+    # --- to IR ---------------------------------------------------------------------------------
+
+    def to_ir(self) -> Node:
+        """The pipeline as IR; the same object until a setter changes something."""
+        if self._ir is None:
+            node = self._snapshot()
+            if self._middlewares:
+                stack = tuple(Ref.to(middleware) for middleware in self._middlewares)
+                node = AppNode(node.name, node, middlewares=stack, location=self._location)
+            self._ir = node
+        return self._ir
+
+    def build(self) -> Node:
+        """The same as `to_ir`."""
+        return self.to_ir()
+
+    # --- for subclasses ------------------------------------------------------------------------
+
+    def _freeze(self) -> Node:
+        """Make the node; agents in it that have no model get this builder's afterwards."""
+        raise NotImplementedError
+
+    def _encloses(self) -> bool:
+        """Whether there may be agents below."""
+        return True
+
+    def _snapshot(self) -> Node:
+        node = self._node
+        if node is None:
+            node = self._freeze()
+            if self._model is not None and self._encloses():
+                source = f"{self._kind} {self._name}" if self._name else f"its {self._kind}"
+                node = with_default_model(node, self._model, source)
+            self._node = node
+        return node
+
+    def _board(self, middlewares: tuple[object, ...]) -> Self:
+        """Take over middlewares, each once."""
+        if middlewares:
+            known = {id(m) for m in self._middlewares}
+            self._middlewares += tuple(m for m in middlewares if id(m) not in known)
+        return self._changed()
+
+    def _changed(self) -> Self:
+        self._node = self._ir = self._runs = None
+        return self
+
+    def _copy(self) -> Self:
+        new = object.__new__(type(self))
+        for cls in type(self).__mro__:
+            for slot in cls.__dict__.get("__slots__", ()):
+                value = getattr(self, slot)
+                setattr(new, slot, value.copy() if isinstance(value, list | dict) else value)
+        new._location = Location.caller()
+        return new._changed()
+
+    def _with(self, **settings: Any) -> Self:
+        new = self._copy()
+        for setter, value in settings.items():
+            if value is not UNSET:
+                getattr(new, setter)(value)
+        return new
+
+    def __copy__(self) -> Self:
+        return self._copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._copy()
+
+    if not TYPE_CHECKING:  # a type checker must go on refusing what does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise _unknown(self, name)
+
+
+def _unknown(builder: BuilderBase, name: str) -> UnknownNameError:
+    kind = type(builder).__name__
+    known = [known for known in dir(type(builder)) if not known.startswith("_")]
+    owners = sorted(cls.__name__ for cls in _subclasses(BuilderBase) if hasattr(cls, name))
+    return UnknownNameError(
+        f"{kind} {builder.name!r} has no method {name!r}",
+        unknown=name,
+        known=known,
+        location=Location.caller(),
+        help=f"{' and '.join(owners)} has it" if owners else None,
+    )
+
+
+def _subclasses(cls: type[BuilderBase]) -> Iterator[type[BuilderBase]]:
+    for below in cls.__subclasses__():
+        yield below
+        yield from _subclasses(below)

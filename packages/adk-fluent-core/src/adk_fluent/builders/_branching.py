@@ -1,0 +1,93 @@
+"""A dict to the right of `>>`: branches by the value of the key written last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.builders._operands import as_node, describe
+from adk_fluent.errors import BuildError, UsageError
+from adk_fluent.ir import (
+    AgentNode,
+    FunctionNode,
+    GateNode,
+    Location,
+    MapOverNode,
+    Match,
+    Node,
+    RemoteAgentNode,
+    RouteNode,
+    SequenceNode,
+    TransformNode,
+    fold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Keys = tuple[str, ...]
+
+SCALARS: Final = (str, int, float, bool)
+
+
+def branch(steps: Iterable[Node], branches: Mapping[Any, Any]) -> RouteNode:
+    """The route that a dict after these steps, the last one first, stands for.
+
+    Raises:
+        BuildError: The dict is empty, or it is unclear which key the steps wrote last.
+        UsageError: One of its keys is no scalar.
+    """
+    here = Location.caller()
+    if not branches:
+        raise BuildError(
+            "a dict of branches has none", location=here, help='write {"value": step, ...}'
+        )
+    keys = _written_last(steps)
+    if len(keys) != 1:
+        raise BuildError(
+            "a dict of branches needs to know which state key it is about",
+            location=here,
+            found=f"branches that write {', '.join(keys)}" if keys else "no step that writes a key",
+            help='declare it with .writes("key") on the step before, or use Route("key")',
+        )
+    return RouteNode(
+        "route",
+        keys[0],
+        tuple(Match("eq", keys[0], checked_scalar(value)) for value in branches),
+        tuple(as_node(step, "a branch") for step in branches.values()),
+        location=here,
+    )
+
+
+def checked_scalar(value: Any) -> Any:
+    """A constant that state can be compared with.
+
+    Raises:
+        UsageError: It is no str, number, bool or None.
+    """
+    if value is None or isinstance(value, SCALARS):
+        return value
+    raise UsageError(
+        "a route compares with str, int, float, bool or None",
+        found=describe(value),
+        location=Location.caller(),
+        help="use .when(lambda state: ..., step) for any other test",
+    )
+
+
+def _written_last(steps: Iterable[Node]) -> Keys:
+    return next((keys for step in steps if (keys := fold(step, _keys))), ())
+
+
+def _keys(node: Node, below: tuple[Keys, ...]) -> Keys:
+    """What may have been written last when `node` is done; several where it depends on the run."""
+    if isinstance(node, AgentNode | RemoteAgentNode):
+        return tuple(ref.key for ref in node.writes_keys[-1:])
+    if isinstance(node, FunctionNode | TransformNode):
+        return tuple(ref.key for ref in node.effects.writes[-1:])
+    if isinstance(node, MapOverNode):
+        return (node.output_key,)
+    if isinstance(node, GateNode):
+        return (node.key or node.name,)
+    if isinstance(node, SequenceNode):
+        return next((keys for keys in reversed(below) if keys), ())
+    return tuple(dict.fromkeys(key for keys in below for key in keys))

@@ -1,0 +1,116 @@
+"""Running what a builder describes. Imported by the first run only: asyncio is slow to import."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adk_fluent.backends.adk import ADKBackend
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
+
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import Backend
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Compiled forms that one builder keeps, one a config it was run with.
+KEPT = 8
+
+
+class Runs:
+    """What a builder keeps from one run to the next: compiled forms, and sessions in memory."""
+
+    __slots__ = ("_compiled", "_memory")
+
+    def __init__(self) -> None:
+        self._compiled: list[tuple[Node, ExecutionConfig | None, Backend[Any] | None, Any]] = []
+        self._memory: ADKBackend[Any] | None = None
+
+    def compiled(
+        self, ir: Node, config: ExecutionConfig | None, backend: Backend[Any] | None
+    ) -> Any:
+        """The compiled form of this very IR with this config; `backend` None is ADK."""
+        for known, with_config, by, compiled in self._compiled:
+            if known is ir and by is backend and with_config == config:
+                return compiled
+        compiled = (backend or ADKBackend()).compile(ir, config)
+        fresh = [entry for entry in self._compiled if entry[0] is ir]
+        self._compiled = [*fresh[1 - KEPT :], (ir, config, backend, compiled)]
+        return compiled
+
+    def backend(self, session_service: Any, *, remember: bool) -> ADKBackend:
+        """ADK on the given sessions; without any, on sessions in memory, kept if `remember`."""
+        if session_service is not None:
+            return ADKBackend(session_service=session_service)
+        if not remember:
+            return ADKBackend()
+        if self._memory is None:
+            self._memory = ADKBackend()
+        return self._memory
+
+
+class _Loop:
+    """An event loop that is closed when its owner is gone, at the latest when Python ends."""
+
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        weakref.finalize(self, self.runner.close)
+
+
+class _PerThread(threading.local):
+    """One loop a thread, and kept: the clients that models cache live and die with their loop."""
+
+    def __init__(self) -> None:
+        self.loop = _Loop()
+
+
+_here = _PerThread()
+
+
+def run_now(name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end from code that is not async.
+
+    Raises:
+        UsageError: An event loop runs in this thread already.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _here.loop.runner.run(make(), context=copy_context())
+    raise UsageError(
+        f"{name}() cannot wait inside a running event loop",
+        location=Location.caller(),
+        help=f"write: await {name}_async(...)",
+    )
+
+
+async def run_each(
+    items: Iterable[T], work: Callable[[T], Coroutine[Any, Any, R]], concurrency: int
+) -> list[R]:
+    """Do the work for each item, some at the same time; results in the order of the items.
+
+    The first failure cancels what is under way and is raised.
+    """
+    results: dict[int, R] = {}
+
+    async def worker(rest: Iterator[tuple[int, T]]) -> None:
+        for index, item in rest:
+            results[index] = await work(item)
+
+    rest = iter(enumerate(items))
+    workers = [asyncio.create_task(worker(rest)) for _ in range(concurrency)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    return [results[index] for index in range(len(results))]

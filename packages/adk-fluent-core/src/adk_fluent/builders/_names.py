@@ -1,0 +1,52 @@
+"""Names that users give."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adk_fluent.errors import BuildError, UsageError
+from adk_fluent.ir import Location
+
+#: ADK authors the user's own events as "user"; its workflow graphs start at START.
+RESERVED_NAMES: Final = frozenset({"user", "START", "__START__"})
+
+
+def checked_name(name: object, kind: str) -> str:
+    """The name itself, if it can name an agent.
+
+    Raises:
+        UsageError: It is no str.
+        BuildError: It is no identifier, or ADK keeps it for itself.
+    """
+    if not isinstance(name, str):
+        raise UsageError(
+            f"the name of {article(kind)} {kind} is a str",
+            found=type(name).__name__,
+            location=Location.caller(),
+            help=f'give it a name first: {kind}("my_name", ...)',
+        )
+    if not name.isidentifier():
+        raise BuildError(
+            f"{name!r} cannot name {article(kind)} {kind}",
+            location=Location.caller(),
+            found="no identifier",
+            help=f"use letters, digits and underscores, such as {_as_identifier(name)!r}",
+        )
+    if name in RESERVED_NAMES:
+        raise BuildError(
+            f"{name!r} cannot name {article(kind)} {kind}",
+            location=Location.caller(),
+            found="a name that ADK keeps for itself",
+            help=f"choose another one, such as {'my_' + name.strip('_').lower()!r}",
+        )
+    return name
+
+
+def article(noun: str) -> str:
+    """The indefinite article that fits."""
+    return "an" if noun[:1].lower() in "aeiou" else "a"
+
+
+def _as_identifier(name: str) -> str:
+    text = "".join(c if c.isalnum() else "_" for c in name).strip("_")
+    return text if text.isidentifier() else f"agent_{text}".rstrip("_")

@@ -1,0 +1,221 @@
+"""From what users write next to an operator or into a builder call to IR."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType
+from typing import Any, Final, NoReturn, TypeGuard, TypeVar
+
+from adk_fluent.builders._names import article
+from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AppNode,
+    FunctionNode,
+    Location,
+    Match,
+    Node,
+    Predicate,
+    Ref,
+)
+
+T = TypeVar("T")
+
+#: Flags of the code of a generator and of an async generator (`inspect.CO_GENERATOR` and so on).
+_GENERATOR: Final = 0x20 | 0x200
+
+_STEPS: Final = "a step is a builder, a function over state, a built ADK agent or an IR node"
+
+
+class Operand:
+    """What turns into a node the moment it is put into something.
+
+    It is no ABC: ``isinstance`` of one costs more than all the rest of an operator.
+    """
+
+    __slots__ = ("_middlewares",)
+
+    #: The middlewares that whatever encloses this takes over.
+    _middlewares: tuple[object, ...]
+
+    def _snapshot(self) -> Node:
+        """The node this stands for now; the same object until something changes."""
+        raise NotImplementedError
+
+
+def as_node(value: object, role: str = "a step") -> Node:
+    """Freeze an operand.
+
+    Raises:
+        UsageError: It cannot be a step.
+    """
+    if isinstance(value, Operand):
+        return value._snapshot()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
+    if isinstance(value, Node):
+        return value.root if isinstance(value, AppNode) else value
+    if is_adk(value, "agents.base_agent", "BaseAgent"):
+        name: str = getattr(value, "name")  # noqa: B009  # BaseAgent is not imported here
+        return AdkAgentNode(name, Ref(value, name), location=Location.caller())
+    if not callable(value) or isinstance(value, type):
+        _refuse(value, role)
+    return FunctionNode(
+        function_name(value, role, "step"), Ref.to(value), location=Location.caller()
+    )
+
+
+def as_agent(value: object, role: str) -> Node:
+    """Freeze an operand that a model is told about, which a bare function is not.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if isinstance(value, Operand | Node) or is_adk(value, "agents.base_agent", "BaseAgent"):
+        return as_node(value)
+    raise UsageError(
+        f"{role} takes agents",
+        found=describe(value),
+        location=Location.caller(),
+        help="pass a builder, a built ADK agent or an IR node; functions go to .tool(...)",
+    )
+
+
+def passengers(value: object) -> tuple[object, ...]:
+    """The middlewares an operand brings along."""
+    if isinstance(value, Operand):
+        return value._middlewares  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
+    if isinstance(value, AppNode):
+        return tuple(ref.value for ref in value.middlewares)
+    if is_mapping(value):
+        return tuple(middleware for part in value.values() for middleware in passengers(part))
+    return ()
+
+
+def as_predicate(value: object, role: str) -> Predicate:
+    """A test over state.
+
+    Raises:
+        UsageError: It can be called on no state.
+    """
+    if isinstance(value, Match | Ref):
+        return value
+    if not callable(value) or isinstance(value, type):
+        raise UsageError(
+            f"{role} takes a function of state",
+            found=describe(value),
+            location=Location.caller(),
+            help='pass fn(state) -> bool, such as lambda s: s["score"] > 3',
+        )
+    return Ref.to(value)
+
+
+def function_name(fn: object, role: str, default: str) -> str:
+    """The name of a step made of a function.
+
+    Raises:
+        UsageError: It is a generator, which has no single result.
+    """
+    if _flags(fn) & _GENERATOR:
+        raise UsageError(
+            f"a generator cannot be {role}",
+            found=describe(fn),
+            location=Location.caller(),
+            help="return a mapping of state keys to values, or None; do not yield",
+        )
+    name = Ref.to(fn).name
+    return name if name.isidentifier() else default
+
+
+def _flags(fn: Any) -> int:
+    """The flags of a function's code; `inspect` tells the same and is slow to import."""
+    inner = getattr(fn, "func", fn)  # functools.partial
+    code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
+    return 0 if code is None else code.co_flags
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether a value is a dict of branches."""
+    return isinstance(value, Mapping) and not isinstance(value, Operand)
+
+
+def is_adk(value: object, module: str, name: str) -> bool:
+    """Whether a value is an instance of an ADK class; if it is, ADK has been imported already."""
+    loaded = sys.modules.get(f"google.adk.{module}")
+    return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
+def describe(value: object) -> str:
+    """A value in an error message; never its contents, which may be secret."""
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, FunctionType | BuiltinFunctionType | MethodType):
+        return f"the function {Ref.to(value).name}"
+    kind = type(value).__name__
+    return f"{article(kind)} {kind}"
+
+
+def _refuse(value: Any, role: str) -> NoReturn:
+    found, hint = describe(value), _STEPS
+    if isinstance(value, type):
+        hint = f"make one of it first: {value.__name__}(...)"
+    elif isinstance(value, str):
+        hint = 'for an agent of that name write Agent("name")'
+    elif isinstance(value, CoroutineType):
+        value.close()
+        hint = "pass the function itself, not what calling it gave"
+    elif isinstance(value, list | tuple | set):
+        hint = "write a >> b for one after the other, a | b for both at the same time"
+    elif isinstance(value, Mapping):
+        hint = "a dict of branches stands to the right of >>; elsewhere use Route(key)"
+    raise UsageError(
+        f"{found} cannot be {role}",
+        location=Location.caller(),
+        help=hint,
+    )
+
+
+def some(values: tuple[T, ...], role: str, what: str) -> tuple[T, ...]:
+    """Arguments of which there must be one at least.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if values:
+        return values
+    raise UsageError(f"{role} needs {what} at least", found="nothing", location=Location.caller())
+
+
+def one_of(value: T, known: Sequence[T], role: str) -> T:
+    """One of a few values.
+
+    Raises:
+        UnknownNameError: It is none of them.
+    """
+    if value in known:
+        return value
+    raise UnknownNameError(
+        f"{role} is one of {', '.join(map(repr, known))}",
+        unknown=str(value),
+        known=map(str, known),
+        found=repr(value) if isinstance(value, str) else describe(value),
+        location=Location.caller(),
+    )
+
+
+def positive(value: Any, role: str, *, whole: bool = False, help: str | None = None) -> Any:
+    """A number above zero.
+
+    Raises:
+        UsageError: It is no number (with `whole`: no int), or not above zero.
+    """
+    kinds: Any = int if whole else (int, float)
+    if isinstance(value, kinds) and not isinstance(value, bool) and value > 0:
+        return value
+    raise UsageError(
+        f"{role} is {'an int' if whole else 'a number'} above 0",
+        found=describe(value),
+        location=Location.caller(),
+        help=help,
+    )

@@ -1,0 +1,192 @@
+"""Steps that are made by a function: tap, expect, race, map_over, timeout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adk_fluent.builders._flow import Builder, Race
+from adk_fluent.builders._keys import as_key
+from adk_fluent.builders._operands import (
+    as_node,
+    as_predicate,
+    describe,
+    function_name,
+    passengers,
+    positive,
+)
+from adk_fluent.builders._settings import as_text
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import ExpectNode, Location, MapOverNode, Node, Ref, TapNode, TimeoutNode
+
+if TYPE_CHECKING:
+    from adk_fluent.builders._types import KeyLike, PredicateLike, StepLike, TapFunction
+
+
+class Tap(Builder):
+    """Looks at state and changes nothing; made by `tap`."""
+
+    __slots__ = ("_fn",)
+    _kind = "tap"
+
+    def __init__(self, fn: TapFunction, name: str | None = None) -> None:
+        super().__init__(name)
+        if not callable(fn) or isinstance(fn, type):
+            raise UsageError(
+                "tap(...) takes a function of state",
+                found=describe(fn),
+                location=Location.caller(),
+                help="pass fn(state), such as print; what it returns is not used",
+            )
+        self._name = self._name or function_name(fn, "a tap", self._kind)
+        self._fn = Ref.to(fn)
+
+    def _freeze(self) -> Node:
+        return TapNode(self.name, self._fn, location=self._location)
+
+
+class Expect(Builder):
+    """Stops the run when its predicate does not hold; made by `expect`."""
+
+    __slots__ = ("_message", "_predicate")
+    _kind = "expect"
+
+    def __init__(self, predicate: PredicateLike, message: str, name: str | None = None) -> None:
+        super().__init__(name)
+        self._predicate = as_predicate(predicate, "expect(...)")
+        self._message = as_text(message, "the message of expect(...)")
+
+    def _freeze(self) -> Node:
+        return ExpectNode(self.name, self._predicate, self._message, location=self._location)
+
+
+class MapOver(Builder):
+    """A body for each item of a list; made by `map_over`."""
+
+    __slots__ = ("_body", "_concurrency", "_item_key", "_list_key", "_output_key", "_result_key")
+    _kind = "map_over"
+
+    def __init__(
+        self,
+        key: KeyLike,
+        body: StepLike,
+        *,
+        item_key: KeyLike = "_item",
+        output_key: KeyLike = "results",
+        result_key: KeyLike | None = None,
+        concurrency: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._list_key = as_key(key, "map_over(...)").key
+        self._item_key = as_key(item_key, "item_key").key
+        self._output_key = as_key(output_key, "output_key").key
+        self._result_key = None if result_key is None else as_key(result_key, "result_key").key
+        self._concurrency: int | None = (
+            None if concurrency is None else positive(concurrency, "concurrency", whole=True)
+        )
+        self._body = as_node(body, "the body of map_over")
+        self._board(passengers(body))
+
+    def _freeze(self) -> Node:
+        return MapOverNode(
+            self.name,
+            self._list_key,
+            self._body,
+            self._item_key,
+            self._output_key,
+            self._result_key,
+            self._concurrency,
+            location=self._location,
+        )
+
+
+class Timeout(Builder):
+    """A body that is cancelled when it takes too long; made by `timeout`."""
+
+    __slots__ = ("_body", "_seconds")
+    _kind = "timeout"
+
+    def __init__(self, body: StepLike, seconds: float, name: str | None = None) -> None:
+        super().__init__(name)
+        self._seconds = float(positive(seconds, "seconds"))
+        self._body = as_node(body, "the body of timeout")
+        self._board(passengers(body))
+
+    def _freeze(self) -> Node:
+        return TimeoutNode(self.name, self._body, self._seconds, location=self._location)
+
+
+def tap(fn: TapFunction, *, name: str | None = None) -> Tap:
+    """A step that looks at state and changes nothing.
+
+    Args:
+        fn: ``fn(state)``, sync or async; what it returns is not used.
+        name: The step's name; None is the function's.
+    """
+    return Tap(fn, name)
+
+
+def expect(
+    predicate: PredicateLike, message: str = "Expectation failed", *, name: str | None = None
+) -> Expect:
+    """A step that stops the run with `ExpectationError` unless a predicate holds.
+
+    Args:
+        predicate: A function of state, sync or async.
+        message: What the error says.
+        name: The step's name.
+    """
+    return Expect(predicate, message, name)
+
+
+def race(*branches: StepLike, name: str | None = None) -> Race:
+    """Run branches at the same time; the first success wins, the others are cancelled and undone.
+
+    Args:
+        *branches: What runs.
+        name: The step's name.
+    """
+    return Race(*branches) if name is None else Race(name, *branches)
+
+
+def map_over(
+    key: KeyLike,
+    body: StepLike,
+    *,
+    item_key: KeyLike = "_item",
+    output_key: KeyLike = "results",
+    result_key: KeyLike | None = None,
+    concurrency: int | None = None,
+    name: str | None = None,
+) -> MapOver:
+    """Run a body once for each item of a list in state; results in the list's order.
+
+    Args:
+        key: State key of the list.
+        body: Runs on a snapshot of state in which `item_key` is the item.
+        item_key: Where the body finds its item.
+        output_key: Where the list of results is written.
+        result_key: The key of the body's state that is an item's result; None takes its answer.
+        concurrency: Items at the same time, at most; None is all.
+        name: The step's name.
+    """
+    return MapOver(
+        key,
+        body,
+        item_key=item_key,
+        output_key=output_key,
+        result_key=result_key,
+        concurrency=concurrency,
+        name=name,
+    )
+
+
+def timeout(body: StepLike, seconds: float, *, name: str | None = None) -> Timeout:
+    """Cancel a body with `StepTimeoutError` when it takes longer than some seconds.
+
+    Args:
+        body: What is bounded.
+        seconds: How long it may take.
+        name: The step's name.
+    """
+    return Timeout(body, seconds, name)

@@ -1,0 +1,254 @@
+"""What every builder can do once it is complete: be looked at, compiled and run."""
+
+# ruff: noqa: PLC0415  # ADK, asyncio and the checks are slow to import: their first use does it
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from adk_fluent.builders._explain import explain
+from adk_fluent.builders._operands import positive
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from typing import Self, Unpack
+
+    from google.adk.agents import BaseAgent
+    from google.adk.apps import App
+    from google.adk.artifacts import BaseArtifactService
+    from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
+    from google.adk.memory import BaseMemoryService
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.runners import Runner
+    from google.adk.sessions import BaseSessionService
+
+    from adk_fluent.builders._execution import Runs
+    from adk_fluent.builders._types import Message
+    from adk_fluent.contracts import ContractReport
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import AgentEvent, Backend, RunResult
+
+
+class RunOptions(TypedDict, total=False):
+    """How one run is done; keyword arguments of everything that runs.
+
+    Attributes:
+        config: How to run; None is `ExecutionConfig()`.
+        user_id: Whose session it is.
+        session_id: The session to go on with; None starts a new one.
+        session_service: Where sessions are kept; None keeps them in memory. `run` and `stream`
+            remember those as long as this builder lives, so a later call can go on with one;
+            `ask` and `map` do so only for a `session_id` you name.
+        state: What a new session's state starts with.
+        backend: What runs it; None is ADK.
+    """
+
+    config: ExecutionConfig | None
+    user_id: str
+    session_id: str | None
+    session_service: BaseSessionService | None
+    state: Mapping[str, Any] | None
+    backend: Backend[Any] | None
+
+
+class Running:
+    """Methods that need the whole pipeline, and the backends only when they are called."""
+
+    __slots__ = ()
+
+    _runs: Runs | None
+
+    def to_ir(self) -> Node:
+        """The pipeline as IR."""
+        raise NotImplementedError
+
+    # --- look ----------------------------------------------------------------------------------
+
+    def explain(self, config: ExecutionConfig | None = None) -> str:
+        """What this is, as text: each step with its model, what it reads and writes, and where."""
+        return explain(self.to_ir(), config)
+
+    def check(self) -> ContractReport:
+        """Look for mistakes without running anything."""
+        from adk_fluent.contracts import check_all
+
+        return check_all(self.to_ir())
+
+    def validate(self) -> Self:
+        """Check, and raise if there are errors.
+
+        Raises:
+            ContractError: With every finding in its `report`.
+        """
+        self.check().raise_for_errors()
+        return self
+
+    # --- compile to ADK ------------------------------------------------------------------------
+
+    def to_agent(self, config: ExecutionConfig | None = None) -> BaseAgent:
+        """A native ADK agent, such as a module-level ``root_agent``."""
+        from adk_fluent.backends import adk
+
+        return adk.to_agent(self.to_ir(), config)
+
+    def to_app(
+        self, config: ExecutionConfig | None = None, *, plugins: Sequence[BasePlugin] = ()
+    ) -> App:
+        """A native ADK App.
+
+        Args:
+            config: How it runs.
+            plugins: Your own ADK plugins, in order.
+        """
+        from adk_fluent.backends import adk
+
+        return adk.to_app(self.to_ir(), config, plugins=plugins)
+
+    def to_runner(
+        self,
+        config: ExecutionConfig | None = None,
+        *,
+        plugins: Sequence[BasePlugin] = (),
+        session_service: BaseSessionService | None = None,
+        artifact_service: BaseArtifactService | None = None,
+        memory_service: BaseMemoryService | None = None,
+        credential_service: BaseCredentialService | None = None,
+    ) -> Runner:
+        """A native ADK Runner; services that are not given are kept in memory."""
+        from adk_fluent.backends import adk
+
+        return adk.to_runner(
+            self.to_ir(),
+            config,
+            plugins=plugins,
+            session_service=session_service,
+            artifact_service=artifact_service,
+            memory_service=memory_service,
+            credential_service=credential_service,
+        )
+
+    # --- run -----------------------------------------------------------------------------------
+
+    async def run(self, message: Message, **options: Unpack[RunOptions]) -> RunResult:
+        """Run to the end.
+
+        Args:
+            message: What the user says: text, a Part, a Content, or a list of those.
+            **options: See `RunOptions`.
+
+        Returns:
+            The events in order; it also has the answer, the final state and what it used.
+        """
+        backend, compiled, rest = self._ready(options, remember=True)
+        return await backend.run(compiled, message, **rest)
+
+    def stream(self, message: Message, **options: Unpack[RunOptions]) -> AsyncIterator[AgentEvent]:
+        """Run, and give each event as it comes; closing the iterator ends the run.
+
+        Args:
+            message: What the user says: text, a Part, a Content, or a list of those.
+            **options: See `RunOptions`.
+        """
+        backend, compiled, rest = self._ready(options, remember=True)
+        return backend.stream(compiled, message, **rest)
+
+    async def ask_async(self, message: Message, **options: Unpack[RunOptions]) -> str:
+        """Run, and return the answer's text.
+
+        Args:
+            message: What the user says: text, a Part, a Content, or a list of those.
+            **options: See `RunOptions`.
+        """
+        remember = options.get("session_id") is not None
+        backend, compiled, rest = self._ready(options, remember=remember)
+        return (await backend.run(compiled, message, **rest)).text
+
+    def ask(self, message: Message, **options: Unpack[RunOptions]) -> str:
+        """Run, and return the answer's text; for code that is not async.
+
+        Args:
+            message: What the user says: text, a Part, a Content, or a list of those.
+            **options: See `RunOptions`.
+
+        Raises:
+            UsageError: An event loop is running; use `ask_async` there.
+        """
+        from adk_fluent.builders._execution import run_now
+
+        return run_now("ask", lambda: self.ask_async(message, **options))
+
+    async def map_async(
+        self, messages: Iterable[Message], *, concurrency: int = 10, **options: Unpack[RunOptions]
+    ) -> list[str]:
+        """Run once for each message; the answers are in the order of the messages.
+
+        The first run that fails cancels those under way, and its error is raised.
+
+        Args:
+            messages: What the user says in each run.
+            concurrency: Runs at the same time, at most.
+            **options: See `RunOptions`.
+        """
+        from adk_fluent.builders._execution import run_each
+
+        positive(concurrency, "concurrency", whole=True)
+        return await run_each(messages, lambda m: self.ask_async(m, **options), concurrency)
+
+    def map(
+        self, messages: Iterable[Message], *, concurrency: int = 10, **options: Unpack[RunOptions]
+    ) -> list[str]:
+        """Run once for each message, as `map_async` does; for code that is not async.
+
+        Args:
+            messages: What the user says in each run.
+            concurrency: Runs at the same time, at most.
+            **options: See `RunOptions`.
+
+        Raises:
+            UsageError: An event loop is running; use `map_async` there.
+        """
+        from adk_fluent.builders._execution import run_now
+
+        return run_now("map", lambda: self.map_async(messages, concurrency=concurrency, **options))
+
+    async def rewind(
+        self,
+        *,
+        session_id: str,
+        before_invocation_id: str,
+        user_id: str = "user",
+        session_service: BaseSessionService | None = None,
+        config: ExecutionConfig | None = None,
+    ) -> None:
+        """Take back a run and everything after it from a session.
+
+        Args:
+            session_id: The session.
+            before_invocation_id: The first run that is taken back.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is this builder's memory.
+            config: How it was run.
+        """
+        from adk_fluent.builders._execution import Runs
+
+        runs = self._runs = self._runs or Runs()
+        compiled = runs.compiled(self.to_ir(), config, None)
+        await runs.backend(session_service, remember=True).rewind(
+            compiled,
+            user_id=user_id,
+            session_id=session_id,
+            before_invocation_id=before_invocation_id,
+        )
+
+    def _ready(
+        self, options: RunOptions, *, remember: bool
+    ) -> tuple[Backend[Any], Any, dict[str, Any]]:
+        """What runs, the compiled pipeline, and the options that are the run's own."""
+        from adk_fluent.builders._execution import Runs
+
+        runs = self._runs = self._runs or Runs()
+        rest: dict[str, Any] = {**options}
+        given, config = rest.pop("backend", None), rest.pop("config", None)
+        sessions = rest.pop("session_service", None)
+        compiled = runs.compiled(self.to_ir(), config, given)
+        return given or runs.backend(sessions, remember=remember), compiled, rest

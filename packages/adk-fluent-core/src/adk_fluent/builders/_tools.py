@@ -1,0 +1,89 @@
+"""Tools of an agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from adk_fluent.builders._operands import Operand, describe, is_adk
+from adk_fluent.errors import BuildError, UsageError
+from adk_fluent.ir import Location, Node, Ref, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def as_tool(tool: object, require_confirmation: bool | Callable[..., object]) -> ToolSpec:
+    """A tool as the IR holds it.
+
+    Raises:
+        UsageError: It is none, or takes no `require_confirmation`.
+    """
+    if isinstance(tool, Ref):
+        ref = tool
+    elif is_toolset(tool) or is_adk(tool, "tools.base_tool", "BaseTool"):
+        ref = Ref.to(tool)
+        if require_confirmation:
+            raise UsageError(
+                ".tool(..., require_confirmation=...) is for functions",
+                found=describe(tool),
+                location=Location.caller(),
+                help="say so where the ADK tool is made",
+            )
+    elif callable(tool) and not isinstance(tool, type):
+        ref = Ref.to(tool)
+    else:
+        raise UsageError(
+            ".tool(...) takes a function, an ADK tool or a toolset",
+            found=describe(tool),
+            location=Location.caller(),
+            help=_advice(tool),
+        )
+    asks = require_confirmation if isinstance(require_confirmation, bool) else None
+    return ToolSpec(ref, Ref.to(require_confirmation) if asks is None else asks)
+
+
+def is_toolset(tool: object) -> bool:
+    """Whether a tool is a toolset, which has no name that a model sees."""
+    return is_adk(tool, "tools.base_toolset", "BaseToolset")
+
+
+def check_toolset(toolset: ToolSpec, agent: str, tools: Iterable[ToolSpec]) -> None:
+    """Refuse the same toolset twice.
+
+    Raises:
+        BuildError: It is there already.
+    """
+    if any(spec.tool.value is toolset.tool.value for spec in tools):
+        _refuse_second(f"this very {type(toolset.tool.value).__name__}", agent)
+
+
+def check_tool_name(
+    name: str, agent: str, tools: Iterable[ToolSpec], agents: Iterable[Node]
+) -> None:
+    """Refuse a second tool of the same name: a model could not choose.
+
+    Raises:
+        BuildError: There is one already.
+    """
+    taken = {spec.name for spec in tools if not is_toolset(spec.tool.value)}
+    taken.update(node.name for node in agents)
+    if name in taken:
+        _refuse_second(f"a tool called {name!r}", agent)
+
+
+def _refuse_second(what: str, agent: str) -> NoReturn:
+    raise BuildError(
+        f"agent {agent!r} has {what} already",
+        location=Location.caller(),
+        help="leave one of them out, or give it another name",
+    )
+
+
+def _advice(tool: object) -> str:
+    if isinstance(tool, Operand | Node) or is_adk(tool, "agents.base_agent", "BaseAgent"):
+        return "an agent that the model may call goes to .agent_tool(...)"
+    if isinstance(tool, type):
+        return f"make one of it first: {tool.__name__}(...)"
+    if isinstance(tool, list | tuple):
+        return "call .tool(...) once for each"
+    return "pass the function itself; its name, signature and docstring are what the model sees"

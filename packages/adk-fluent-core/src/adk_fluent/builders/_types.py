@@ -1,0 +1,65 @@
+"""What users pass to builders, as types."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Literal
+
+from adk_fluent.ir import Match, Node, Ref
+
+if TYPE_CHECKING:
+    from google.adk.agents import BaseAgent
+    from google.adk.models import BaseLlm
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.genai.types import Content, Part
+
+    from adk_fluent.builders._base import BuilderBase
+    from adk_fluent.protocol import FieldRef
+
+#: Session state as a function step or predicate sees it: every key, read-only.
+State = Mapping[str, Any]
+_Result = Mapping[str, Any] | None
+_Outcome = _Result | Awaitable[_Result]
+
+#: A step made of a function over state; what it returns is merged into state. The last form is for
+#: parameters beyond state, which resources are injected into, and for one annotated as a `dict`.
+StepFunction = Callable[[State], _Outcome] | Callable[Concatenate[Any, ...], _Outcome]
+
+#: Looks at state and returns nothing; sync or async.
+TapFunction = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
+
+_Verdict = bool | Awaitable[bool]
+
+#: A test over state, sync or async.
+PredicateFunction = Callable[[State], _Verdict] | Callable[Concatenate[Any, ...], _Verdict]
+PredicateLike = PredicateFunction | Match | Ref
+
+#: An ADK callback; ADK calls it with keyword arguments and takes sync and async ones.
+Callback = Callable[..., object]
+Callbacks = Callback | Sequence[Callback]
+
+#: Gives the instruction when the agent runs; gets ADK's ReadonlyContext.
+InstructionProvider = Callable[..., str | Awaitable[str]]
+
+#: What a mocked agent answers: one text always, texts in order, or a function of the prompt.
+MockReplies = str | Sequence[str] | Callable[..., str | Awaitable[str]]
+
+#: A type that an answer or an input must fit; mostly a pydantic model.
+Schema = type[Any]
+
+Via = Literal["answer", "tool"]
+
+
+if TYPE_CHECKING:
+    #: A state key: its name, or a field of a StateSchema.
+    KeyLike = str | FieldRef
+    ModelLike = str | BaseLlm | Ref
+    ToolLike = Callable[..., Any] | BaseTool | BaseToolset | Ref
+    AgentLike = BuilderBase | Node | BaseAgent
+    StepLike = AgentLike | StepFunction
+    #: Values of the last written key, each with what runs then.
+    Branches = Mapping[str, StepLike] | Mapping[int, StepLike] | Mapping[bool, StepLike]
+    MessagePart = str | Part | Content
+    #: What a run is started with.
+    Message = MessagePart | Sequence[MessagePart]
