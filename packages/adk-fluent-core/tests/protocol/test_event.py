@@ -74,6 +74,7 @@ def test_defaults_are_left_out() -> None:
     assert AgentEvent("a").to_dict() == {"author": "a"}
     assert AgentEvent("a", output=0).to_dict() == {"author": "a", "output": 0}
     assert AgentEvent.from_dict({"author": "a"}) == AgentEvent("a")
+    assert AgentEvent.from_dict({"author": "a", "usage": None, "error": None}) == AgentEvent("a")
 
 
 def test_unknown_fields_and_a_missing_author_are_refused() -> None:

@@ -152,9 +152,10 @@ class AgentEvent:
             made[name] = [kind(**each) for each in made.get(name, ())]
         made["pending"] = tuple(Pending(**each) for each in made.get("pending", ()))
         made["discarded"] = tuple(made.get("discarded", ()))
-        for name, kind in (("usage", Usage), ("error", ErrorInfo)):
-            if made.get(name) is not None:
-                made[name] = kind(**made[name])
+        if made.get("usage") is not None:
+            made["usage"] = Usage(**made["usage"])
+        if made.get("error") is not None:
+            made["error"] = ErrorInfo(**made["error"])
         return cls(**made)
 
     def __copy__(self) -> Self:

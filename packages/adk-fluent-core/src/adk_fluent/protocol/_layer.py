@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
 from adk_fluent.errors import BuildError
 
@@ -126,8 +126,7 @@ class Layer:
 
     def entries(self, slot: str) -> tuple[Entry, ...]:
         """What the layer puts into a slot, in its order."""
-        value: Any = self.provides.get(slot, ())
-        return value
+        return cast("tuple[Entry, ...]", self.provides.get(slot, ()))
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.provides.items())))
