@@ -77,7 +77,7 @@ class _Additions:
             return
         with self._lock:
             if not self._taken:
-                for table in self.layers.provided(self.slot):
+                for table in tuple(self.layers.provided(self.slot)):  # all can be imported, or none
                     self.include(table)
                 self._taken = True
 
@@ -189,7 +189,7 @@ class RuleTable(Generic[T, C]):
         return done[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: with them, `Kind[int](...)` fails before Python 3.14
 class Kind(Generic[R]):
     """What values are turned into, as in ``MODEL = Kind[BaseLlm]("model", "a name or a BaseLlm")``.
 
@@ -252,7 +252,7 @@ class ValueTable(Generic[C]):
         return self._kinds.get(name) or self._kinds.setdefault(name, _ByType(name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pass(Generic[C]):
     """One rewrite of the IR.
 
@@ -281,11 +281,13 @@ class PassList(Generic[C]):
         self._additions = _Additions(slot, layers, self.include)
 
     def add(self, step: Pass[C]) -> None:
-        """Put a pass at the end, or before the one it names.
+        """Put a pass at the end, or before the one it names; the same pass again changes nothing.
 
         Raises:
             BuildError: The name is taken, or there is no pass to be before.
         """
+        if step in self._passes:
+            return
         names = [each.name for each in self._passes]
         if step.name in names:
             raise BuildError(f"there is a pass {step.name!r} already", help="give it another name")

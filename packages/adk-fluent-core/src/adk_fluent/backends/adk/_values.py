@@ -17,6 +17,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
+from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import Kind, ValueTable
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref, ToolSpec
@@ -58,7 +59,7 @@ class At:
 
 NOWHERE: Final = At()
 
-values: Final[ValueTable[ValueContext]] = ValueTable()
+values: Final[ValueTable[ValueContext]] = ValueTable(layers=INSTALLED)
 
 
 def resolve_model(model: str | Ref | BaseLlm, cx: ValueContext = NOWHERE) -> BaseLlm:
