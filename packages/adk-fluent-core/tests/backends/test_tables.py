@@ -202,7 +202,7 @@ def test_a_value_nobody_knows() -> None:
     with pytest.raises(UsageError) as caught:
         numbers()(NUMBER, 1.5, "")
     assert str(caught.value) == (
-        "a float is no number\n  found: builtins.float\n  help: give digits or an int"
+        "cannot use float as a number\n  found: builtins.float\n  help: give digits or an int"
     )
 
 

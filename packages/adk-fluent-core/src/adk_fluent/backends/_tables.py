@@ -242,7 +242,7 @@ class ValueTable(Generic[C]):
         rule = table.found.get(given) or table.find(given, self._additions)
         if rule is None:
             raise UsageError(
-                f"a {given.__qualname__} is no {kind.name}",
+                f"cannot use {given.__qualname__} as a {kind.name}",
                 found=f"{given.__module__}.{given.__qualname__}",
                 help=f"give {kind.accepts}",
             )

@@ -136,7 +136,7 @@ def _tool_spec(spec: ToolSpec, cx: ValueContext) -> Tool:
         tool = tool.func
     if isinstance(tool, (BaseTool, BaseToolset)) or not callable(tool):
         raise UsageError(
-            f"a {type(tool).__name__} cannot be told to ask for confirmation",
+            f"{type(tool).__qualname__} cannot be told to ask for confirmation",
             node=cx.node,
             found=f"tool {spec.name!r} with require_confirmation",
             help="confirmation works for functions; configure other tools with their own arguments",
@@ -158,7 +158,7 @@ def _toolset(toolset: BaseToolset, cx: ValueContext) -> Tool:
 def _tool_function(tool: object, cx: ValueContext) -> Tool:
     if not callable(tool):
         raise UsageError(
-            f"a {type(tool).__name__} is no tool",
+            f"cannot use {type(tool).__qualname__} as a tool",
             node=cx.node,
             help=f"give {TOOL.accepts}"
             + ("; an agent becomes one by .agent_tool(...)" if isinstance(tool, BaseAgent) else ""),
@@ -174,7 +174,7 @@ def _function(
 ) -> FunctionTool:
     if isinstance(function, type):
         raise UsageError(
-            f"the class {function.__name__} is no tool",
+            f"cannot use the class {function.__name__} as a tool",
             node=cx.node,
             help=f"give an instance: {function.__name__}(...)",
         )
