@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pkgutil import extend_path
+from typing import TYPE_CHECKING
 
 __path__ = extend_path(__path__, __name__)  # the other wheels add their subpackages here
 
@@ -10,4 +11,43 @@ from adk_fluent import _layers
 
 _layers.install()
 
-__all__: list[str] = []
+from adk_fluent._public import (  # noqa: E402  # the import hints must be in place first
+    Agent,
+    Fallback,
+    FanOut,
+    Loop,
+    Pipeline,
+    Route,
+    expect,
+    layers,
+    map_over,
+    race,
+    tap,
+    timeout,
+    until,
+)
+
+if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
+
+    def __getattr__(name: str) -> object:
+        """A public name of another wheel, or an error that names the wheel to install."""
+        from adk_fluent._registry import resolve_name  # noqa: PLC0415  # keeps the import light
+
+        return resolve_name(name)
+
+
+__all__ = [
+    "Agent",
+    "Fallback",
+    "FanOut",
+    "Loop",
+    "Pipeline",
+    "Route",
+    "expect",
+    "layers",
+    "map_over",
+    "race",
+    "tap",
+    "timeout",
+    "until",
+]

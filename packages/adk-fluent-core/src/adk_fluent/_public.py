@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from adk_fluent.builders import (
     Agent,
     Fallback,
@@ -17,6 +19,23 @@ from adk_fluent.builders import (
     until,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adk_fluent.protocol import Layer
+
+
+def layers() -> Mapping[str, Layer]:
+    """The installed layers, by name.
+
+    Raises:
+        LayerError: One of them is broken.
+    """
+    from adk_fluent import _registry  # noqa: PLC0415  # keeps the import of adk_fluent light
+
+    return _registry.layers()
+
+
 __all__ = [
     "Agent",
     "Fallback",
@@ -25,6 +44,7 @@ __all__ = [
     "Pipeline",
     "Route",
     "expect",
+    "layers",
     "map_over",
     "race",
     "tap",

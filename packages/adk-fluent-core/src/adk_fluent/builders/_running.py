@@ -10,7 +10,7 @@ from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
     from typing import Self, Unpack
 
     from google.adk.agents import BaseAgent
@@ -54,7 +54,7 @@ class RunOptions(TypedDict, total=False):
 class Running:
     """Methods that need the whole pipeline, and the backends only when they are called."""
 
-    __slots__ = ()
+    __slots__ = ("_runs",)
 
     _runs: Runs | None
 
@@ -142,7 +142,9 @@ class Running:
         backend, compiled, rest = self._ready(options, remember=True)
         return await backend.run(compiled, message, **rest)
 
-    def stream(self, message: Message, **options: Unpack[RunOptions]) -> AsyncIterator[AgentEvent]:
+    def stream(
+        self, message: Message, **options: Unpack[RunOptions]
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run, and give each event as it comes; closing the iterator ends the run.
 
         Args:
