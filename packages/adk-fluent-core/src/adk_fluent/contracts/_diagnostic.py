@@ -45,6 +45,7 @@ class Code:
 
 
 _codes: dict[str, Code] = {}
+_owners: dict[str, str] = {}
 
 #: Every code of this process: core's, and those of layers and users that are imported.
 CODES: Final[Mapping[str, Code]] = MappingProxyType(_codes)
@@ -202,7 +203,10 @@ def _claim(cls: type[Diagnostic], code: str) -> None:
         )
     if code.startswith(_OURS) and not cls.__module__.startswith("adk_fluent."):
         raise TypeError(f"{cls.__name__}: codes {_OURS}... are adk-fluent's; choose another prefix")
-    taken = _codes.get(code)
-    owner = RESERVED.get(code) or (taken.name if taken else cls.__name__)
-    if owner != cls.__name__:
+    kept_for = RESERVED.get(code, cls.__name__)
+    if kept_for != cls.__name__:
+        raise TypeError(f"{cls.__name__}: code {code} is kept for {kept_for}")
+    me = f"{cls.__module__}.{cls.__qualname__}"
+    owner = _owners.setdefault(code, me)
+    if owner != me:
         raise TypeError(f"{cls.__name__}: code {code} belongs to {owner}")

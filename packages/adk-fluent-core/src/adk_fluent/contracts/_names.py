@@ -46,7 +46,7 @@ def _fault(name: str, *, strict: bool) -> str | None:
     if not name.isidentifier():
         return "a name is made of letters, digits and `_`, and starts with no digit"
     if name.startswith(_PREFIX):
-        return f"names that start with `{_PREFIX}` are kept for ADK and adk-fluent"
+        return f"names that start with `{_PREFIX}` are kept for ADK"
     return _TAKEN.get(name)
 
 

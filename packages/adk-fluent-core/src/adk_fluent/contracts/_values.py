@@ -209,12 +209,18 @@ def _combinations(graph: Graph, node: Node) -> Iterator[Diagnostic]:
             )
         case _:
             pass
+    yield from _scaling(graph, node)
+
+
+def _scaling(graph: Graph, node: Node) -> Iterator[Diagnostic]:
     scaling = node.boundary.scaling if node.boundary else None
-    if scaling is not None and scaling.min_instances > scaling.max_instances:
+    if scaling is None:
+        return
+    low, high = scaling.min_instances, scaling.max_instances
+    if _is_number(low) and _is_number(high) and low > high:
         yield InvalidValue.at(
             graph,
             node,
-            f"`{node.name}` keeps {scaling.min_instances} workers, "
-            f"and has {scaling.max_instances} at most",
+            f"`{node.name}` keeps {low} workers, and has {high} at most",
             help="max_instances must be min_instances or more",
         )
