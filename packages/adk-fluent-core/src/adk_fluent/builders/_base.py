@@ -28,7 +28,7 @@ class BuilderBase(Running, Operand):
     operator, takes a snapshot: later setters on it change nothing that was built from it.
     """
 
-    __slots__ = ("_ir", "_location", "_model", "_name", "_node", "_runs")
+    __slots__ = ("_ir", "_location", "_middlewares", "_model", "_name", "_node")
 
     #: The name of what has none, and the word for it in messages.
     _kind: ClassVar[str] = "builder"

@@ -34,7 +34,7 @@ class Operand:
     It is no ABC: ``isinstance`` of one costs more than all the rest of an operator.
     """
 
-    __slots__ = ("_middlewares",)
+    __slots__ = ()
 
     #: The middlewares that whatever encloses this takes over.
     _middlewares: tuple[object, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeAlias
 
 from adk_fluent.ir import Match, Node, Ref
 
@@ -18,48 +18,50 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import FieldRef
 
 #: Session state as a function step or predicate sees it: every key, read-only.
-State = Mapping[str, Any]
-_Result = Mapping[str, Any] | None
-_Outcome = _Result | Awaitable[_Result]
+State: TypeAlias = Mapping[str, Any]
+_Result: TypeAlias = Mapping[str, Any] | None
+_Outcome: TypeAlias = _Result | Awaitable[_Result]
 
 #: A step made of a function over state; what it returns is merged into state. The last form is for
 #: parameters beyond state, which resources are injected into, and for one annotated as a `dict`.
-StepFunction = Callable[[State], _Outcome] | Callable[Concatenate[Any, ...], _Outcome]
+StepFunction: TypeAlias = Callable[[State], _Outcome] | Callable[Concatenate[Any, ...], _Outcome]
 
 #: Looks at state and returns nothing; sync or async.
-TapFunction = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
+TapFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
 
-_Verdict = bool | Awaitable[bool]
+_Verdict: TypeAlias = bool | Awaitable[bool]
 
 #: A test over state, sync or async.
-PredicateFunction = Callable[[State], _Verdict] | Callable[Concatenate[Any, ...], _Verdict]
-PredicateLike = PredicateFunction | Match | Ref
+PredicateFunction: TypeAlias = (
+    Callable[[State], _Verdict] | Callable[Concatenate[Any, ...], _Verdict]
+)
+PredicateLike: TypeAlias = PredicateFunction | Match | Ref
 
 #: An ADK callback; ADK calls it with keyword arguments and takes sync and async ones.
-Callback = Callable[..., object]
-Callbacks = Callback | Sequence[Callback]
+Callback: TypeAlias = Callable[..., object]
+Callbacks: TypeAlias = Callback | Sequence[Callback]
 
 #: Gives the instruction when the agent runs; gets ADK's ReadonlyContext.
-InstructionProvider = Callable[..., str | Awaitable[str]]
+InstructionProvider: TypeAlias = Callable[..., str | Awaitable[str]]
 
 #: What a mocked agent answers: one text always, texts in order, or a function of the prompt.
-MockReplies = str | Sequence[str] | Callable[..., str | Awaitable[str]]
+MockReplies: TypeAlias = str | Sequence[str] | Callable[..., str | Awaitable[str]]
 
 #: A type that an answer or an input must fit; mostly a pydantic model.
-Schema = type[Any]
+Schema: TypeAlias = type[Any]
 
-Via = Literal["answer", "tool"]
+Via: TypeAlias = Literal["answer", "tool"]
 
 
 if TYPE_CHECKING:
     #: A state key: its name, or a field of a StateSchema.
-    KeyLike = str | FieldRef
-    ModelLike = str | BaseLlm | Ref
-    ToolLike = Callable[..., Any] | BaseTool | BaseToolset | Ref
-    AgentLike = BuilderBase | Node | BaseAgent
-    StepLike = AgentLike | StepFunction
-    #: Values of the last written key, each with what runs then.
-    Branches = Mapping[str, StepLike] | Mapping[int, StepLike] | Mapping[bool, StepLike]
-    MessagePart = str | Part | Content
+    KeyLike: TypeAlias = str | FieldRef
+    ModelLike: TypeAlias = str | BaseLlm | Ref
+    ToolLike: TypeAlias = Callable[..., Any] | BaseTool | BaseToolset | Ref
+    AgentLike: TypeAlias = BuilderBase | Node | BaseAgent
+    StepLike: TypeAlias = AgentLike | StepFunction
+    #: Values of the key written last (str, number, bool or None), each with what runs then.
+    Branches: TypeAlias = Mapping[Any, StepLike]
+    MessagePart: TypeAlias = str | Part | Content
     #: What a run is started with.
-    Message = MessagePart | Sequence[MessagePart]
+    Message: TypeAlias = MessagePart | Sequence[MessagePart]
