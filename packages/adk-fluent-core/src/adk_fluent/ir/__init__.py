@@ -40,9 +40,15 @@ from adk_fluent.ir._flow import (
     TimeoutNode,
     TransferNode,
 )
+from adk_fluent.ir._hash import content_hash, structure_hash
+from adk_fluent.ir._json import registry_of, to_data, to_json
+from adk_fluent.ir._kinds import NODES, VALUES
+from adk_fluent.ir._legal import Violation, assert_legal, verify
+from adk_fluent.ir._load import from_data, from_json
 from adk_fluent.ir._node import Node, children, find, fold, map, node, replace, walk
-from adk_fluent.ir._record import child
+from adk_fluent.ir._record import child, field, record
 from adk_fluent.ir._ref import Location, Ref, import_path
+from adk_fluent.ir._rules import CALLBACKS, RULES, Rule
 from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
 from adk_fluent.ir._values import (
     HISTORIES,
@@ -66,37 +72,15 @@ from adk_fluent.ir._values import (
     TransportConfig,
 )
 
-#: Every node type of the language.
-NODES: tuple[type[Node], ...] = (
-    AgentNode,
-    FunctionNode,
-    TransformNode,
-    TapNode,
-    AdkAgentNode,
-    RemoteAgentNode,
-    ModelSelectorNode,
-    SequenceNode,
-    ParallelNode,
-    LoopNode,
-    RouteNode,
-    FallbackNode,
-    RaceNode,
-    MapOverNode,
-    TimeoutNode,
-    GateNode,
-    ExpectNode,
-    TransferNode,
-    MiddlewareNode,
-    ResourceNode,
-    AppNode,
-)
-
 __all__ = [
+    "CALLBACKS",
     "HISTORIES",
     "NODES",
     "OPAQUE",
+    "RULES",
     "SCOPES",
     "UNSET",
+    "VALUES",
     "AdkAgentNode",
     "AgentNode",
     "AppNode",
@@ -131,6 +115,7 @@ __all__ = [
     "ResourceScope",
     "RetryConfig",
     "RouteNode",
+    "Rule",
     "ScalingConfig",
     "Scope",
     "SequenceNode",
@@ -142,13 +127,25 @@ __all__ = [
     "TransferNode",
     "TransformNode",
     "TransportConfig",
+    "Violation",
+    "assert_legal",
     "child",
     "children",
+    "content_hash",
+    "field",
     "find",
     "fold",
+    "from_data",
+    "from_json",
     "import_path",
     "map",
     "node",
+    "record",
+    "registry_of",
     "replace",
+    "structure_hash",
+    "to_data",
+    "to_json",
+    "verify",
     "walk",
 ]

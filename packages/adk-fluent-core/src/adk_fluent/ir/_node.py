@@ -51,16 +51,8 @@ class Node:
         if not names:
             return ()
         if len(names) == 1:
-            held: _Held = getattr(self, names[0])
-            return held if isinstance(held, tuple) else () if held is None else (held,)
-        out: list[Node] = []
-        for name in names:
-            held = getattr(self, name)
-            if isinstance(held, tuple):
-                out.extend(held)
-            elif held is not None:
-                out.append(held)
-        return tuple(out)
+            return held_by(self, names[0])
+        return tuple([below for name in names for below in held_by(self, name)])
 
     def with_children(self, children: tuple[Node, ...]) -> Self:
         """The same node over other children; as many as it has now, in the same order.
@@ -123,6 +115,12 @@ _Held = Node | tuple[Node, ...] | None
 def children(root: Node) -> tuple[Node, ...]:
     """The nodes directly below `root`, in declared order."""
     return root.children
+
+
+def held_by(here: Node, name: str) -> tuple[Node, ...]:
+    """The nodes in one child field."""
+    held: _Held = getattr(here, name)
+    return held if isinstance(held, tuple) else () if held is None else (held,)
 
 
 def walk(root: Node) -> Iterator[Node]:

@@ -10,7 +10,7 @@ and compiles six methods a class, which for the IR alone takes longer than all o
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, dataclass_transform
 
 from adk_fluent.ir._text import source_of
 
@@ -88,6 +88,16 @@ class Schema:
         self.compared = tuple(n for n, f in fields.items() if f.compare and not f.child)
         self.data = _reader(self.compared)
         self.key = _reader(tuple(n for n in self.compared if fields[n].hash))
+
+
+def schema_of(cls: type) -> Schema:
+    """The fields of a record class.
+
+    Raises:
+        AttributeError: The class is none.
+    """
+    schema: Schema = cast("Any", cls).__record__
+    return schema
 
 
 def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:

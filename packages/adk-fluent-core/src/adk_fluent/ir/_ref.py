@@ -119,11 +119,11 @@ def name_of_object(value: Any) -> str:
 
 
 def import_path(value: Any) -> str | None:
-    """``module:qualname`` when importing that yields this very object, else None."""
+    """``module:qualname`` when importing that gives this very object, else None."""
     module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not (isinstance(module, str) and isinstance(qualname, str)) or "<" in qualname:
         return None
     found: Any = sys.modules.get(module)
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    return f"{module}:{qualname}" if found is value else None
+    return f"{module}:{qualname}" if _same(found, value) else None

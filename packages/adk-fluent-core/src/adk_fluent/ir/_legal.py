@@ -1,0 +1,87 @@
+"""Whether IR is legal: whether it keeps the rules of `_rules.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adk_fluent.errors import LegalityError
+from adk_fluent.ir._kinds import class_of
+from adk_fluent.ir._record import record
+from adk_fluent.ir._ref import Location
+from adk_fluent.ir._rules import NODE_RULES, ROOT_RULES, TYPED, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adk_fluent.ir._node import Node
+
+
+@record
+class Violation:
+    """A node that breaks a rule.
+
+    Attributes:
+        rule: Name of the rule.
+        kind: The node's type.
+        node: The node's name.
+        what: What is wrong, in a sentence.
+        location: The builder call that made the node, if one did.
+    """
+
+    rule: str
+    kind: str
+    node: str
+    what: str
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        place = f" at {self.location}" if self.location else ""
+        return f"[{self.rule}] {self.kind} {self.node!r}{place}: {self.what}"
+
+
+def verify(root: Node) -> tuple[Violation, ...]:
+    """Every way in which a graph breaks the rules; nothing when it is legal."""
+    found: list[Violation] = []
+    todo, seen = [root], set[int]()
+    while todo:
+        here = todo.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        wrong = list(verify_node(here))
+        found += wrong
+        if any(v.rule == TYPED.name for v in wrong):
+            continue  # what stands below may be no node at all
+        todo.extend(reversed(here.children))
+    if not found:
+        found += _broken(ROOT_RULES, root)
+    return tuple(found)
+
+
+def verify_node(node: Node) -> Iterator[Violation]:
+    """The same for one node, whatever it stands in."""
+    mistyped = list(_broken([TYPED], node))
+    yield from mistyped or _broken(NODE_RULES, node)
+
+
+def assert_legal(root: Node) -> None:
+    """Check what a pass or another producer of IR made.
+
+    Raises:
+        LegalityError: With every violation.
+    """
+    found = verify(root)
+    if found:
+        raise LegalityError(
+            f"this IR breaks {len(found)} rule{'s' * (len(found) > 1)}",
+            node=root.name,
+            location=found[0].location,
+            violations=[str(v) for v in found],
+            help="correct the pass or the code that made it; `adk_fluent.ir.RULES` lists the rules",
+        )
+
+
+def _broken(rules: Iterable[Rule], node: Node) -> Iterator[Violation]:
+    for rule in rules:
+        for what in rule.check(node):
+            yield Violation(rule.name, class_of(node).__name__, node.name, what, node.location)

@@ -1,0 +1,206 @@
+"""The source text of a function, in a form that only a change of the program changes.
+
+Comments, blank lines, indentation and the place in the file leave no trace. The text is made of
+tokens, cut out by positions of the syntax tree: `ast.dump`, `ast.unparse` and bytecode differ
+between versions of Python.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator
+    from types import CodeType, FunctionType
+
+    Function = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
+    #: Line, column (in UTF-8 bytes), last line, column after the end.
+    Span = tuple[int, int, int, int]
+
+# `ast`, `tokenize`, `linecache` and `warnings` are imported where they are used: whoever only
+# builds a pipeline does not need them, and `import adk_fluent` has to be quick.
+
+_INDENT: Final = "\x0e"
+_DEDENT: Final = "\x0f"
+_BETWEEN: Final = "\x1f"
+
+#: By file: its lines and, by first line, its functions and lambdas.
+_indexes: dict[str, tuple[list[str], dict[int, list[Function]]]] = {}
+
+
+def text_of(function: FunctionType) -> str | None:
+    """The normalised source text of a function; None when it has no source."""
+    import linecache  # noqa: PLC0415
+
+    code = function.__code__
+    linecache.lazycache(code.co_filename, function.__globals__)  # its module may be in an archive
+    return _text(code.co_filename, code)
+
+
+@lru_cache(maxsize=8192)
+def _text(filename: str, code: CodeType) -> str | None:
+    # the file is named since code objects are equal even when that differs
+    lines, index = _index_of(filename)
+    found = _pick(index.get(code.co_firstlineno, []), code)
+    return None if found is None else _BETWEEN.join(_words(*_cut(found, lines)))
+
+
+# --- finding a function in its file --------------------------------------------------------------
+
+
+def _index_of(filename: str) -> tuple[list[str], dict[int, list[Function]]]:
+    import linecache  # noqa: PLC0415
+
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename)
+    known = _indexes.get(filename)
+    if known is None or known[0] is not lines:
+        known = _indexes[filename] = (lines, _index(lines))
+    return known
+
+
+def _index(lines: list[str]) -> dict[int, list[Function]]:
+    import ast  # noqa: PLC0415
+    import warnings  # noqa: PLC0415
+
+    index: dict[int, list[Function]] = {}
+    try:
+        with warnings.catch_warnings():  # Python gave them when it compiled the file
+            warnings.simplefilter("ignore")
+            tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return index  # not Python alone, such as a notebook's cell that has commands in it
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
+            index.setdefault(_first_line(each), []).append(each)
+    return index
+
+
+def _first_line(found: Function) -> int:
+    decorators: list[ast.expr] = getattr(found, "decorator_list", [])
+    return min([found.lineno, *(each.lineno for each in decorators)])
+
+
+def _pick(found: list[Function], code: CodeType) -> Function | None:
+    """The one that `code` was compiled from, of the functions that begin on its line."""
+    import ast  # noqa: PLC0415
+
+    if code.co_name != "<lambda>":
+        named = [f for f in found if not isinstance(f, ast.Lambda) and f.name == code.co_name]
+        return named[0] if named else None
+    lambdas = [f for f in found if isinstance(f, ast.Lambda)]
+    if len(lambdas) < 2:
+        return lambdas[0] if lambdas else None
+    used = list(_positions(code))
+    if not used:  # it is a constant, or Python was told to keep no positions
+        return next((f for f in lambdas if _compiles_to(f, code)), None)
+    around = [f for f in lambdas if all(_inside(span, _span(f.body)) for span in used)]
+    return max(around, key=lambda f: _span(f.body)[:2], default=None)  # the innermost
+
+
+def _positions(code: CodeType) -> Iterator[Span]:
+    """Where the expressions stand that the instructions of a lambda were made of."""
+    for line, end_line, column, end_column in code.co_positions():
+        if line is not None and end_line is not None and column is not None and end_column:
+            yield (line, column, end_line, end_column)
+
+
+def _span(found: ast.expr | Function) -> Span:
+    return (found.lineno, found.col_offset, found.end_lineno or 0, found.end_col_offset or 0)
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
+
+
+def _compiles_to(found: ast.Lambda, code: CodeType) -> bool:
+    import ast  # noqa: PLC0415
+    import warnings  # noqa: PLC0415
+
+    # parameters of a lambda around it are to it what the variables of its closure were
+    around = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
+    tree = ast.Expression(ast.fix_missing_locations(ast.Lambda(around, found)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outer = compile(tree, code.co_filename, "eval", dont_inherit=True)
+    for _ in range(2):
+        outer = next(c for c in outer.co_consts if hasattr(c, "co_consts"))
+    return _facts(outer) == _facts(code)
+
+
+def _facts(code: CodeType) -> tuple[object, ...]:
+    return (code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars)
+
+
+# --- from source to words ------------------------------------------------------------------------
+
+
+def _cut(found: Function, lines: list[str]) -> tuple[str, int]:
+    """The function by itself, and how many words of it were put in front to make it a program."""
+    import ast  # noqa: PLC0415
+
+    line, column, end_line, end_column = _span(found)
+    if isinstance(found, ast.Lambda):
+        rows = [row.encode() for row in lines[line - 1 : end_line]]
+        rows[-1] = rows[-1][:end_column]
+        rows[0] = rows[0][column:]
+        return f"({b''.join(rows).decode()})", 0
+    text = "".join(lines[_first_line(found) - 1 : end_line])
+    return (f"if 1:\n{text}", 5) if column else (text, 0)
+
+
+def _words(text: str, skipped: int) -> list[str]:
+    """Tokens as text, without what does not matter; an indentation is a mark, not its width."""
+    from token import COMMENT, DEDENT, INDENT, NEWLINE, NL, STRING  # noqa: PLC0415
+
+    marks = {INDENT: _INDENT, DEDENT: _DEDENT, NEWLINE: "\n"}
+    words: list[str] = []
+    for kind, word in _tokens(text):
+        if kind in marks:
+            words.append(marks[kind])
+        elif kind == STRING and words and words[-1] == _INDENT:
+            words.append(_docstring(word))
+        elif kind not in (COMMENT, NL):
+            words.append(word)
+    while words and words[-1] in ("", "\n", _DEDENT):  # the last token is empty
+        words.pop()
+    return words[skipped:]
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Type and text of each token; an f-string is one, as it was before Python 3.12."""
+    import io  # noqa: PLC0415
+    import token  # noqa: PLC0415
+    import tokenize  # noqa: PLC0415
+
+    opens = {getattr(token, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
+    closes = {getattr(token, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
+    rows = text.split("\n")
+    depth, start = 0, (0, 0)
+    for each in tokenize.generate_tokens(io.StringIO(text).readline):
+        if each.type in opens:
+            start = start if depth else each.start
+            depth += 1
+        elif each.type in closes:
+            depth -= 1
+            if not depth:
+                yield token.STRING, _between(rows, start, each.end)
+        elif not depth:
+            yield each.type, each.string
+
+
+def _between(rows: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    (line, column), (end_line, end_column) = start, end
+    if line == end_line:
+        return rows[line - 1][column:end_column]
+    inner = rows[line : end_line - 1]
+    return "\n".join([rows[line - 1][column:], *inner, rows[end_line - 1][:end_column]])
+
+
+def _docstring(text: str) -> str:
+    """A string that opens a block, as if the block were not indented."""
+    first, *rest = text.expandtabs().split("\n")
+    margin = min((len(row) - len(row.lstrip()) for row in rest if row.strip()), default=0)
+    return "\n".join([first.rstrip(), *(row[margin:].rstrip() for row in rest)])
