@@ -330,7 +330,8 @@ class Engine(Generic[E]):
         if self._targets is None:
             self._targets = {}
             for other in walk(self.root):
-                self._targets.setdefault(other.name, other)
+                if not isinstance(other, TransferNode):
+                    self._targets.setdefault(other.name, other)
         target = self._targets.get(node.target)
         if target is None:
             raise BuildError(

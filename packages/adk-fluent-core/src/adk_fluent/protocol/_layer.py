@@ -19,7 +19,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "rules": "RuleTable: how the ADK backend turns nodes into agents and flow",
         "values": "ValueTable: how the ADK backend turns values into models and tools",
         "passes": "PassList: rewrites of the IR before it is compiled",
-        "checkers": "checker function; importing it registers it with adk_fluent.contracts",
+        "checkers": "checker function: takes the Graph of a pipeline, gives Diagnostics",
         "middleware": "MiddlewareDesc: a middleware that can be chosen by name",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
