@@ -208,7 +208,8 @@ def _read_actions(made: AgentEvent, event: Event) -> None:
     made.transfer_to = actions.transfer_to_agent
     made.escalate = bool(actions.escalate)
     made.end_of_agent = bool(actions.end_of_agent)
-    made.agent_state = actions.agent_state
+    if actions.agent_state is not None:
+        made.agent_state = dict(actions.agent_state)
     fields = actions.__dict__
     for name in _ACTIONS:
         value = fields.get(name)
