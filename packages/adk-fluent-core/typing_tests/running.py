@@ -24,6 +24,7 @@ from adk_fluent import Agent, Pipeline, Route, tap
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.contracts import ContractReport
 from adk_fluent.protocol import AgentEvent, RunResult
+from adk_fluent.testing import Call, Script, reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,3 +103,9 @@ async def main() -> str:
     await pipeline.rewind(session_id=again.session_id, before_invocation_id="i")
     answers = await (pipeline >> tap(print)).map_async(["a"])
     return answers[0] + await pipeline.ask_async("bye")
+
+
+def mocked() -> None:
+    agent = Agent("m").mock("text").mock(["a", "b"]).mock(lambda prompt: prompt.upper())
+    agent.mock(reply("slow", latency=1)).mock([Call("search"), "done", ValueError("x")])
+    agent.mock(Script(default="x"))

@@ -140,21 +140,20 @@ class Agent(Builder):
 
     def agent_tool(self, *agents: AgentLike) -> Self:
         """Let the model call agents as if they were tools, each in a session of its own."""
+        tools, known = self._fields.get("tools", ()), self._fields.get("agent_tools", ())
         for agent in some(agents, ".agent_tool(...)", "an agent"):
             node = as_agent(agent, ".agent_tool(...)")
-            tools, known = self._fields.get("tools", ()), self._fields.get("agent_tools", ())
             check_tool_name(node.name, self.name, tools, known)
-            self._fields["agent_tools"] = (*known, node)
-            self._board(passengers(agent))
-        return self._changed()
+            known = (*known, node)
+        self._fields["agent_tools"] = known
+        return self._board(passengers(*agents))
 
     def delegates(self, *agents: AgentLike) -> Self:
         """Let the model hand the conversation over to agents (ADK's ``sub_agents``)."""
-        for agent in some(agents, ".delegates(...)", "an agent"):
-            node = as_agent(agent, ".delegates(...)")
-            self._fields["delegates"] = (*self._fields.get("delegates", ()), node)
-            self._board(passengers(agent))
-        return self._changed()
+        some(agents, ".delegates(...)", "an agent")
+        added = tuple(as_agent(agent, ".delegates(...)") for agent in agents)
+        self._fields["delegates"] = self._fields.get("delegates", ()) + added
+        return self._board(passengers(*agents))
 
     def sub_agents(self, *agents: AgentLike) -> Self:
         """The same as `delegates`, by ADK's word for it."""
@@ -241,7 +240,9 @@ class Agent(Builder):
         """Let this stand in for the model, in tests: no model is called.
 
         Args:
-            replies: One text for every call, texts in order, or a function of the prompt.
+            replies: One reply for every call, a list of replies in order, or a function of the
+                prompt. A reply is text, or a `reply(...)`, `Call(...)` or exception of
+                `adk_fluent.testing`.
         """
         self._fields["mock"] = as_mock(replies)
         return self._changed()
@@ -277,9 +278,8 @@ class Agent(Builder):
     # --- to IR ---------------------------------------------------------------------------------
 
     def _call(self, when: str, callbacks: Callbacks) -> Self:
-        field = f"{when}_callback"
         added = as_callbacks(callbacks, when)
-        self._callbacks[field] = self._callbacks.get(field, ()) + added
+        self._callbacks[when] = self._callbacks.get(when, ()) + added
         return self._changed()
 
     def _encloses(self) -> bool:

@@ -137,7 +137,7 @@ class BuilderBase(Running, Operand):
         return self._changed()
 
     def _changed(self) -> Self:
-        self._node = self._ir = self._runs = None
+        self._node = self._ir = None
         return self
 
     def _copy(self) -> Self:
@@ -147,6 +147,7 @@ class BuilderBase(Running, Operand):
                 value = getattr(self, slot)
                 setattr(new, slot, value.copy() if isinstance(value, list | dict) else value)
         new._location = Location.caller()
+        new._runs = None
         return new._changed()
 
     def _with(self, **settings: Any) -> Self:
@@ -179,7 +180,7 @@ def _unknown(builder: BuilderBase, name: str) -> UnknownNameError:
         unknown=name,
         known=known,
         location=Location.caller(),
-        help=f"{' and '.join(owners)} has it" if owners else None,
+        help=f"it is a method of {' and '.join(owners)}" if owners else None,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.builders._operands import as_node, describe
+from adk_fluent.builders._operands import as_node
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
     AgentNode,

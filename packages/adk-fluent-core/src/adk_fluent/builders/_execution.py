@@ -6,7 +6,7 @@ import asyncio
 import threading
 import weakref
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.errors import UsageError
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+LOCK: Final = threading.Lock()
+
 #: Compiled forms that one builder keeps, one a config it was run with.
-KEPT = 8
+KEPT: Final = 8
 
 
 class Runs:
@@ -32,7 +34,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._compiled: list[tuple[Node, ExecutionConfig | None, Backend[Any] | None, Any]] = []
-        self._memory: ADKBackend[Any] | None = None
+        self._memory: ADKBackend | None = None
 
     def compiled(
         self, ir: Node, config: ExecutionConfig | None, backend: Backend[Any] | None

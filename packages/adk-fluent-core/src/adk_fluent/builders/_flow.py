@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args, overload
 
 from adk_fluent.builders._base import BuilderBase
 from adk_fluent.builders._branching import branch
-from adk_fluent.builders._names import article
 from adk_fluent.builders._operands import (
     Operand,
     as_node,
@@ -17,6 +16,7 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._until import Until
+from adk_fluent.builders._words import article
 from adk_fluent.errors import BuildError
 from adk_fluent.ir import (
     FallbackNode,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.builders._operands import describe, some
+from adk_fluent.builders._operands import some
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Location, StateFieldRef
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adk_fluent.builders._operands import describe, is_adk
+from adk_fluent.builders._operands import is_adk
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, Location, Node, Ref
 from adk_fluent.ir import map as rewrite

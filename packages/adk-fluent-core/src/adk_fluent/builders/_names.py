@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import Location
 
 #: ADK authors the user's own events as "user"; its workflow graphs start at START.
 RESERVED_NAMES: Final = frozenset({"user", "START", "__START__"})
+#: ADK's and our own names.
+RESERVED_PREFIX: Final = "_adk"
 
 
 def checked_name(name: object, kind: str) -> str:
@@ -21,7 +24,7 @@ def checked_name(name: object, kind: str) -> str:
     if not isinstance(name, str):
         raise UsageError(
             f"the name of {article(kind)} {kind} is a str",
-            found=type(name).__name__,
+            found=describe(name),
             location=Location.caller(),
             help=f'give it a name first: {kind}("my_name", ...)',
         )
@@ -29,22 +32,17 @@ def checked_name(name: object, kind: str) -> str:
         raise BuildError(
             f"{name!r} cannot name {article(kind)} {kind}",
             location=Location.caller(),
-            found="no identifier",
+            found="not an identifier",
             help=f"use letters, digits and underscores, such as {_as_identifier(name)!r}",
         )
-    if name in RESERVED_NAMES:
+    if name in RESERVED_NAMES or name.startswith(RESERVED_PREFIX):
         raise BuildError(
             f"{name!r} cannot name {article(kind)} {kind}",
             location=Location.caller(),
-            found="a name that ADK keeps for itself",
+            found="a name that ADK and adk-fluent keep for themselves",
             help=f"choose another one, such as {'my_' + name.strip('_').lower()!r}",
         )
     return name
-
-
-def article(noun: str) -> str:
-    """The indefinite article that fits."""
-    return "an" if noun[:1].lower() in "aeiou" else "a"
 
 
 def _as_identifier(name: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType
+from types import CoroutineType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard, TypeVar
 
-from adk_fluent.builders._names import article
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -57,7 +57,7 @@ def as_node(value: object, role: str = "a step") -> Node:
     if is_adk(value, "agents.base_agent", "BaseAgent"):
         name: str = getattr(value, "name")  # noqa: B009  # BaseAgent is not imported here
         return AdkAgentNode(name, Ref(value, name), location=Location.caller())
-    if not callable(value) or isinstance(value, type):
+    if not callable(value) or isinstance(value, type) or _is_setter(value):
         _refuse(value, role)
     return FunctionNode(
         function_name(value, role, "step"), Ref.to(value), location=Location.caller()
@@ -80,15 +80,17 @@ def as_agent(value: object, role: str) -> Node:
     )
 
 
-def passengers(value: object) -> tuple[object, ...]:
-    """The middlewares an operand brings along."""
-    if isinstance(value, Operand):
-        return value._middlewares  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
-    if isinstance(value, AppNode):
-        return tuple(ref.value for ref in value.middlewares)
-    if is_mapping(value):
-        return tuple(middleware for part in value.values() for middleware in passengers(part))
-    return ()
+def passengers(*values: object) -> tuple[object, ...]:
+    """The middlewares that operands bring along."""
+    found: tuple[object, ...] = ()
+    for value in values:
+        if isinstance(value, Operand):
+            found += value._middlewares  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
+        elif isinstance(value, AppNode):
+            found += tuple(ref.value for ref in value.middlewares)
+        elif is_mapping(value):
+            found += passengers(*value.values())
+    return found
 
 
 def as_predicate(value: object, role: str) -> Predicate:
@@ -126,6 +128,10 @@ def function_name(fn: object, role: str, default: str) -> str:
     return name if name.isidentifier() else default
 
 
+def _is_setter(value: object) -> bool:
+    return isinstance(value, MethodType) and isinstance(value.__self__, Operand)
+
+
 def _flags(fn: Any) -> int:
     """The flags of a function's code; `inspect` tells the same and is slow to import."""
     inner = getattr(fn, "func", fn)  # functools.partial
@@ -144,22 +150,12 @@ def is_adk(value: object, module: str, name: str) -> bool:
     return loaded is not None and isinstance(value, getattr(loaded, name))
 
 
-def describe(value: object) -> str:
-    """A value in an error message; never its contents, which may be secret."""
-    if value is None or isinstance(value, bool | int | float):
-        return repr(value)
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isinstance(value, FunctionType | BuiltinFunctionType | MethodType):
-        return f"the function {Ref.to(value).name}"
-    kind = type(value).__name__
-    return f"{article(kind)} {kind}"
-
-
 def _refuse(value: Any, role: str) -> NoReturn:
     found, hint = describe(value), _STEPS
     if isinstance(value, type):
         hint = f"make one of it first: {value.__name__}(...)"
+    elif _is_setter(value):
+        hint = f"call it: .{value.__name__}(...)"
     elif isinstance(value, str):
         hint = 'for an agent of that name write Agent("name")'
     elif isinstance(value, CoroutineType):

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.builders._flow import Builder, Race
 from adk_fluent.builders._keys import as_key
-from adk_fluent.builders._operands import (
-    as_node,
-    as_predicate,
-    describe,
-    function_name,
-    passengers,
-    positive,
-)
+from adk_fluent.builders._operands import as_node, as_predicate, function_name, passengers, positive
 from adk_fluent.builders._settings import as_text
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import ExpectNode, Location, MapOverNode, Node, Ref, TapNode, TimeoutNode
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from adk_fluent.builders._branching import checked_scalar
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_key
-from adk_fluent.builders._operands import as_node, as_predicate, describe, passengers
+from adk_fluent.builders._operands import as_node, as_predicate, passengers
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import Location, Match, Node, Predicate, RouteNode
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -211,6 +213,7 @@ class Running:
         """
         from adk_fluent.builders._execution import run_now
 
+        positive(concurrency, "concurrency", whole=True)
         return run_now("map", lambda: self.map_async(messages, concurrency=concurrency, **options))
 
     async def rewind(
@@ -231,9 +234,7 @@ class Running:
             session_service: Where it is kept; None is this builder's memory.
             config: How it was run.
         """
-        from adk_fluent.builders._execution import Runs
-
-        runs = self._runs = self._runs or Runs()
+        runs = self._kept()
         compiled = runs.compiled(self.to_ir(), config, None)
         await runs.backend(session_service, remember=True).rewind(
             compiled,
@@ -246,11 +247,23 @@ class Running:
         self, options: RunOptions, *, remember: bool
     ) -> tuple[Backend[Any], Any, dict[str, Any]]:
         """What runs, the compiled pipeline, and the options that are the run's own."""
-        from adk_fluent.builders._execution import Runs
-
-        runs = self._runs = self._runs or Runs()
         rest: dict[str, Any] = {**options}
         given, config = rest.pop("backend", None), rest.pop("config", None)
         sessions = rest.pop("session_service", None)
+        if given is not None and sessions is not None:
+            raise UsageError(
+                "either backend or session_service can be given",
+                location=Location.caller(),
+                help="make the backend with the sessions: ADKBackend(session_service=...)",
+            )
+        runs = self._kept()
         compiled = runs.compiled(self.to_ir(), config, given)
         return given or runs.backend(sessions, remember=remember), compiled, rest
+
+    def _kept(self) -> Runs:
+        from adk_fluent.builders._execution import LOCK, Runs
+
+        with LOCK:  # two threads that run this for the first time share its sessions
+            if self._runs is None:
+                self._runs = Runs()
+            return self._runs

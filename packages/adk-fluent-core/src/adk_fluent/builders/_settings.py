@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast, get_origin
 
 from adk_fluent.builders._branching import SCALARS
-from adk_fluent.builders._operands import describe
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Location, Ref
 
@@ -116,21 +116,29 @@ def as_mock(value: object) -> Ref:
     """What a mocked agent answers.
 
     Raises:
-        UsageError: It is neither text, texts nor a function.
+        UsageError: It is nothing that `adk_fluent.testing.Script` takes.
     """
-    found = describe(value)
-    if callable(value) and not isinstance(value, type):
-        return Ref.to(value)
-    replies = cast("Sequence[object]", value if isinstance(value, list | tuple) else [value])
-    if replies and all(isinstance(reply, str) for reply in replies):
-        held = value if isinstance(value, str) else tuple(replies)
-        return Ref(held, "mock", f"mock:{held!r}")  # equal texts are interchangeable
-    raise UsageError(
-        ".mock(...) takes a reply, a list of replies or a function",
-        found=found,
-        location=Location.caller(),
-        help='pass "text", ["first", "second"] or lambda prompt: "text"',
-    )
+    several = isinstance(value, list | tuple)
+    replies = cast("Sequence[object]", value if several else (value,))
+    for reply in replies or (None,):
+        if not _is_reply(reply):
+            raise UsageError(
+                ".mock(...) takes a reply, a list of replies or a function",
+                found="nothing" if several and not replies else describe(reply),
+                location=Location.caller(),
+                help='pass "text", ["first", "second"], lambda prompt: "text", or a reply or '
+                "Script of adk_fluent.testing",
+            )
+    held = tuple(replies) if several else value
+    texts = all(isinstance(reply, str) for reply in replies)
+    return Ref(held, "mock", f"mock:{held!r}" if texts else None)  # equal texts are interchangeable
+
+
+def _is_reply(value: object) -> bool:
+    if isinstance(value, type):
+        return False
+    known = type(value).__module__.startswith(("adk_fluent.testing", "google.genai."))
+    return known or callable(value) or isinstance(value, str | Exception)
 
 
 def as_settings(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from adk_fluent.builders._operands import Operand, describe, is_adk
+from adk_fluent.builders._operands import Operand, is_adk
+from adk_fluent.builders._words import describe
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import Location, Node, Ref, ToolSpec
 
@@ -31,6 +32,13 @@ def as_tool(tool: object, require_confirmation: bool | Callable[..., object]) ->
             )
     elif callable(tool) and not isinstance(tool, type):
         ref = Ref.to(tool)
+        if not ref.name.isidentifier():
+            raise UsageError(
+                "a tool needs a name that the model can call",
+                found=ref.name,
+                location=Location.caller(),
+                help="write it with def; its docstring tells the model what it does",
+            )
     else:
         raise UsageError(
             ".tool(...) takes a function, an ADK tool or a toolset",

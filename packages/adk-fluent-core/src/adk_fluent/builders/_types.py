@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.builders._base import BuilderBase
     from adk_fluent.protocol import FieldRef
+    from adk_fluent.testing import Call, Reply, Script, Thought
 
 #: Session state as a function step or predicate sees it: every key, read-only.
 State: TypeAlias = Mapping[str, Any]
@@ -44,9 +45,6 @@ Callbacks: TypeAlias = Callback | Sequence[Callback]
 #: Gives the instruction when the agent runs; gets ADK's ReadonlyContext.
 InstructionProvider: TypeAlias = Callable[..., str | Awaitable[str]]
 
-#: What a mocked agent answers: one text always, texts in order, or a function of the prompt.
-MockReplies: TypeAlias = str | Sequence[str] | Callable[..., str | Awaitable[str]]
-
 #: A type that an answer or an input must fit; mostly a pydantic model.
 Schema: TypeAlias = type[Any]
 
@@ -56,6 +54,9 @@ Via: TypeAlias = Literal["answer", "tool"]
 if TYPE_CHECKING:
     #: A state key: its name, or a field of a StateSchema.
     KeyLike: TypeAlias = str | FieldRef
+    #: What a mocked model answers; a function gets the prompt's text.
+    MockReply: TypeAlias = str | Reply | Call | Thought | Part | Exception | Callable[[str], object]
+    MockReplies: TypeAlias = MockReply | Sequence[MockReply] | Script
     ModelLike: TypeAlias = str | BaseLlm | Ref
     ToolLike: TypeAlias = Callable[..., Any] | BaseTool | BaseToolset | Ref
     AgentLike: TypeAlias = BuilderBase | Node | BaseAgent
