@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adk_fluent import ir
@@ -76,6 +76,7 @@ def recursive(node: ir.Node) -> Tree:
     return (("seq",) if isinstance(node, ir.SequenceNode) else (f"_{node.name}",)) + below
 
 
+@settings(deadline=None)
 @given(NODES)
 def test_rules_are_applied_bottom_up(node: ir.Node) -> None:
     assert table()(node, "_") == recursive(node)

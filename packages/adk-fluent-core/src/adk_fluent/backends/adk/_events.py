@@ -184,9 +184,9 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
         message, payload = args.get("message") or "", args.get("payload")
         asked = Pending(id, "input", "", made.author, message, payload, schema)
     elif name == REQUEST_CONFIRMATION:
-        tool: dict[str, Any] = args.get("originalFunctionCall", {})
-        hint = args.get("toolConfirmation", {}).get("hint", "")
-        called = tool.get("name", "")
+        tool: dict[str, Any] = args.get("originalFunctionCall") or {}
+        told: dict[str, Any] = args.get("toolConfirmation") or {}
+        called, hint = tool.get("name") or "", told.get("hint") or ""
         asked = Pending(id, "confirmation", called, made.author, hint, tool.get("args"))
     elif name == REQUEST_CREDENTIAL:
         config = _without_secrets(args.get("authConfig", args.get("auth_config")))
