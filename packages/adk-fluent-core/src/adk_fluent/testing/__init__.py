@@ -9,19 +9,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.testing._script import (
+from adk_fluent.testing._replies import (
     Answer,
     Asked,
     Call,
     Reply,
     Rule,
-    Script,
-    ScriptExhaustedError,
     Thought,
     Turn,
     reply,
     rule,
 )
+from adk_fluent.testing._script import Script, ScriptExhaustedError
 
 if TYPE_CHECKING:
     from adk_fluent.testing._scripted_adk import ScriptedModel

@@ -1,38 +1,23 @@
-"""What a scripted model answers, as data: no ADK in here, so every backend can follow a script."""
+"""What a scripted model answers: no ADK in here, so that every backend can follow a script."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import re
-from dataclasses import dataclass, field
-from dataclasses import replace as _changed
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.protocol import Usage
+from adk_fluent.testing._replies import Answer, Asked, Reply, Rule, Thought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Self
+    from collections.abc import Sequence
+    from typing import Self, Unpack
 
-__all__ = [
-    "Answer",
-    "Asked",
-    "Call",
-    "Reply",
-    "Rule",
-    "Script",
-    "ScriptExhaustedError",
-    "Thought",
-    "Turn",
-    "reply",
-    "rule",
-]
+    from adk_fluent.errors import Details
 
-#: Something a script may answer with; also a part of an ADK Content, or a whole LlmResponse.
-Answer: TypeAlias = "str | Call | Thought | Reply | Exception | Callable[[Asked], Any] | Any"
 _REFUSED = (type(None), int, float, bytes, dict, list, tuple, set, BaseException)
 _SHOWN = 200  # characters of a prompt in an error
 
@@ -49,217 +34,9 @@ class ScriptExhaustedError(RunError, LookupError):
 
     code = "ADKF400"
 
-    def __init__(self, what: str, *, asked: Asked, **details: Any) -> None:
+    def __init__(self, what: str, *, asked: Asked, **details: Unpack[Details]) -> None:
         self.asked = asked
         super().__init__(what, **details)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call in a model's reply.
-
-    Attributes:
-        name: The tool's name.
-        args: Its arguments.
-        id: The call's id; None lets ADK choose one.
-    """
-
-    name: str
-    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """Text a model thinks but does not say.
-
-    Attributes:
-        text: What it thinks.
-    """
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of a conversation as plain text.
-
-    Attributes:
-        role: ``user`` or ``model``; tool results, and what other agents said, are the user's.
-        text: Its text; calls, results and data are shown in brackets.
-    """
-
-    role: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a model was asked.
-
-    Attributes:
-        turns: The conversation it was given, oldest first.
-        system: The system instruction.
-        agent: Name of the agent that asks, when known.
-        tools: Names of the tools it may call.
-        stream: Whether partial responses were wanted.
-        config: ADK's GenerateContentConfig, when ADK asks.
-        raw: A copy of ADK's LlmRequest, when ADK asks.
-        number: 0 for the first call of the script, and so on.
-    """
-
-    turns: tuple[Turn, ...] = ()
-    system: str = ""
-    agent: str | None = None
-    tools: tuple[str, ...] = ()
-    stream: bool = False
-    config: Any = field(default=None, repr=False, compare=False)
-    raw: Any = field(default=None, repr=False, compare=False)
-    number: int = -1
-
-    @property
-    def prompt(self) -> str:
-        """What is new: the text of every turn since this agent's own last one."""
-        new: list[str] = []
-        for turn in reversed(self.turns):
-            if turn.role == "model":
-                break
-            new.append(turn.text)
-        return "\n".join(reversed(new))
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One reply of a model; made by `reply`.
-
-    Attributes:
-        parts: Text, thoughts, tool calls and ADK parts, in order.
-        chunks: The text as it arrives when streamed; `parts` holds all of it.
-        latency: Seconds before the reply; None takes the script's.
-        pause: Seconds between chunks.
-        usage: Tokens it cost; None takes an estimate of four characters a token.
-        finish_reason: Name of the genai FinishReason.
-        error_code: Code of a reply that reports an error.
-        error_message: Its message.
-        raises: Raised instead of a reply, after the chunks when it is streamed.
-        status: HTTP status of the API error that is raised instead of a reply.
-    """
-
-    parts: tuple[Any, ...] = ()
-    chunks: tuple[str, ...] = ()
-    latency: float | None = None
-    pause: float = 0.0
-    usage: Usage | None = None
-    finish_reason: str = "STOP"
-    error_code: str | None = None
-    error_message: str | None = None
-    raises: Exception | None = None
-    status: int | None = None
-
-    @property
-    def text(self) -> str:
-        """All it says, thoughts left out."""
-        return "".join(part for part in self.parts if isinstance(part, str))
-
-
-def reply(
-    *parts: str | Call | Thought | Any,
-    chunks: Sequence[str] = (),
-    latency: float | None = None,
-    pause: float = 0.0,
-    usage: Usage | None = None,
-    finish_reason: str = "STOP",
-    error_code: str | None = None,
-    error_message: str | None = None,
-    raises: Exception | None = None,
-    status: int | None = None,
-) -> Reply:
-    """A reply that is more than a text.
-
-    Args:
-        *parts: Text, `Thought`, `Call`, or a part of google.genai, in order.
-        chunks: The text in the pieces in which it is streamed; put before `parts`.
-        latency: Seconds before the reply.
-        pause: Seconds between chunks.
-        usage: Tokens it cost; None takes an estimate of four characters a token.
-        finish_reason: Name of the genai FinishReason, such as ``"MAX_TOKENS"``.
-        error_code: Reply with an error instead of content, as a blocked prompt does.
-        error_message: Its message.
-        raises: Raise this; after the chunks, if the reply is streamed.
-        status: Raise the API error of this HTTP status, as Gemini's client does.
-
-    Raises:
-        UsageError: More than one of `raises`, `status`, `error_code` and `parts`.
-    """
-    if isinstance(chunks, str):
-        raise UsageError("chunks is one text", help="give a list of texts: chunks=['a', 'b']")
-    failures = {"raises": raises, "status": status, "error_code": error_code}
-    ways = [name for name, way in failures.items() if way] + (["parts"] if parts else [])
-    if len(ways) > 1:
-        raise UsageError(
-            "a reply either says something or fails in one way", found=" and ".join(ways)
-        )
-    return Reply(
-        parts=("".join(chunks), *parts) if chunks else parts,
-        chunks=tuple(chunks),
-        latency=latency,
-        pause=pause,
-        usage=usage,
-        finish_reason=finish_reason,
-        error_code=error_code,
-        error_message=error_message,
-        raises=raises,
-        status=status,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A reply for certain prompts; made by `rule`.
-
-    Attributes:
-        reply: What is answered.
-        when: The condition on what was asked; None always holds.
-        agent: Only for this agent.
-        times: How often the rule may be used; None is without limit.
-    """
-
-    reply: Answer
-    when: str | re.Pattern[str] | Callable[[Asked], bool] | None = None
-    agent: str | None = None
-    times: int | None = None
-
-    def applies(self, asked: Asked) -> bool:
-        """Whether the rule is for this."""
-        if self.agent is not None and self.agent != asked.agent:
-            return False
-        when = self.when
-        if when is None:
-            return True
-        if isinstance(when, str):
-            return when.casefold() in asked.prompt.casefold()
-        if isinstance(when, re.Pattern):
-            return when.search(asked.prompt) is not None
-        return bool(when(asked))
-
-
-def rule(
-    when: str | re.Pattern[str] | Callable[[Asked], bool] | None = None,
-    *,
-    reply: Answer,
-    agent: str | None = None,
-    times: int | None = None,
-) -> Rule:
-    """Answer certain prompts with `reply`, as often as they come.
-
-    Args:
-        when: A text that occurs in `Asked.prompt` (upper or lower case), a pattern that matches
-            somewhere in it, or a function of `Asked`.
-        reply: What is answered.
-        agent: Only for the agent of this name.
-        times: How often at most.
-    """
-    return Rule(reply, when, agent, times)
 
 
 class Script:
@@ -314,7 +91,7 @@ class Script:
             ScriptExhaustedError: There is no reply for it.
         """
         with self._lock:  # concurrent runs in other threads share the position
-            asked = _changed(asked, number=len(self._calls))
+            asked = replace(asked, number=len(self._calls))
             self._calls.append(asked)
             answer = self._choose(asked)
         while callable(answer):
@@ -324,7 +101,7 @@ class Script:
             _check(answer)
         chosen = _as_reply(answer)
         if chosen.usage is None:  # ADK 2.x warns of a model that tells none
-            chosen = _changed(chosen, usage=_estimate(asked, chosen))
+            chosen = replace(chosen, usage=_estimate(asked, chosen))
         latency = self._latency if chosen.latency is None else chosen.latency
         if latency > 0:
             await asyncio.sleep(latency)

@@ -13,7 +13,8 @@ from google.genai import errors, types
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
-from adk_fluent.testing._script import Answer, Asked, Call, Reply, Rule, Script, Thought, Turn
+from adk_fluent.testing._replies import Answer, Asked, Call, Reply, Rule, Thought, Turn
+from adk_fluent.testing._script import Script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
