@@ -1,5 +1,29 @@
-"""Google's Agent Development Kit; importing this package imports nothing of it yet."""
+"""Google's Agent Development Kit as a backend; importing this imports ADK."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from adk_fluent.backends.adk._compile import Compiled, passes
+from adk_fluent.backends.adk._context import CompileContext
+from adk_fluent.backends.adk._export import to_agent, to_app, to_runner
+from adk_fluent.backends.adk._root import FlowAgent
+from adk_fluent.backends.adk._rules import rules
+from adk_fluent.backends.adk._run import ADKBackend
+from adk_fluent.backends.adk._values import MESSAGE, MODEL, TOOL, resolve_model, to_content, values
+
+__all__ = [
+    "MESSAGE",
+    "MODEL",
+    "TOOL",
+    "ADKBackend",
+    "CompileContext",
+    "Compiled",
+    "FlowAgent",
+    "passes",
+    "resolve_model",
+    "rules",
+    "to_agent",
+    "to_app",
+    "to_content",
+    "to_runner",
+    "values",
+]

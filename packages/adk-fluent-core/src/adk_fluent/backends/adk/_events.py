@@ -49,6 +49,8 @@ class Stamp(TypedDict, total=False):
         why: Why the engine itself wrote the event.
         pending: Questions, as fields of `Pending`: those a call of this event asks (only what the
             call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
+        initial: Values that the session was created with and this event is the first to write
+            over.
     """
 
     path: str
@@ -58,6 +60,7 @@ class Stamp(TypedDict, total=False):
     run: str
     why: str
     pending: list[dict[str, Any]]
+    initial: dict[str, Any]
 
 
 #: Fields of an event that go to `AgentEvent.metadata`, and their names there. Not every version of

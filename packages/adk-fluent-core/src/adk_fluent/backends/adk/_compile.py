@@ -1,0 +1,224 @@
+"""From IR to ADK: passes over the IR, then the agents, then the root that runs them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.version import __version__ as adk_version
+from pydantic import ValidationError
+
+from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._tables import Pass, PassList
+from adk_fluent.backends.adk._compaction import compaction_config
+from adk_fluent.backends.adk._config import check_config, unsupported
+from adk_fluent.backends.adk._context import CompileContext
+from adk_fluent.backends.adk._root import FlowAgent, Plan
+from adk_fluent.backends.adk._values import MODEL
+from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
+from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.runners import Runner
+
+    from adk_fluent.ir import Node
+
+    Verify = Callable[[str, Node], None]
+
+#: Rewrites of the IR before it is compiled; open to layers (slot ``passes``).
+passes: Final[PassList[CompileContext]] = PassList("passes", INSTALLED)
+
+_SETTINGS: Final = frozenset(App.model_fields) - {"name", "root_agent", "plugins"}
+
+
+class Compiled:
+    """A pipeline compiled to ADK.
+
+    Attributes:
+        node: The IR it was compiled from.
+        config: How it runs.
+        root: ADK's root agent.
+    """
+
+    __slots__ = ("_app", "_settings", "_toolsets", "_users", "config", "node", "root")
+
+    def __init__(
+        self, node: Node, config: ExecutionConfig, root: FlowAgent, settings: dict[str, Any]
+    ) -> None:
+        self.node = node
+        self.config = config
+        self.root = root
+        self._settings = settings
+        self._app: App | None = None
+        self._toolsets = any(_toolsets(root))
+        self._users = 0
+
+    @property
+    def app(self) -> App:
+        """The App without plugins of the user's; always the same one."""
+        if self._app is None:
+            self._app = self.to_app()
+        return self._app
+
+    @asynccontextmanager
+    async def in_use(self, runner: Runner) -> AsyncGenerator[None]:
+        """While any run lasts; after the last one toolsets (connections, processes) are closed."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if self._toolsets and not self._users:
+                await runner.close()
+
+    def to_app(self, plugins: Sequence[BasePlugin] = ()) -> App:
+        """An App around the root agent.
+
+        Args:
+            plugins: The user's own plugins, in order.
+
+        Raises:
+            UsageError: ADK refuses its name or settings.
+        """
+        fields = dict(self._settings)
+        if self.config.compaction is not None:
+            model = _summary_model(self.config, self.root)
+            fields["events_compaction_config"] = compaction_config(self.config.compaction, model)
+        name = self.config.app_name
+        try:
+            return App(name=name, root_agent=self.root, plugins=list(plugins), **fields)
+        except ValidationError as error:
+            reasons = "; ".join(each["msg"] for each in error.errors())
+            raise UsageError(
+                f"ADK refuses the app {name!r}", node=self.node, found=reasons
+            ) from error
+
+
+def compile_ir(
+    node: Node,
+    config: ExecutionConfig | None = None,
+    *,
+    standalone: bool = False,
+    verify: Verify | None = None,
+) -> Compiled:
+    """Compile a pipeline.
+
+    Args:
+        node: The pipeline.
+        config: How it runs; None is the configuration of its `AppNode`, or the default.
+        standalone: The root agent will run without the App that belongs to it.
+        verify: Called with the name of each pass and the IR it returned.
+
+    Raises:
+        UnsupportedConfigError: A field of the configuration has no effect in this version.
+        MissingLayerError: A node's layer is not installed.
+        UnsupportedNodeError: There is no rule for a node.
+        BuildError: Something in the pipeline cannot be.
+    """
+    settings: dict[str, Any] = {}
+    root = node
+    if isinstance(node, AppNode):
+        root, settings = node.root, _settings(node, standalone=standalone)
+        config = config or node.execution
+    config = config or ExecutionConfig()
+    check_config(config)
+    cx = CompileContext(config)
+    root = passes(root, cx, verify)
+    agents = cx.agents(root)
+    name = _root_name(root.name, {agent.name for agent in agents})
+    plan = Plan(
+        root,
+        config,
+        nodes=cx.nodes,
+        resources=tuple(cx.resources),
+        closers=tuple(cx.closers),
+        middlewares=tuple(cx.middlewares),
+    )
+    agent = FlowAgent(name=name, plan=plan, sub_agents=agents)
+    if standalone and config.compaction is not None:
+        plan.compaction = compaction_config(config.compaction, _summary_model(config, agent))
+    return Compiled(node, config, agent, settings)
+
+
+def _timeout(root: Node, cx: CompileContext) -> Node:
+    """A run that takes too long is a step that does."""
+    seconds = cx.config.timeout_seconds
+    if seconds is None:
+        return root
+    return TimeoutNode(root.name, root, seconds, location=root.location)
+
+
+passes.add(Pass("timeout", _timeout))
+
+
+def _root_name(name: str, taken: set[str]) -> str:
+    """A name for the root agent that ADK takes and no other agent has."""
+    base = re.sub(r"\W", "_", name)
+    if not base.isidentifier() or base == "user":
+        base = f"flow_{base}".rstrip("_")
+    candidate, count = base, 1
+    while candidate in taken:
+        candidate = f"{base}_flow" if count == 1 else f"{base}_flow_{count}"
+        count += 1
+    return candidate
+
+
+def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
+    """The App's other fields.
+
+    Raises:
+        UnknownNameError: The installed ADK's App has no such field.
+        UnsupportedConfigError: The application has middlewares.
+        UnsupportedNodeError: It has resources.
+        UsageError: There is no App to put a setting into.
+    """
+    if node.middlewares:
+        raise unsupported("middlewares", node.middlewares, "adk-fluent-middleware")
+    if node.resources:
+        raise UnsupportedNodeError(
+            f"resources are not injected yet: {node.resources[0].name}",
+            node=node.resources[0],
+            help="use a module-level object; injection comes with a later version of "
+            "adk-fluent-core",
+        )
+    for field, _ in node.settings:
+        if field not in _SETTINGS:
+            raise UnknownNameError(
+                f"google-adk {adk_version} has no field {field!r} for an App",
+                unknown=field,
+                known=_SETTINGS,
+                node=node,
+            )
+    if standalone and node.settings:
+        raise UsageError(
+            f"{node.settings[0][0]!r} is a field of ADK's App, and an agent has no place for it",
+            node=node,
+            help="export the App: app = pipeline.to_app(...)",
+        )
+    return dict(node.settings)
+
+
+def _toolsets(root: BaseAgent) -> Iterator[BaseToolset]:
+    todo = [root]
+    while todo:
+        agent = todo.pop()
+        tools: list[Any] = getattr(agent, "tools", [])
+        yield from (tool for tool in tools if isinstance(tool, BaseToolset))
+        todo.extend(agent.sub_agents)
+
+
+def _summary_model(config: ExecutionConfig, root: BaseAgent) -> BaseLlm:
+    """The model that writes summaries: the default one, else that of the first agent."""
+    if config.default_model is not None:
+        return CompileContext(config).value(MODEL, config.default_model)
+    agents = (agent for agent in root.sub_agents if isinstance(agent, LlmAgent))
+    return next(agents, LlmAgent(name="summarizer")).canonical_model

@@ -1,0 +1,68 @@
+"""ExecutionConfig on ADK: what is refused, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
+
+from adk_fluent.errors import UnsupportedConfigError
+from adk_fluent.ir import ExecutionConfig
+
+_DEFAULTS: Final = ExecutionConfig()
+_LATER: Final = "a later version of adk-fluent-core"
+
+
+def check_config(config: ExecutionConfig) -> None:
+    """Refuse what would be ignored.
+
+    Raises:
+        UnsupportedConfigError: A field has no effect in this version.
+    """
+    layer = "adk-fluent-middleware"
+    refused = (
+        ("telemetry", config.telemetry is not None, layer),
+        ("middlewares", bool(config.middlewares), layer),
+        ("resumable", config.resumable, _LATER),
+        ("target", config.target != "agents", _LATER),
+        ("streaming_mode", config.streaming_mode == "bidi", _LATER),
+    )
+    for field, asked, brings in refused:
+        if asked:
+            raise unsupported(field, getattr(config, field), brings)
+
+
+def unsupported(field: str, value: object, brings: str = _LATER) -> UnsupportedConfigError:
+    """The error about a field of ExecutionConfig that has no effect here."""
+    shown = f"{field}={value!r}" if isinstance(value, (str, bool)) else field
+    return UnsupportedConfigError(
+        f"ExecutionConfig({shown}) has no effect with this version", field=field, brings=brings
+    )
+
+
+def run_config(config: ExecutionConfig) -> RunConfig:
+    """ADK's configuration of a run; what is at its default is left to ADK."""
+    return RunConfig(**_fields(config))
+
+
+def merged(given: RunConfig | None, config: ExecutionConfig) -> RunConfig:
+    """A caller's RunConfig with what ours adds: the fields that the caller did not set."""
+    if given is None:
+        return run_config(config)
+    fields = _fields(config)
+    chosen = given.model_fields_set
+    ours = {name: value for name, value in fields.items() if name not in chosen}
+    if "custom_metadata" in fields and given.custom_metadata:
+        ours["custom_metadata"] = {**fields["custom_metadata"], **given.custom_metadata}
+    return given.model_copy(update=ours) if ours else given
+
+
+def _fields(config: ExecutionConfig) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if config.max_llm_calls != _DEFAULTS.max_llm_calls:
+        fields["max_llm_calls"] = config.max_llm_calls
+    if config.streaming_mode == "sse":
+        fields["streaming_mode"] = StreamingMode.SSE
+    if config.custom_metadata:
+        fields["custom_metadata"] = dict(config.custom_metadata)
+    return fields

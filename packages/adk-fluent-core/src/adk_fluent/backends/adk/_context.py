@@ -1,0 +1,233 @@
+"""What a rule is told, and what it may ask for, while a pipeline is compiled."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from adk_fluent.backends.adk._caps import CAPS
+from adk_fluent.backends.adk._root import FlowAgent, Plan
+from adk_fluent.backends.adk._rules import rules
+from adk_fluent.backends.adk._values import MODEL, values
+from adk_fluent.errors import BuildError, UnsupportedConfigError, UnsupportedNodeError, UsageError
+from adk_fluent.flow import RULES
+from adk_fluent.ir import AgentNode, GateNode, SequenceNode
+from adk_fluent.protocol import check_middleware, hooks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.models.base_llm import BaseLlm
+
+    from adk_fluent.backends._tables import Kind
+    from adk_fluent.backends.adk._caps import Caps
+    from adk_fluent.backends.adk._root import Closer, Resource
+    from adk_fluent.ir import ExecutionConfig, Node, Ref
+
+R = TypeVar("R")
+
+_LEAF: Final = RULES[AgentNode]
+_WRAPS: Final = frozenset({"wrap_model_call", "wrap_tool_call"})
+_RESERVED: Final = frozenset({"user", "START", "__START__"})
+
+
+class CompileContext:
+    """One compilation.
+
+    Attributes:
+        config: How the pipeline runs.
+        caps: What the installed ADK can do.
+        node: The node that is being compiled, for messages.
+        inherits: The agent being compiled stands below another one and takes over its model.
+    """
+
+    def __init__(self, config: ExecutionConfig) -> None:
+        self.config = config
+        self.caps: Caps = CAPS
+        self.node: Node | None = None
+        self.inherits = False
+        self.middlewares: list[Any] = []
+        self.resources: list[Resource] = []
+        self.closers: list[Closer] = []
+        self.nodes: dict[str, AgentNode] = {}
+        self._names: dict[str, Node] = {}
+        self._models: set[str] = set()
+
+    # --- what rules and passes use -------------------------------------------------------------
+
+    def name_of(self, node: Node) -> str:
+        """The name of a node's agent.
+
+        Raises:
+            UsageError: ADK takes no such name.
+            BuildError: Another agent has it.
+        """
+        name = node.name
+        if not name.isidentifier() or name in _RESERVED:
+            raise UsageError(
+                f"{name!r} cannot be the name of an agent",
+                node=node,
+                help="use letters, digits and '_', not starting with a digit; "
+                "'user' and 'START' are ADK's own",
+            )
+        other = self._names.setdefault(name, node)
+        if other is not node and other != node:
+            raise BuildError(
+                f"two different agents are called {name!r}",
+                node=node,
+                found=f"the other one is at {other.location}" if other.location else None,
+                help="rename one, or use the very same agent in both places",
+            )
+        if isinstance(node, AgentNode):
+            self.nodes[name] = node
+        return name
+
+    def lower(self, node: Node) -> BaseAgent:
+        """The agent for a part of the pipeline, made anew; an arrangement becomes a flow.
+
+        Raises:
+            MissingLayerError: A node's layer is not installed.
+            UnsupportedNodeError: There is no rule for a node.
+        """
+        if _runs_in_engine(node):
+            return self.flow(node, self.name_of(node))
+        rule = rules.rule_for(node)
+        children = self._below(node)
+        outer, self.node = self.node, node
+        try:
+            return rule(node, children, self)
+        finally:
+            self.node = outer
+
+    def value(self, kind: Kind[R], value: object) -> R:
+        """What ADK takes for a value of the user's.
+
+        Raises:
+            UsageError: It is nothing of that kind.
+        """
+        return values(kind, value, self)
+
+    def model(self, model: str | Ref | BaseLlm) -> str | BaseLlm:
+        """A model that exists. A name stays one: ADK makes a new client for each event loop.
+
+        Raises:
+            UsageError: There is no such model.
+        """
+        if not isinstance(model, str):
+            return self.value(MODEL, model)
+        if model not in self._models:
+            self.value(MODEL, model)
+            self._models.add(model)
+        return model
+
+    def add_middleware(self, middleware: Any) -> None:
+        """Put a middleware around the model and tool calls of this pipeline, inside earlier ones.
+
+        Raises:
+            UsageError: It is no middleware.
+            UnsupportedConfigError: It has hooks that this version does not call.
+        """
+        check_middleware(middleware)
+        other = sorted(hooks_of(middleware) - _WRAPS)
+        if other:
+            raise UnsupportedConfigError(
+                f"middleware {type(middleware).__name__} has hooks that nothing calls yet",
+                field="middlewares",
+                brings="adk-fluent-middleware",
+                found=", ".join(other),
+            )
+        self.middlewares.append(middleware)
+
+    def add_resource(self, resource: Resource) -> None:
+        """Open something at the start of each run, and close it at its end.
+
+        Args:
+            resource: Called with ADK's InvocationContext; returns a context manager, async or not.
+        """
+        self.resources.append(resource)
+
+    def on_close(self, closer: Closer) -> None:
+        """Call a function, async or not, at the end of each run, however it ends."""
+        self.closers.append(closer)
+
+    # --- flows ---------------------------------------------------------------------------------
+
+    def flow(self, node: Node, name: str) -> FlowAgent:
+        """A flow of its own that runs `node`."""
+        agents = self.agents(node)
+        plan = Plan(node, self.config, nodes=self.nodes)
+        return FlowAgent(name=name, plan=plan, sub_agents=agents)
+
+    def agents(self, root: Node) -> list[BaseAgent]:
+        """The agents of the steps below `root`: one for each distinct agent, in order."""
+        made: dict[str, Node] = {}
+        agents: list[BaseAgent] = []
+        todo, seen = [root], set[int]()
+        while todo:
+            node = todo.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if _runs_in_engine(node):
+                _check_arrangement(node)
+                todo.extend(reversed(node.children))
+            elif (known := made.get(node.name)) is None:
+                agents.append(self.lower(node))
+                made[node.name] = node
+            elif known != node:
+                self.name_of(node)
+        return agents
+
+    def _below(self, node: Node) -> tuple[BaseAgent, ...]:
+        """The agents of a leaf's children: tools in a world of names of their own."""
+        if not node.children:
+            return ()
+        if not isinstance(node, AgentNode):
+            return tuple(self.lower(child) for child in node.children)
+        before = () if node.selector is None else (self.lower(node.selector),)
+        tools: list[BaseAgent] = []
+        for child in node.agent_tools:
+            with self._frame(names={}, inherits=False):
+                tools.append(self.lower(child))
+        with self._frame(names=self._names, inherits=True):
+            delegates = [self.lower(child) for child in node.delegates]
+        return (*before, *tools, *delegates)
+
+    @contextmanager
+    def _frame(self, *, names: dict[str, Node], inherits: bool) -> Generator[None]:
+        outer = self._names, self.inherits
+        self._names, self.inherits = names, inherits
+        try:
+            yield
+        finally:
+            self._names, self.inherits = outer
+
+
+def _runs_in_engine(node: Node) -> bool:
+    return RULES.get(type(node), _LEAF) is not _LEAF
+
+
+def _check_arrangement(node: Node) -> None:
+    """Refuse what the engine would not do.
+
+    Raises:
+        UnsupportedNodeError: It stands in this arrangement.
+    """
+    if isinstance(node, GateNode):
+        raise UnsupportedNodeError(
+            "gates cannot pause a run on ADK yet",
+            node=node,
+            help="ask before the run, or use a tool with require_confirmation; gates come with a "
+            "later version of adk-fluent-core",
+        )
+    streams = isinstance(node, SequenceNode) and any(
+        edge.buffering != "full" or edge.backpressure for edge in node.edge_semantics
+    )
+    if streams:
+        raise UnsupportedNodeError(
+            "streaming between steps does not work yet",
+            node=node,
+            help="leave the edges at 'full'; streaming edges come with a later version of "
+            "adk-fluent-core",
+        )

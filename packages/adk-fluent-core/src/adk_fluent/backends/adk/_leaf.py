@@ -1,0 +1,231 @@
+"""The flow engine's port on ADK: runs agents, makes events."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+
+from adk_fluent.backends.adk._events import STAMP
+from adk_fluent.backends.adk._prompt import Prompts
+from adk_fluent.flow import Facts
+from adk_fluent.ir import AgentNode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+
+    from adk_fluent.backends.adk._events import Stamp
+    from adk_fluent.flow import Engine, Note, Strand
+    from adk_fluent.ir import Node, Ref
+
+#: Where a step leaves word for a flow below it: a key of its context's ``__dict__``, which ADK
+#: carries on into every copy.
+_OUTER: Final = "_adk_fluent_outer"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outer:
+    """What a flow that runs inside a step of another flow has to know of that.
+
+    Attributes:
+        stamp: What the step's events carry.
+        is_open: Whether a scope is open.
+    """
+
+    stamp: Stamp
+    is_open: Callable[[str], bool]
+
+    @property
+    def prefix(self) -> str:
+        """What makes ids of scopes of the inner flow different from all others of the run."""
+        return self.stamp.get("path", "").replace(".", "-") + "/"
+
+
+class AdkLeaf:
+    """Runs the agents of one run, and makes the events that the engine itself writes.
+
+    Args:
+        author: Who authors the engine's own events.
+        agents: The agents to run, by name.
+        ctx: The context of the agent that drives the engine.
+        run: Identity of the run; a flow below another one takes part in that one's run.
+        metadata: Put on every event.
+    """
+
+    def __init__(
+        self,
+        author: str,
+        agents: Mapping[str, BaseAgent],
+        ctx: InvocationContext,
+        run: str,
+        metadata: Mapping[str, Any],
+    ) -> None:
+        self.state: dict[str, Any] = ctx.session.state
+        self._author = author
+        self._agents = agents
+        self._ctx = ctx
+        self._metadata = metadata
+        self._outer: _Outer | None = ctx.__dict__.get(_OUTER)
+        self._run = run if self._outer is None else self._outer.stamp.get("run", run)
+        self._engine: Engine[Event] | None = None
+        self._prompts = Prompts(ctx.session, self._run, ctx.user_content, self._is_open)
+
+    def bind(self, engine: Engine[Event]) -> None:
+        """Name the engine that runs: it knows which scopes are open."""
+        self._engine = engine
+
+    # --- the port ------------------------------------------------------------------------------
+
+    async def run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[Event, None]:
+        """Run an agent."""
+        stamp = self._stamp(node, strand)
+        branch = self._branch(strand)
+        ctx, seen = self._context(node, strand, stamp, branch)
+        async with aclosing(self._agents[node.name].run_async(ctx)) as events:
+            async for event in events:
+                self._mark(event, stamp)
+                before = len(self._ctx.session.events)
+                yield event
+                if branch or seen is not None:
+                    self._committed(event, before, branch, seen)
+
+    def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
+        """Call a user's function over state."""
+        return fn.value(state)
+
+    def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> Event:
+        """Make the event that carries a write of the engine's own."""
+        stamp = self._stamp(node, strand)
+        stamp["why"] = note.why
+        if note.discarded:
+            stamp["discarded"] = [self._scope(each) for each in note.discarded]
+            self._prompts.discard(stamp["discarded"])
+        event = Event(
+            author=self._author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._branch(strand),
+            actions=EventActions(state_delta=dict(delta), transfer_to_agent=note.transfer_to),
+        )
+        self._mark(event, stamp)
+        return event
+
+    def facts(self, event: Event) -> Facts | None:
+        """What the engine must know of an event; None for a plain one."""
+        actions, waits = event.actions, event.long_running_tool_ids
+        if not (
+            actions.state_delta or actions.escalate or event.partial or event.error_code or waits
+        ):
+            return None
+        error = event.error_code
+        if error and event.error_message:
+            error = f"{error}: {event.error_message}"
+        calls = event.get_function_calls() if waits and not event.partial else ()
+        return Facts(
+            delta=None if event.partial else actions.state_delta,
+            partial=bool(event.partial),
+            escalate=bool(actions.escalate),
+            error=error or None,
+            waits={c.id: c.name or "" for c in calls if c.id and c.id in (waits or ())},
+        )
+
+    def text(self, event: Event) -> str | None:
+        """The text of an event that is a final answer, else None."""
+        if event.partial or event.content is None or not event.is_final_response():
+            return None
+        return "".join(p.text for p in event.content.parts or () if p.text and not p.thought)
+
+    # --- marks ---------------------------------------------------------------------------------
+
+    def _stamp(self, node: Node, strand: Strand) -> Stamp:
+        stamp: Stamp = {"path": strand.path, "node": node.name, "run": self._run}
+        if (attempt := strand.attempt) is not None:
+            stamp["attempt"] = attempt
+        if self._outer is not None:
+            self._nest(stamp, self._outer)
+        return stamp
+
+    def _nest(self, stamp: Stamp, outer: _Outer) -> None:
+        """Put a position in this flow below the one of the step it runs in."""
+        above, here = outer.stamp.get("path", ""), stamp.get("path", "")
+        stamp["path"] = f"{above}.{here}" if above and here else above or here
+        scopes = [self._scope(each) for each in stamp.get("attempt", "").split(".") if each]
+        if (attempt := outer.stamp.get("attempt")) is not None:
+            scopes.insert(0, attempt)
+        if scopes:
+            stamp["attempt"] = ".".join(scopes)
+
+    def _scope(self, id: str) -> str:
+        return id if self._outer is None else self._outer.prefix + id
+
+    def _is_open(self, scope: str) -> bool:
+        assert self._engine is not None  # noqa: S101  # bound before anything runs
+        if self._outer is None:
+            return scope in self._engine.log.open
+        prefix = self._outer.prefix
+        if scope.startswith(prefix):
+            return scope.removeprefix(prefix) in self._engine.log.open
+        return self._outer.is_open(scope)
+
+    def _mark(self, event: Event, stamp: Stamp) -> None:
+        metadata = event.custom_metadata
+        if metadata is None:
+            event.custom_metadata = {**self._metadata, STAMP: stamp}
+        elif STAMP not in metadata:  # an inner flow's events are marked already
+            event.custom_metadata = {**self._metadata, **metadata, STAMP: stamp}
+
+    # --- what an agent is given ----------------------------------------------------------------
+
+    def _branch(self, strand: Strand) -> str | None:
+        above, here = self._ctx.branch, strand.branch
+        return f"{above}.{here}" if above and here else here or above
+
+    def _context(
+        self, node: Node, strand: Strand, stamp: Stamp, branch: str | None
+    ) -> tuple[InvocationContext, list[Event] | None]:
+        """The context for a step, and the events it sees if those are not simply the session's."""
+        ctx = self._ctx
+        changes: dict[str, Any] = {}
+        if branch != ctx.branch:
+            changes["branch"] = branch
+        is_agent = isinstance(node, AgentNode)
+        if not is_agent or node.delegates:
+            changes[_OUTER] = _Outer(stamp, self._is_open)
+        session: dict[str, Any] = {}
+        seen = self._prompts.events_for(
+            self._agents[node.name].name,
+            node.history if is_agent else "transcript",
+            stamp.get("path", ""),
+            stamp.get("attempt"),
+            branch,
+        )
+        if seen is not None:
+            session["events"] = seen
+        if strand.isolation is not None:
+            session["state"] = strand.state
+        if session:
+            changes["session"] = ctx.session.model_copy(update=session)
+            if getattr(ctx, "events_compaction_config", None) is not None:
+                # ADK would append the summary to the copy, and the session itself would be stale;
+                # it summarises at the end of the run, too
+                changes["events_compaction_config"] = None
+        return (ctx.model_copy(update=changes) if changes else ctx), seen
+
+    def _committed(
+        self, event: Event, before: int, branch: str | None, seen: list[Event] | None
+    ) -> None:
+        """Show a step what it said itself, as it stands in the session now."""
+        if event.partial:
+            return
+        if branch:
+            self._prompts.branched = True
+        if seen is not None:
+            kept = self._ctx.session.events[before:]
+            seen.append(next((each for each in kept if each.id == event.id), event))

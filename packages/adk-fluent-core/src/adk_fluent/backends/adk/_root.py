@@ -1,0 +1,164 @@
+"""The one root agent: drives the flow engine, and owns everything that lives as long as a run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    aclosing,
+)
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from pydantic import Field
+
+from adk_fluent.backends.adk._caps import merges_dicts
+from adk_fluent.backends.adk._compaction import compact
+from adk_fluent.backends.adk._config import merged, unsupported
+from adk_fluent.backends.adk._events import STAMP
+from adk_fluent.backends.adk._leaf import AdkLeaf
+from adk_fluent.backends.adk._replacing import dicts_to_clear
+from adk_fluent.backends.adk._rewind import Beginning
+from adk_fluent.flow import Engine
+
+if TYPE_CHECKING:
+    from google.adk.apps.app import EventsCompactionConfig
+
+    from adk_fluent.ir import AgentNode, ExecutionConfig, Node
+
+#: Something that is open while a run lasts: called with ADK's InvocationContext.
+Resource = Callable[
+    [InvocationContext], AbstractAsyncContextManager[Any] | AbstractContextManager[Any]
+]
+#: Called when a run is over, however it ended.
+Closer = Callable[[], Awaitable[None] | None]
+
+_TEMP = "temp:"
+
+
+class Plan:
+    """What a root agent runs, and how. Never changed, so copies of the agent share it.
+
+    Attributes:
+        node: What runs.
+        config: How it runs.
+        nodes: The nodes of the agents that were built here, by name.
+        resources: Opened in this order at the start of a run, closed in reverse at its end.
+        closers: Called at the end of a run, the last one first.
+        middlewares: Outermost first.
+        compaction: For a root that is run under somebody else's App.
+    """
+
+    __slots__ = ("closers", "compaction", "config", "middlewares", "node", "nodes", "resources")
+
+    def __init__(
+        self,
+        node: Node,
+        config: ExecutionConfig,
+        *,
+        nodes: Mapping[str, AgentNode],
+        resources: tuple[Resource, ...] = (),
+        closers: tuple[Closer, ...] = (),
+        middlewares: tuple[Any, ...] = (),
+        compaction: EventsCompactionConfig | None = None,
+    ) -> None:
+        self.node = node
+        self.config = config
+        self.nodes = nodes
+        self.resources = resources
+        self.closers = closers
+        self.middlewares = middlewares
+        self.compaction = compaction
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
+        return self
+
+
+class FlowAgent(BaseAgent):
+    """Runs a pipeline. Its agents are its direct sub-agents, however they are arranged.
+
+    It holds nothing of a run, so any number of runs may go on at the same time.
+
+    Attributes:
+        plan: What it runs.
+    """
+
+    plan: Plan = Field(exclude=True, repr=False)
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        plan = self.plan
+        async with AsyncExitStack() as stack:
+            await _open(plan, ctx, stack)
+            ctx.run_config = merged(ctx.run_config, plan.config)
+            async with aclosing(self._events(ctx)) as events:
+                async for event in events:
+                    yield event
+            if plan.compaction and getattr(ctx, "events_compaction_config", None) is None:
+                await compact(plan.compaction, self, ctx)
+
+    async def _events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        agents = {agent.name: agent for agent in self.sub_agents}
+        metadata = self.plan.config.custom_metadata or {}
+        leaf = AdkLeaf(self.name, agents, ctx, str(uuid.uuid4()), metadata)
+        engine = Engine(self.plan.node, leaf)
+        leaf.bind(engine)
+        session, state = ctx.session, leaf.state
+        beginning = Beginning(session)
+        merging = merges_dicts(ctx.session_service)
+        async with aclosing(engine.run()) as events:
+            async for event in events:
+                delta = event.actions.state_delta
+                if not delta or event.partial:
+                    yield event
+                    continue
+                if merging and (cleared := dicts_to_clear(delta, state)):
+                    yield _clearing(event, self.name, cleared)
+                beginning.stamp(event)
+                temporary = {key: delta[key] for key in delta if key.startswith(_TEMP)}
+                yield event
+                if temporary:
+                    state.update(temporary)  # ADK 1.x drops them
+                if session.state is not state:  # ADK 1.x reads it anew when another run wrote
+                    state.clear()
+                    state.update(session.state)
+                    session.state = state
+
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        raise unsupported("streaming_mode", "bidi")
+        yield  # ADK wants an async generator
+
+
+async def _open(plan: Plan, ctx: InvocationContext, stack: AsyncExitStack) -> None:
+    for closer in plan.closers:
+        stack.push_async_callback(_close, closer)
+    for resource in plan.resources:
+        opened = resource(ctx)
+        if isinstance(opened, AbstractAsyncContextManager):
+            await stack.enter_async_context(opened)
+        else:
+            stack.enter_context(opened)
+
+
+async def _close(closer: Closer) -> None:
+    done = closer()
+    if isawaitable(done):
+        await done
+
+
+def _clearing(event: Event, author: str, delta: dict[str, None]) -> Event:
+    metadata = dict(event.custom_metadata or {})
+    metadata[STAMP] = {**metadata.get(STAMP, {}), "why": "cleared"}
+    return Event(
+        author=author,
+        invocation_id=event.invocation_id,
+        branch=event.branch,
+        actions=EventActions(state_delta=dict(delta)),
+        custom_metadata=metadata,
+    )

@@ -1,0 +1,136 @@
+"""Rules of the target ``agents``: which ADK agent a leaf of the IR becomes.
+
+`rules` is open to layers (slot ``rules``). How leaves are arranged is the flow engine's business
+and needs no rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.version import __version__ as adk_version
+
+from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._tables import RuleTable
+from adk_fluent.backends.adk._values import TOOL
+from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
+from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
+from adk_fluent.testing import Script, ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.backends.adk._context import CompileContext
+    from adk_fluent.testing import Asked
+
+TARGET: Final = "agents"
+
+rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable(TARGET, "rules", INSTALLED)
+
+_FIELDS: Final = frozenset(LlmAgent.model_fields) - {"parent_agent"}
+
+
+@rules.rule(AgentNode)
+def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
+    """An LlmAgent with what the user set and nothing else, so that ADK's defaults stay ADK's."""
+    fields: dict[str, Any] = {"name": cx.name_of(node)}
+    model = _model(node, cx)
+    if model is not None:
+        fields["model"] = model
+    for name in ("description", "instruction", "static_instruction"):
+        if (value := getattr(node, name)) is not None:
+            fields[name] = _value(value)
+    for name in ("input_schema", "output_schema"):
+        if (schema := getattr(node, name)) is not None:
+            fields[name] = schema.value
+    count = len(node.agent_tools)
+    tools = [cx.value(TOOL, spec) for spec in node.tools]
+    tools.extend(AgentTool(agent) for agent in children[:count])
+    if tools:
+        fields["tools"] = tools
+    if children[count:]:
+        fields["sub_agents"] = list(children[count:])
+    if node.writes_keys:
+        fields["output_key"] = _output_key(node)
+    for name, refs in node.callbacks:
+        functions = [ref.value for ref in refs]
+        fields[f"{name}_callback"] = functions[0] if len(functions) == 1 else functions
+    for name, value in node.settings:
+        fields[name] = _value(value)
+    if not fields.keys() <= _FIELDS:
+        raise _unknown_field(node, fields)
+    return LlmAgent(**fields)
+
+
+@rules.rule(AdkAgentNode)
+def _adk_agent(
+    node: AdkAgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
+) -> BaseAgent:
+    """A copy of somebody's agent: one agent can stand in one tree only."""
+    agent = node.agent.value
+    if not isinstance(agent, BaseAgent):
+        raise UsageError(
+            f"a {type(agent).__qualname__} is no ADK agent",
+            node=node,
+            help="give an instance of ADK's BaseAgent, such as LlmAgent(...)",
+        )
+    copy = agent.clone()
+    name = cx.name_of(node)
+    if copy.name != name:
+        copy.name = name
+    return copy
+
+
+def _value(value: Any) -> Any:
+    return value.value if isinstance(value, Ref) else value
+
+
+def _model(node: AgentNode, cx: CompileContext) -> Any:
+    """The agent's own, or a name; None leaves it to the agent above, and then to ADK."""
+    if node.mock is not None:
+        return ScriptedModel(script=_script(node.mock.value))
+    model = node.model
+    if model is None:
+        model = None if cx.inherits else cx.config.default_model
+    return None if model is None else cx.model(model)
+
+
+def _script(mock: Any) -> Script:
+    return Script(default=_ByPrompt(mock)) if callable(mock) else Script.of(mock)
+
+
+class _ByPrompt:
+    """A function of the prompt as a function of all that a script is told."""
+
+    def __init__(self, mock: Callable[[str], Any]) -> None:
+        self._mock = mock
+
+    def __call__(self, asked: Asked) -> Any:
+        return self._mock(asked.prompt)
+
+
+def _output_key(node: AgentNode) -> str:
+    first, *more = node.writes_keys
+    if more or first.type not in (None, str):
+        written = ", ".join(repr(ref.key) for ref in node.writes_keys)
+        raise UnsupportedNodeError(
+            f"{node.name} writes several keys, or one that is no text",
+            node=node,
+            found=written,
+            help="write one str key (ADK's output_key) and split it in a function step; typed keys "
+            "come with a later version of adk-fluent-core",
+        )
+    return first.key
+
+
+def _unknown_field(node: AgentNode, fields: dict[str, Any]) -> UnknownNameError:
+    unknown = min(fields.keys() - _FIELDS)
+    return UnknownNameError(
+        f"google-adk {adk_version} has no field {unknown!r} for an LlmAgent",
+        unknown=unknown,
+        known=_FIELDS,
+        node=node,
+    )

@@ -1,0 +1,110 @@
+"""Finding, creating and rewinding sessions, with errors a user understands."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+
+from adk_fluent.errors import SessionError, SessionStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from google.adk.sessions.base_session_service import BaseSessionService
+    from google.adk.sessions.session import Session
+
+#: Keys with these prefixes are not the session's own.
+FOREIGN: Final = ("app:", "user:", "temp:")
+
+
+async def find_session(
+    service: BaseSessionService, app_name: str, user_id: str, session_id: str
+) -> Session | None:
+    """A session; None when there is none of that id.
+
+    Raises:
+        SessionStoreError: The store cannot be read.
+    """
+    with readable_store():
+        return await service.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
+
+
+async def open_session(
+    service: BaseSessionService,
+    app_name: str,
+    user_id: str,
+    session_id: str | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> Session:
+    """A session to go on with, or a new one.
+
+    Args:
+        service: Where it is kept.
+        app_name: The app.
+        user_id: The user.
+        session_id: The session; it is made when there is none of that id. None makes a new one.
+        state: What a new session's state starts with.
+
+    Raises:
+        SessionStoreError: The store cannot be read or written.
+    """
+    if session_id is not None:
+        session = await find_session(service, app_name, user_id, session_id)
+        if session is not None:
+            return session
+    try:
+        with readable_store():
+            return await service.create_session(
+                app_name=app_name, user_id=user_id, session_id=session_id, state=dict(state or {})
+            )
+    except AlreadyExistsError:  # another run was faster
+        session = await find_session(service, app_name, user_id, session_id or "")
+        if session is None:
+            raise
+        return session
+
+
+async def existing_session(
+    service: BaseSessionService, app_name: str, user_id: str, session_id: str
+) -> Session:
+    """A session that must be there.
+
+    Raises:
+        SessionError: There is no such session.
+        SessionStoreError: The store cannot be read.
+    """
+    session = await find_session(service, app_name, user_id, session_id)
+    if session is None:
+        raise SessionError(
+            f"there is no session {session_id!r} of user {user_id!r} in app {app_name!r}",
+            help="use the ids that RunResult carries, and the session service of that run",
+        )
+    return session
+
+
+@contextmanager
+def readable_store() -> Generator[None]:
+    """Tell a broken store from everything else that may go wrong.
+
+    Raises:
+        SessionStoreError: The store cannot be read or written.
+    """
+    try:
+        yield
+    except _store_errors() as error:
+        raise SessionStoreError(
+            "the sessions cannot be read or written",
+            found=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}",
+            help="is it a session database of ADK, and may it be read and written? Move a damaged "
+            "file away to start anew, or restore it from a backup",
+        ) from error
+
+
+def _store_errors() -> tuple[type[Exception], ...]:
+    database: Any = sys.modules.get("sqlalchemy.exc")  # not imported: nothing of it can be raised
+    more = () if database is None else (database.SQLAlchemyError,)
+    return (sqlite3.Error, OSError, *more)
