@@ -201,7 +201,7 @@ class UnknownNameError(BuildError, AttributeError, LookupError):
         self, what: str, *, unknown: str, known: Iterable[str] = (), **details: Unpack[Details]
     ) -> None:
         self.unknown = unknown
-        self.nearest = nearest_name(unknown, known)
+        self.nearest: str | None = nearest_name(unknown, known)
         if self.nearest is not None and not details.get("help"):
             details["help"] = f"did you mean {self.nearest!r}?"
         super().__init__(what, **details)
@@ -254,7 +254,7 @@ class LegalityError(BuildError):
     def __init__(
         self, what: str, *, violations: Iterable[str] = (), **details: Unpack[Details]
     ) -> None:
-        self.violations = tuple(violations)
+        self.violations: tuple[str, ...] = tuple(violations)
         if self.violations and not details.get("found"):
             details["found"] = "; ".join(self.violations)
         super().__init__(what, **details)
@@ -348,7 +348,7 @@ class MissingLayerError(AdkFluentError, ImportError):
         self, what: str, *, layer: str, distribution: str | None = None, **details: Unpack[Details]
     ) -> None:
         self.layer = layer
-        self.distribution = distribution or f"adk-fluent-{layer}"
+        self.distribution: str = distribution or f"adk-fluent-{layer}"
         if not details.get("help"):
             details["help"] = f"pip install {self.distribution}"
         super().__init__(what, **details)
@@ -450,7 +450,7 @@ class OutputMissingError(RunError, LookupError):
     code = "ADKF303"
 
     def __init__(self, what: str, *, keys: Iterable[str] = (), **details: Unpack[Details]) -> None:
-        self.keys = tuple(keys)
+        self.keys: tuple[str, ...] = tuple(keys)
         super().__init__(what, **details)
 
 
@@ -469,7 +469,7 @@ class OutputInvalidError(RunError, ValueError):
     def __init__(
         self, what: str, *, fields: Iterable[str] = (), **details: Unpack[Details]
     ) -> None:
-        self.fields = tuple(fields)
+        self.fields: tuple[str, ...] = tuple(fields)
         super().__init__(what, **details)
 
 

@@ -22,8 +22,8 @@ class Until:
     __slots__ = ("max", "predicate")
 
     def __init__(self, predicate: Predicate, max: int) -> None:
-        self.predicate = predicate
-        self.max = max
+        self.predicate: Predicate = predicate
+        self.max: int = max
 
     def __repr__(self) -> str:
         return f"until({self.predicate!r}, max={self.max})"

@@ -46,7 +46,7 @@ class Graph:
     __slots__ = ("_kinds", "_parents", "_searches", "agents", "named", "nodes", "root")
 
     def __init__(self, root: Node) -> None:
-        self.root = root
+        self.root: Node = root
         self._parents: dict[int, list[Node]] = {id(root): []}
         self.nodes: tuple[Node, ...] = tuple(self._visit())
         self._kinds: dict[type[Node], list[Node]] = {}

@@ -92,11 +92,11 @@ class Engine(Generic[E]):
     ) -> None:
         self.root = root
         self.leaf = leaf
-        self.position = new_position() if position is None else position
+        self.position: Position = new_position() if position is None else position
         self.answers: Mapping[str, Any] = answers or {}
         self.outcome: Signal | None = None
         self.pending: dict[str, dict[str, Any]] = {}
-        self.log = UndoLog(self.position, leaf.state)
+        self.log: UndoLog = UndoLog(self.position, leaf.state)
         self.discarded: set[str] = set(self.position.get("discarded", ()))
         self._on_step = on_step
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()

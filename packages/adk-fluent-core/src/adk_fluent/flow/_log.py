@@ -38,8 +38,8 @@ class Isolation:
     __slots__ = ("base", "fixed", "writes")
 
     def __init__(self, base: dict[str, Any], fixed: Mapping[str, Any]) -> None:
-        self.base = base
-        self.fixed = fixed
+        self.base: dict[str, Any] = base
+        self.fixed: Mapping[str, Any] = fixed
         self.writes: dict[str, Any] = dict(fixed)
 
 
@@ -51,10 +51,10 @@ class Scope:
     def __init__(
         self, id: str, data: dict[str, Any], parent: Scope | None, isolation: Isolation | None
     ) -> None:
-        self.id = id
-        self.data = data
-        self.parent = parent
-        self.isolation = isolation
+        self.id: str = id
+        self.data: dict[str, Any] = data
+        self.parent: Scope | None = parent
+        self.isolation: Isolation | None = isolation
         self.children: dict[str, Scope] = {}
 
     @property

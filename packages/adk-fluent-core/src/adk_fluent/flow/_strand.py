@@ -90,16 +90,16 @@ class Strand:
         isolation: Isolation | None = None,
         muted: bool = False,
     ) -> None:
-        self.id = id
-        self.frames = frames
-        self.nodes = nodes
-        self.parent = parent
-        self.scope = scope
-        self.isolation = isolation
-        self.muted = muted
+        self.id: str = id
+        self.frames: list[Frame] = frames
+        self.nodes: list[Node] = nodes
+        self.parent: Strand | None = parent
+        self.scope: Scope | None = scope
+        self.isolation: Isolation | None = isolation
+        self.muted: bool = muted
         self.outcome: Any = None
         self.texts: list[tuple[str, str]] | None = None
-        self.segment = segment
+        self.segment: str = segment
         self._state = state
         self._view: Mapping[str, Any] | None = None
         self._prefix = position if parent is None else _join(parent.path, position)

@@ -83,11 +83,15 @@ class Schema:
     __slots__ = ("children", "compared", "data", "fields", "key")
 
     def __init__(self, fields: dict[str, FieldSpec]) -> None:
-        self.fields = fields
-        self.children = tuple(n for n, f in fields.items() if f.child)
-        self.compared = tuple(n for n, f in fields.items() if f.compare and not f.child)
-        self.data = _reader(self.compared)
-        self.key = _reader(tuple(n for n in self.compared if fields[n].hash))
+        self.fields: dict[str, FieldSpec] = fields
+        self.children: tuple[str, ...] = tuple(n for n, f in fields.items() if f.child)
+        self.compared: tuple[str, ...] = tuple(
+            n for n, f in fields.items() if f.compare and not f.child
+        )
+        self.data: Callable[[Any], tuple[Any, ...]] = _reader(self.compared)
+        self.key: Callable[[Any], tuple[Any, ...]] = _reader(
+            tuple(n for n in self.compared if fields[n].hash)
+        )
 
 
 def schema_of(cls: type) -> Schema:
