@@ -54,9 +54,9 @@ class Compiled:
     def __init__(
         self, node: Node, config: ExecutionConfig, root: FlowAgent, settings: dict[str, Any]
     ) -> None:
-        self.node = node
-        self.config = config
-        self.root = root
+        self.node: Node = node
+        self.config: ExecutionConfig = config
+        self.root: FlowAgent = root
         self._settings = settings
         self._app: App | None = None
         self._toolsets = any(_toolsets(root))

@@ -46,7 +46,7 @@ class CompileContext:
         self.config = config
         self.caps: Caps = CAPS
         self.node: Node | None = None
-        self.inherits = False
+        self.inherits: bool = False
         self.middlewares: list[Any] = []
         self.resources: list[Resource] = []
         self.closers: list[Closer] = []

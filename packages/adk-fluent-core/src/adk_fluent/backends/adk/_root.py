@@ -69,13 +69,13 @@ class Plan:
         middlewares: tuple[Any, ...] = (),
         compaction: EventsCompactionConfig | None = None,
     ) -> None:
-        self.node = node
-        self.config = config
-        self.nodes = nodes
-        self.resources = resources
-        self.closers = closers
-        self.middlewares = middlewares
-        self.compaction = compaction
+        self.node: Node = node
+        self.config: ExecutionConfig = config
+        self.nodes: Mapping[str, AgentNode] = nodes
+        self.resources: tuple[Resource, ...] = resources
+        self.closers: tuple[Closer, ...] = closers
+        self.middlewares: tuple[Any, ...] = middlewares
+        self.compaction: EventsCompactionConfig | None = compaction
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self

@@ -55,9 +55,9 @@ class ADKBackend(BackendBase[Compiled]):
         memory_service: BaseMemoryService | None = None,
         credential_service: BaseCredentialService | None = None,
     ) -> None:
-        self.session_service = session_service or InMemorySessionService()
-        self.artifact_service = artifact_service or InMemoryArtifactService()
-        self.memory_service = memory_service or InMemoryMemoryService()
+        self.session_service: BaseSessionService = session_service or InMemorySessionService()
+        self.artifact_service: BaseArtifactService = artifact_service or InMemoryArtifactService()
+        self.memory_service: BaseMemoryService = memory_service or InMemoryMemoryService()
         self.credential_service = credential_service
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
