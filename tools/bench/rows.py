@@ -1,0 +1,233 @@
+"""The rows: every figure to reach, and every budget of the spec's section 16.
+
+A row without cases is about something that does not exist yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.crew import Case
+from bench.judges import above, at_most, growing, linear, shown, sorting, under
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench.judges import Judge
+
+#: A fast model's latency; a step's share of it is what the spec calls dispatch overhead.
+LATENCY = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the report.
+
+    Attributes:
+        id: For ``--rows``.
+        what: What is measured.
+        goal: What is to be reached, in words.
+        budget: The spec's budget (section 16), in words.
+        cases: What is measured, by label: the side's name, and a word if it has several.
+        judge: What the samples say.
+        rounds: Rounds in each process, where the default is not meant; 0: one in all.
+    """
+
+    id: str
+    what: str
+    goal: str = ""
+    budget: str = ""
+    cases: Mapping[str, Case] = field(default_factory=dict[str, Case])
+    judge: Judge = shown
+    rounds: int | None = None
+
+
+def _sides(task: str, size: int, repeat: int, *sides: str) -> dict[str, Case]:
+    return {side: Case(side, task, size, size, repeat) for side in sides}
+
+
+def _chain_and_function(size: int) -> dict[str, Case]:
+    found = {side: Case(side, "run-functions", size, size + 1, 3) for side in ("ours", "adk")}
+    return {**found, "mono": Case("mono", "run-functions", size)}
+
+
+_RUN = {
+    "adk loop": Case("adk", "run", 10, 10, 5),
+    "adk sequential": Case("adk", "run-sequential", 10, 10, 5),
+    "mono": Case("mono", "run", 10, 10, 5),
+}
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "import",
+        "import, cold process",
+        "< 30 ms, no google.*",
+        cases={side: Case(side, "import") for side in ("ours", "adk", "mono")},
+        judge=under(0.030, "mono", unless="google"),
+        rounds=3,
+    ),
+    Row(
+        "build-100",
+        "build IR by operators, 100 nodes",
+        "<= monolith",
+        "IR compilation < 50 ms",
+        _sides("build", 100, 20, "ours", "mono"),
+        at_most(1.0, "mono"),
+    ),
+    Row(
+        "build-1000",
+        "build IR by operators, 1 000 nodes",
+        "<= monolith",
+        cases=_sides("build", 1000, 2, "ours", "mono"),
+        judge=at_most(1.0, "mono"),
+    ),
+    Row(
+        "build-linear",
+        "build IR by operators, 10 000 nodes beside 1 000",
+        "linear (at most 1.25 x)",
+        cases={
+            "ours": Case("ours", "build", 10_000, 10_000),
+            "ours small": Case("ours", "build", 1000, 1000, 4),
+        },
+        judge=growing(linear, 1000, 10_000, 1.25),
+        rounds=3,
+    ),
+    Row(
+        "check-100",
+        "check_all, 100 nodes",
+        "< 2 ms",
+        "contract checking < 100 ms",
+        {
+            "ours": Case("ours", "check", 100, 0, 20),
+            "mono": Case("mono", "check", 100, 100, 20),
+        },
+        under(0.002),
+    ),
+    Row(
+        "check-10000",
+        "check_all, 10 000 nodes, nothing to find",
+        "< 150 ms",
+        cases={"ours": Case("ours", "check", 10_000, 0)},
+        judge=under(0.150),
+        rounds=5,
+    ),
+    Row(
+        "check-order",
+        "check_all, 10 000 nodes beside 1 000",
+        "n log n (at most 1.25 x)",
+        cases={
+            "ours": Case("ours", "check", 10_000, 0),
+            "ours small": Case("ours", "check", 1000, 0, 4),
+        },
+        judge=growing(sorting, 1000, 10_000, 1.25),
+        rounds=3,
+    ),
+    Row(
+        "check-findings",
+        "check_all, 10 000 nodes with 5 000 findings beside none",
+        "at most 20 us a finding",
+        cases={
+            "ours": Case("ours", "check-findings", 10_000, 5000),
+            "ours none": Case("ours", "check", 10_000, 0),
+        },
+        judge=above(20e-6, 5000, "ours none"),
+        rounds=3,
+    ),
+    Row(
+        "compile",
+        "compile 100 nodes to an App, beside making the agents by hand",
+        "at most 10 us a node above",
+        cases={
+            "ours": Case("ours", "compile", 100, 100, 3),
+            "adk": Case("adk", "construct", 100, 100, 3),
+            "mono": Case("mono", "compile", 100, 100, 3),
+        },
+        judge=above(10e-6, 100, "adk"),
+    ),
+    Row(
+        "compile-checked",
+        "compile 100 nodes to an App, with check",
+        "< 5 ms",
+        "backend compile < 200 ms",
+        {
+            "ours": Case("ours", "compile-checked", 100, 100, 3),
+            "adk": Case("adk", "construct", 100, 100, 3),
+        },
+        under(0.005),
+    ),
+    Row(
+        "run-app",
+        "run of a 10-step pipeline, to_app under ADK's Runner",
+        "95 % bound <= 1.10 x by hand",
+        cases={"ours": Case("ours", "run-app", 10, 10, 5), **_RUN},
+        judge=at_most(1.10, "adk loop", "adk sequential"),
+    ),
+    Row(
+        "run",
+        "run of a 10-step pipeline, our own run()",
+        "95 % bound <= 1.10 x by hand",
+        cases={"ours": Case("ours", "run", 10, 10, 5), **_RUN},
+        judge=at_most(1.10, "adk loop", "adk sequential"),
+    ),
+    Row(
+        "dispatch",
+        "run(): overhead an event, beside by hand",
+        f"< 1 % of a model call of {LATENCY * 1000:.0f} ms",
+        "dispatch an event < 1 % of LLM latency",
+        {
+            "ours": Case("ours", "run", 10, 10, 5),
+            "adk loop": Case("adk", "run", 10, 10, 5),
+        },
+        above(LATENCY / 100, 10, "adk loop"),
+    ),
+    Row(
+        "run-functions",
+        "run of 100 function steps after one agent",
+        cases=_chain_and_function(100),
+    ),
+    Row(
+        "run-deep",
+        "run of an agent below 500 pipelines",
+        "runs",
+        cases={
+            "ours": Case("ours", "run-deep", 500, 1),
+            "adk sequential": Case("adk", "run-deep", 500, 1),
+        },
+        rounds=2,
+    ),
+    Row(
+        "run-wide",
+        "run of 10 000 function steps after one agent",
+        "runs",
+        cases={
+            "ours": Case("ours", "run-functions", 10_000, 10_001),
+            "adk": Case("adk", "run-functions", 10_000, 10_001),
+        },
+        rounds=0,
+    ),
+    Row(
+        "suite",
+        "core's ADK-free tests",
+        "< 10 s",
+        "1 000 tests, mock, < 10 s",
+        {"ours": Case("ours", "suite")},
+        under(10.0),
+        rounds=0,
+    ),
+    Row("mutation", "mutation score of ir, flow and contracts", ">= 80 %"),
+    Row("middleware", "the first middleware, a step", "<= 0.15 ms"),
+    Row("middleware-more", "each further middleware, a call", "<= 5 us"),
+    Row("resume", "resume of a paused pipeline", "load + remaining steps + 2 ms"),
+    Row("bind", "StateSchema bind and read", "< 1 us", "bind() per access < 0.1 ms"),
+    Row("eval", "eval, a case", "<= bare runner + 1 ms", "100 cases, mock, < 60 s"),
+    Row(
+        "eval-case",
+        "eval, a case beside ADK's own EvalCase by hand",
+        "<= 1.3 x",
+        "FluentCase to EvalCase < 1 ms",
+    ),
+    Row("eval-linear", "eval, 1 000 cases beside 100", "<= 10.5 x"),
+    Row("enrichment", "enrichment, a span", "< 20 us", "OTel enrichment < 0.5 ms"),
+    Row("estimate", "estimate_cost, 100 nodes", "< 1 ms", "cost estimation < 10 ms"),
+)

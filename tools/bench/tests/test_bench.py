@@ -1,0 +1,208 @@
+"""What makes figures of samples, and that processes measure; never how long anything takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import cli
+from bench.crew import Case, Samples, interleaved
+from bench.environments import BenchError, Environments, sources
+from bench.judges import Finding, above, at_most, duration, growing, linear, shown, sorting, under
+from bench.rows import ROWS, Row
+from bench.stats import differences, estimate, ratios
+from bench.table import report, verdict
+
+HERE = Environments(Path(sys.executable), Path(sys.executable), sources())
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+def test_an_estimate_has_the_median_of_all_samples_and_a_bound_above_it() -> None:
+    noisy = estimate([[1.0, 2.0, 9.0], [2.0, 3.0, 2.0]])
+    assert noisy.median == 2.0
+    assert 2.0 < noisy.upper <= 9.0
+
+
+def test_equal_samples_leave_no_doubt() -> None:
+    assert estimate([[5.0] * 4] * 3).upper == 5.0
+
+
+def test_the_bound_is_the_same_each_time() -> None:
+    groups = [[1.0, 4.0, 2.0], [3.0, 5.0]]
+    assert estimate(groups) == estimate(groups)
+
+
+def test_the_bound_knows_that_rounds_of_one_process_are_alike() -> None:
+    every = [float(value) for value in range(100)]
+    apart, mixed = [every[:50], every[50:]], [every[::2], every[1::2]]
+    assert estimate(apart).median == estimate(mixed).median
+    assert estimate(apart).upper > estimate(mixed).upper
+
+
+def test_nothing_has_no_median() -> None:
+    with pytest.raises((ValueError, IndexError)):
+        estimate([])
+
+
+def test_pairs_are_formed_round_by_round() -> None:
+    assert ratios([[2.0, 9.0]], [[1.0, 3.0]]) == [[2.0, 3.0]]
+    assert differences([[2.0], [9.0]], [[1.0], [3.0]]) == [[1.0], [6.0]]
+
+
+def test_pairs_must_fit() -> None:
+    with pytest.raises(ValueError, match="argument 2"):
+        ratios([[1.0, 2.0]], [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0000012, "1.2 us"), (0.0123, "12.3 ms"), (0.9996, "1 s"), (12.0, "12 s"), (-2e-6, "-2 us")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+# --- verdicts ----------------------------------------------------------------------------------
+
+
+def samples(**seconds: float) -> Samples:
+    each = {label.replace("_", " "): [[value] * 3] * 2 for label, value in seconds.items()}
+    return Samples(each, results=dict.fromkeys(each, "ok"))
+
+
+def test_under_a_limit() -> None:
+    assert under(2.0)(samples(ours=1.0)).reached is True
+    assert under(0.5)(samples(ours=1.0)).reached is False
+    assert under(2.0, unless="ok")(samples(ours=1.0)).reached is False
+
+
+def test_a_ratio_is_to_the_fastest_of_the_others() -> None:
+    finding = at_most(1.1, "adk loop", "adk sequential")(
+        samples(ours=1.05, adk_loop=1.0, adk_sequential=2.0, mono=0.1)
+    )
+    assert finding.reached is True
+    assert finding.ratio == "1.05 (<= 1.05) x adk loop"
+    assert at_most(1.1, "adk loop")(samples(ours=1.2, adk_loop=1.0)).reached is False
+
+
+def test_without_the_others_nothing_is_reached() -> None:
+    assert at_most(1.1, "mono")(samples(ours=1.0)).reached is False
+
+
+def test_so_much_more_for_each_part() -> None:
+    judged = above(0.02, 100, "adk")
+    assert judged(samples(ours=2.0, adk=1.0)).reached is True
+    assert judged(samples(ours=4.0, adk=1.0)).reached is False
+
+
+def test_growth() -> None:
+    grown = samples(ours=12.0, ours_small=1.0)
+    assert growing(linear, 1000, 10_000, 1.25)(grown).reached is True
+    assert growing(linear, 1000, 10_000, 1.1)(grown).reached is False
+    assert growing(sorting, 1000, 10_000, 1.0)(grown).reached is True
+
+
+def test_what_failed_is_shown_where_its_time_would_be() -> None:
+    failed = samples(ours=0.001)
+    failed.failed["adk sequential"] = "RecursionError: too deep"
+    assert shown(failed).cells == {"ours": "1 ms", "adk": "RecursionError (sequential)"}
+
+
+# --- the report --------------------------------------------------------------------------------
+
+
+def test_every_budget_of_the_spec_has_a_row() -> None:
+    budgets = {
+        "IR compilation",
+        "contract checking",
+        "cost estimation",
+        "backend compile",
+        "dispatch",
+        "OTel enrichment",
+        "bind()",
+        "FluentCase",
+        "1 000 tests",
+        "100 cases",
+    }
+    assert {b for b in budgets if any(row.budget.startswith(b) for row in ROWS)} == budgets
+
+
+def test_ids_of_rows_are_their_own() -> None:
+    assert len({row.id for row in ROWS}) == len(ROWS)
+
+
+def test_verdicts() -> None:
+    measured = Row("x", "x", cases={"ours": Case("ours", "build")})
+    assert verdict(Row("y", "y", "< 1 ms"), None) == "not yet"
+    assert verdict(measured, None) == "failed"
+    assert verdict(measured, Finding(reached=False)) == "MISSED"
+    assert verdict(measured, Finding(reached=True)) == "reached"
+    assert verdict(measured, Finding()) == "-"
+
+
+def test_the_table_names_what_does_not_exist_yet() -> None:
+    lines = report([Row("y", "a thing", "< 1 ms", "thing < 1 s")], {}).splitlines()
+    assert lines[2].split("  ")[0] == "a thing"
+    assert "< 1 ms [thing < 1 s]" in lines[2]
+    assert lines[2].endswith("not yet")
+
+
+def test_listing_needs_no_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(ROWS)
+
+
+# --- processes ---------------------------------------------------------------------------------
+
+
+def test_processes_measure_and_check_what_was_done() -> None:
+    done: list[str] = []
+    measured, versions = interleaved(
+        HERE,
+        {
+            "build": {"ours": Case("ours", "build", 3, 3), "ours two": Case("ours", "check", 2, 0)},
+            "wrong": {"ours": Case("ours", "build", 3, 4)},
+            "unknown": {"ours": Case("ours", "no such task", 3, 3)},
+            "cold": {"ours": Case("ours", "import")},
+        },
+        rounds=lambda row, generation: int(row != "cold" or generation == 0) * 2,
+        processes=2,
+        progress=done.append,
+    )
+    assert [[len(group) for group in groups] for groups in measured["build"].seconds.values()] == [
+        [2, 2],
+        [2, 2],
+    ]
+    assert measured["wrong"].failed == {"ours": "returned 3, not 4"}
+    assert measured["unknown"].failed["ours"].startswith("KeyError")
+    assert measured["cold"].results == {"ours": "no google"}
+    assert len(measured["cold"].seconds["ours"]) == 1
+    assert versions["ours"]["python"] == sys.version.split()[0]
+    assert len(done) == 7
+
+
+def test_a_worker_that_dies_says_why() -> None:
+    with pytest.raises(BenchError, match=r"No module named 'bench\.side\.nobody'"):
+        interleaved(
+            HERE,
+            {"row": {"ours": Case("nobody", "build", 3)}},
+            rounds=lambda _row, _generation: 1,
+            processes=1,
+            progress=list[str]().append,
+        )
+
+
+def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "figures.json"
+    here = ("--ours", sys.executable, "--mono", sys.executable)
+    small = ("--quick", "--processes", "1", "--rounds", "1")
+    code = cli.main([*here, *small, "--rows", "check-10000,bind", "--json", str(out)])
+    rows = json.loads(out.read_text())["rows"]
+    assert code in (0, 1)
+    assert rows["check-10000"]["seconds"]["ours"]
+    assert rows["bind"]["verdict"] == "not yet"
+    assert "StateSchema bind and read" in capsys.readouterr().out
