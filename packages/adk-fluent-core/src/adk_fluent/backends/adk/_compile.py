@@ -17,7 +17,9 @@ from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk._compaction import compaction_config
 from adk_fluent.backends.adk._config import check_config, unsupported
 from adk_fluent.backends.adk._context import CompileContext
+from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent, Plan
+from adk_fluent.backends.adk._sites import install_sites
 from adk_fluent.backends.adk._values import MODEL
 from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
@@ -80,6 +82,9 @@ class Compiled:
             if self._toolsets and not self._users:
                 await runner.close()
 
+    def _plugins(self) -> list[BasePlugin]:
+        return [MiddlewarePlugin()] if self.root.plan.middlewares else []
+
     def to_app(self, plugins: Sequence[BasePlugin] = ()) -> App:
         """An App around the root agent.
 
@@ -95,7 +100,9 @@ class Compiled:
             fields["events_compaction_config"] = compaction_config(self.config.compaction, model)
         name = self.config.app_name
         try:
-            return App(name=name, root_agent=self.root, plugins=list(plugins), **fields)
+            return App(
+                name=name, root_agent=self.root, plugins=[*self._plugins(), *plugins], **fields
+            )
         except ValidationError as error:
             reasons = "; ".join(each["msg"] for each in error.errors())
             raise UsageError(
@@ -144,6 +151,8 @@ def compile_ir(
         middlewares=tuple(cx.middlewares),
     )
     agent = FlowAgent(name=name, plan=plan, sub_agents=agents)
+    if cx.middlewares:
+        install_sites(agent)
     if standalone and config.compaction is not None:
         plan.compaction = compaction_config(config.compaction, _summary_model(config, agent))
     return Compiled(node, config, agent, settings)

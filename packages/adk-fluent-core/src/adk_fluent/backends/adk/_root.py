@@ -20,10 +20,12 @@ from google.adk.events.event_actions import EventActions
 from pydantic import Field
 
 from adk_fluent.backends.adk._caps import merges_dicts
+from adk_fluent.backends.adk._chain import Chain, attach, attached
 from adk_fluent.backends.adk._compaction import compact
 from adk_fluent.backends.adk._config import merged, unsupported
 from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._leaf import AdkLeaf
+from adk_fluent.backends.adk._plugin import ensure_plugin
 from adk_fluent.backends.adk._replacing import dicts_to_clear
 from adk_fluent.backends.adk._rewind import Beginning
 from adk_fluent.flow import Engine
@@ -93,20 +95,23 @@ class FlowAgent(BaseAgent):
     plan: Plan = Field(exclude=True, repr=False)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        plan = self.plan
+        plan, run = self.plan, str(uuid.uuid4())
         async with AsyncExitStack() as stack:
             await _open(plan, ctx, stack)
+            if plan.middlewares:
+                attach(ctx, Chain(plan.middlewares, plan.nodes, run, attached(ctx)))
+                ensure_plugin(ctx)
             ctx.run_config = merged(ctx.run_config, plan.config)
-            async with aclosing(self._events(ctx)) as events:
+            async with aclosing(self._events(ctx, run)) as events:
                 async for event in events:
                     yield event
             if plan.compaction and getattr(ctx, "events_compaction_config", None) is None:
                 await compact(plan.compaction, self, ctx)
 
-    async def _events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+    async def _events(self, ctx: InvocationContext, run: str) -> AsyncGenerator[Event, None]:
         agents = {agent.name: agent for agent in self.sub_agents}
         metadata = self.plan.config.custom_metadata or {}
-        leaf = AdkLeaf(self.name, agents, ctx, str(uuid.uuid4()), metadata)
+        leaf = AdkLeaf(self.name, agents, ctx, run, metadata)
         engine = Engine(self.plan.node, leaf)
         leaf.bind(engine)
         session, state = ctx.session, leaf.state
