@@ -8,13 +8,13 @@ import weakref
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
+    from adk_fluent.backends.adk import ADKBackend
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import Backend
 
@@ -30,11 +30,11 @@ KEPT: Final = 8
 class Runs:
     """What a builder keeps from one run to the next: compiled forms, and sessions in memory."""
 
-    __slots__ = ("_compiled", "_memory")
+    __slots__ = ("_adk", "_compiled")
 
     def __init__(self) -> None:
+        self._adk: ADKBackend | None = None
         self._compiled: list[tuple[Node, ExecutionConfig | None, Backend[Any] | None, Any]] = []
-        self._memory: ADKBackend | None = None
 
     def compiled(
         self, ir: Node, config: ExecutionConfig | None, backend: Backend[Any] | None
@@ -43,20 +43,24 @@ class Runs:
         for known, with_config, by, compiled in self._compiled:
             if known is ir and by is backend and with_config == config:
                 return compiled
-        compiled = (backend or ADKBackend()).compile(ir, config)
+        compiled = (backend or self.adk).compile(ir, config)
         fresh = [entry for entry in self._compiled if entry[0] is ir]
         self._compiled = [*fresh[1 - KEPT :], (ir, config, backend, compiled)]
         return compiled
 
-    def backend(self, session_service: Any, *, remember: bool) -> ADKBackend:
-        """ADK on the given sessions; without any, on sessions in memory, kept if `remember`."""
-        if session_service is not None:
-            return ADKBackend(session_service=session_service)
-        if not remember:
-            return ADKBackend()
-        if self._memory is None:
-            self._memory = ADKBackend()
-        return self._memory
+    @property
+    def adk(self) -> ADKBackend:
+        """ADK with sessions in memory, the same ones each time."""
+        if self._adk is None:
+            self._adk = new_adk()
+        return self._adk
+
+
+def new_adk() -> ADKBackend:
+    """ADK with sessions in memory that nobody else sees."""
+    from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # another backend needs no ADK
+
+    return ADKBackend()
 
 
 class _Loop:

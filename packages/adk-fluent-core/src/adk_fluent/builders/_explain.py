@@ -121,6 +121,11 @@ def _gate(node: GateNode) -> str:
     return f"{_named('gate')(node)}: {node.message}{when}"
 
 
+def _app(node: AppNode) -> str:
+    stack = ", ".join(ref.name for ref in node.middlewares)
+    return _named("app")(node) + (f", middleware {stack}" if stack else "")
+
+
 _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
     AgentNode: _named("agent"),
     FunctionNode: _named("function"),
@@ -140,7 +145,7 @@ _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
     ExpectNode: lambda n: f"{_named('expect')(n)}: {_test(n.predicate)}, else {n.message!r}",
     TransferNode: _transfer,
     MiddlewareNode: lambda n: f"middleware {', '.join(ref.name for ref in n.stack)}",
-    AppNode: lambda n: f"app, middleware {', '.join(ref.name for ref in n.middlewares)}",
+    AppNode: _app,
 }
 
 
@@ -153,8 +158,7 @@ def _parts(node: Node) -> list[tuple[str, Node]]:
         calls = [("may call: ", agent) for agent in node.agent_tools]
         return [*calls, *(("may hand over to: ", agent) for agent in node.delegates)]
     if isinstance(node, FallbackNode):
-        first, *others = node.children
-        return [("", first), *(("if that fails: ", other) for other in others)]
+        return [("if that fails: " if at else "", part) for at, part in enumerate(node.children)]
     return [("", part) for part in node.children]
 
 

@@ -53,7 +53,7 @@ def as_node(value: object, role: str = "a step") -> Node:
     if isinstance(value, Operand):
         return value._snapshot()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
     if isinstance(value, Node):
-        return value.root if isinstance(value, AppNode) else value
+        return _root(value, role) if isinstance(value, AppNode) else value
     if is_adk(value, "agents.base_agent", "BaseAgent"):
         name: str = getattr(value, "name")  # noqa: B009  # BaseAgent is not imported here
         return AdkAgentNode(name, Ref(value, name), location=Location.caller())
@@ -148,6 +148,16 @@ def is_adk(value: object, module: str, name: str) -> bool:
     """Whether a value is an instance of an ADK class; if it is, ADK has been imported already."""
     loaded = sys.modules.get(f"google.adk.{module}")
     return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
+def _root(app: AppNode, role: str) -> Node:
+    if app.resources or app.execution or app.settings:
+        raise UsageError(
+            f"the app {app.name!r} cannot be {role}",
+            location=Location.caller(),
+            help="an app is only ever the root, and its settings are the whole run's: use its root",
+        )
+    return app.root
 
 
 def _refuse(value: Any, role: str) -> NoReturn:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
-from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -147,7 +145,7 @@ class Running:
     def stream(
         self, message: Message, **options: Unpack[RunOptions]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run, and give each event as it comes; closing the iterator ends the run.
+        """Run, and give each event as it comes; closing the generator ends the run.
 
         Args:
             message: What the user says: text, a Part, a Content, or a list of those.
@@ -211,9 +209,9 @@ class Running:
         Raises:
             UsageError: An event loop is running; use `map_async` there.
         """
+        positive(concurrency, "concurrency", whole=True)
         from adk_fluent.builders._execution import run_now
 
-        positive(concurrency, "concurrency", whole=True)
         return run_now("map", lambda: self.map_async(messages, concurrency=concurrency, **options))
 
     async def rewind(
@@ -235,30 +233,25 @@ class Running:
             config: How it was run.
         """
         runs = self._kept()
-        compiled = runs.compiled(self.to_ir(), config, None)
-        await runs.backend(session_service, remember=True).rewind(
-            compiled,
+        await runs.adk.rewind(
+            runs.compiled(self.to_ir(), config, None),
             user_id=user_id,
             session_id=session_id,
             before_invocation_id=before_invocation_id,
+            session_service=session_service,
         )
 
     def _ready(
         self, options: RunOptions, *, remember: bool
     ) -> tuple[Backend[Any], Any, dict[str, Any]]:
         """What runs, the compiled pipeline, and the options that are the run's own."""
-        rest: dict[str, Any] = {**options}
-        given, config = rest.pop("backend", None), rest.pop("config", None)
-        sessions = rest.pop("session_service", None)
-        if given is not None and sessions is not None:
-            raise UsageError(
-                "either backend or session_service can be given",
-                location=Location.caller(),
-                help="make the backend with the sessions: ADKBackend(session_service=...)",
-            )
+        from adk_fluent.builders._execution import new_adk
+
+        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        backend, config = given.pop("backend", None), given.pop("config", None)
         runs = self._kept()
-        compiled = runs.compiled(self.to_ir(), config, given)
-        return given or runs.backend(sessions, remember=remember), compiled, rest
+        compiled = runs.compiled(self.to_ir(), config, backend)
+        return backend or (runs.adk if remember else new_adk()), compiled, given
 
     def _kept(self) -> Runs:
         from adk_fluent.builders._execution import LOCK, Runs

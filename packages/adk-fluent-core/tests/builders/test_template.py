@@ -1,0 +1,40 @@
+"""Placeholders of instructions, by ADK's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from adk_fluent.builders._template import placeholders
+from adk_fluent.ir import StateFieldRef
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("", []),
+        ("no braces", []),
+        ("{a} and {b_2}", ["a", "b_2"]),
+        ("{ a }", ["a"]),
+        ("{{a}} {{{b}}}", ["a", "b"]),
+        ("{a}{a}", ["a"]),
+        ("{app:a} {user:b} {temp:c}", ["app:a", "user:b", "temp:c"]),
+        ("{session:a} {other:b} {a:b:c} {user:}", []),
+        ("{a b} {1} {a-b} {} {a.b}", []),
+        ("{artifact.report} {artifact.x?}", []),
+        ('{"json": 1}', []),
+        ("${a} \\{b}", []),
+        ("{größe} {名}", ["größe", "名"]),
+        ("{a\n}", ["a"]),
+    ],
+)
+def test_the_keys_of_a_template(text: str, keys: list[str]) -> None:
+    assert [ref.key for ref in placeholders(text)] == keys
+
+
+def test_an_optional_key_has_a_default() -> None:
+    assert placeholders("{a?} {b}") == (StateFieldRef("a", default=""), StateFieldRef("b"))
+
+
+@pytest.mark.parametrize("text", ["{a} {a?}", "{a?} {a}"])
+def test_a_key_that_is_needed_once_is_needed(text: str) -> None:
+    assert placeholders(text) == (StateFieldRef("a"),)
