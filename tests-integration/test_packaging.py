@@ -95,6 +95,9 @@ class Venv:
     def uninstall(self, name: str) -> None:
         uv("pip", "uninstall", "--quiet", "--no-config", "--python", self.path, name)
 
+    def run(self, program: str, *arguments: str | Path) -> str:
+        return run(self.bin / program, *arguments, cwd=self.path)
+
     def python(self, code: str, *, expect: int = 0) -> str:
         python = self.bin / "python"
         return run(python, "-I", "-c", code, cwd=self.path, expect=expect).strip()
@@ -105,6 +108,13 @@ from importlib.metadata import entry_points
 import adk_fluent.toy
 [point] = entry_points(group="adk_fluent.layers")
 print(point.name, point.load().name, adk_fluent.toy.EchoNode("here", text="hello").layer)
+"""
+
+FINDINGS = """
+from adk_fluent.contracts import check_all
+from adk_fluent.toy import EchoNode
+report = check_all(EchoNode("here", text=" "))
+print(*(each.code for each in report), *(c for c in report.checked if "toy" in c))
 """
 
 
@@ -130,6 +140,18 @@ def test_wheels_install_in_either_order_and_the_layer_leaves_without_a_trace(
     assert venv.python("import adk_fluent._registry as r; print(dict(r.found()))") == "{}"
     venv.python("import adk_fluent.toy", expect=1)
     assert not list(venv.path.rglob("adk_fluent/toy"))
+
+
+def test_what_the_layer_provides_takes_effect(wheels: dict[str, Path], tmp_path: Path) -> None:
+    venv = Venv(tmp_path / "venv")
+    pins = ROOT / "tools" / "constraints" / "hashes.txt"
+    venv.install("--constraints", pins, wheels["adk-fluent-core"], wheels["adk-fluent-toy"])
+    # the rule makes the second line, the pass trims it, the value rule raises the first one's voice
+    ran = venv.run("python", "-I", TOY / "examples" / "shout.py").splitlines()
+    assert ran[-2:] == ["crier: GOOD MORNING", "echo: morning"]
+    assert venv.python(FINDINGS) == "TOY001 toy.echoes"
+    assert venv.run("adk-fluent", "shout", "hello").strip() == "HELLO"
+    assert "shout" in venv.run("adk-fluent", "--help")
 
 
 def test_an_overwritten_core_says_how_to_repair_it(wheels: dict[str, Path], tmp_path: Path) -> None:
@@ -188,7 +210,9 @@ def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path)
     wrong.write_text("from adk_fluent.toy import EchoNode\n\nEchoNode('a', text=42)\n", "utf-8")
     pyright = (sys.executable, "-m", "pyright", "--outputjson", "--project", config)
     report = json.loads(run(*pyright, cwd=editable, expect=1))
+    found = [
+        (Path(each["file"]).name, each["range"]["start"]["line"], each["rule"])
+        for each in report["generalDiagnostics"]
+    ]
     # exactly the wrong line: the layer resolves, and to its types rather than to Unknown
-    [finding] = report["generalDiagnostics"]
-    assert finding["rule"] == "reportArgumentType"
-    assert (Path(finding["file"]).name, finding["range"]["start"]["line"]) == ("wrong.py", 2)
+    assert found == [("wrong.py", 2, "reportArgumentType")]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from adk_fluent.toy._checkers import EmptyEcho
-from adk_fluent.toy._nodes import EchoNode
+from adk_fluent.toy._nodes import EchoNode, LoudModel
 
-__all__ = ["EchoNode", "EmptyEcho"]
+__all__ = ["EchoNode", "EmptyEcho", "LoudModel"]

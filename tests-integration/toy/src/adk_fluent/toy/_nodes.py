@@ -1,10 +1,14 @@
-"""The toy's node."""
+"""The toy's data: a node, and a value that stands for a model."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_fluent import ir
+
+if TYPE_CHECKING:
+    from google.adk.models import BaseLlm
 
 
 @ir.node
@@ -18,3 +22,14 @@ class EchoNode(ir.Node):
     layer: ClassVar[str] = "toy"
 
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoudModel:
+    """A model that answers in capitals.
+
+    Attributes:
+        model: The model that finds the words.
+    """
+
+    model: str | BaseLlm
