@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent
+from adk_fluent import (
+    Agent,
+    Fallback,
+    FanOut,
+    Loop,
+    Pipeline,
+    Route,
+    map_over,
+    race,
+    timeout,
+)
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
     UNSET,
@@ -347,6 +357,39 @@ def test_middlewares_make_an_app_and_travel_to_whatever_encloses_them() -> None:
     assert isinstance(app, AppNode)
     assert [ref.value for ref in app.middlewares] == [inner, third, outer]
     assert not any(isinstance(node, AppNode) for node in app.root.children)
+
+
+def test_middlewares_survive_every_arrangement() -> None:
+    class Log:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            """Note the request."""
+
+    log = Log()
+    part, other = Agent("part").middleware(log), Agent("other")
+    for whole in (
+        part >> other >> other,
+        other >> part,
+        other | part | other,
+        part // other,
+        part * 3,
+        part @ int,
+        Agent("w").writes("k") >> {"x": other, "y": part},
+        Pipeline("p", other).step(part),
+        FanOut("f", other, part),
+        Fallback("b", other).attempt(part),
+        Loop("l", other, part),
+        race(other, part),
+        Route("k").eq("x", part),
+        Route("k").when(lambda s: True, other).otherwise(part),
+        timeout(part, 3),
+        map_over("k", part),
+        Agent("boss").delegates(other, part),
+        Agent("boss").agent_tool(other, part),
+        part.clone("copy"),
+    ):
+        app = whole.build()
+        assert isinstance(app, AppNode)
+        assert [ref.value for ref in app.middlewares] == [log]
 
 
 def test_the_same_middleware_is_there_once() -> None:

@@ -29,6 +29,8 @@ def test_the_nearest_enclosing_builder_wins() -> None:
 def test_an_agent_encloses_those_it_calls_and_hands_over_to() -> None:
     boss = Agent("boss", "pro").delegates(Agent("kid")).agent_tool(Agent("tool", "own"))
     assert models(boss) == {"boss": "pro", "kid": "pro", "tool": "own"}
+    caller = Agent("boss", "pro").agent_tool(Agent("tool"))
+    assert models(caller) == {"boss": "pro", "tool": "pro"}
     bare = Pipeline("p", Agent("boss").delegates(Agent("kid"))).model("far")
     assert models(bare) == {"boss": "far", "kid": "far"}
 

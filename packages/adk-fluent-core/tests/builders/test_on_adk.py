@@ -125,6 +125,22 @@ async def test_a_session_in_memory_lasts_as_long_as_the_builder() -> None:
     assert (await pipeline.run("four", session_id=first.session_id)).state["n"] == 1
 
 
+async def test_ask_keeps_no_session_unless_one_is_named() -> None:
+    pipeline = Agent("a").mock("x")
+    sessions = pipeline._kept().adk.session_service
+
+    async def kept() -> list[str]:
+        found = await sessions.list_sessions(app_name="adk_fluent_app", user_id="user")
+        return [session.id for session in found.sessions]
+
+    await pipeline.ask_async("hi")
+    await pipeline.map_async(["hi"])
+    assert await kept() == []
+    await pipeline.ask_async("hi", session_id="s")
+    assert await kept() == ["s"]
+    assert pipeline.clone()._kept() is not pipeline._kept()
+
+
 async def test_rewind_takes_runs_back() -> None:
     pipeline = Agent("a").mock(["one", "two"]).writes("answer")
     first = await pipeline.run("x", state={"n": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from operator import floordiv, or_, rshift
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from adk_fluent import Agent, Fallback, FanOut, Loop, Pipeline, Route, until
 from adk_fluent.ir import (
     AgentNode,
+    EdgeSemantics,
+    ExecutionBoundary,
     FallbackNode,
     FunctionNode,
     LoopNode,
@@ -149,6 +152,7 @@ def test_branches_of_a_dict_may_be_any_scalar() -> None:
         (Agent("v").writes("k") | Agent("w").writes("k"), "k"),
         (Agent("v").writes("k") // Agent("w").writes("k"), "k"),
         (Pipeline("p", Agent("w").writes("k"), a), "k"),
+        (a >> Pipeline("p", Agent("v").writes("j"), Agent("w").writes("k"), a), "k"),
         (Agent("w").writes("k") >> {"x": a}, "k"),
         (Agent("w").writes("k") >> Route("k").eq("x", Agent("v").writes("j")), "j"),
         (Agent("w").writes("k").writes("t", via="tool"), "k"),
@@ -188,6 +192,20 @@ def test_another_way_of_merging_stays_whole() -> None:
     assert first.build() == inner
 
 
+def test_what_runs_elsewhere_or_streams_in_its_own_way_stays_whole() -> None:
+    boundary, edge = ExecutionBoundary(), EdgeSemantics("token")
+    edged = seq(A, B).replace(edge_semantics=(edge, edge))
+    assert (edged >> c).build() == seq(edged, C)
+    for node, operator in (
+        (seq(A, B), rshift),
+        (par(A, B), or_),
+        (FallbackNode("fallback", (A, B)), floordiv),
+    ):
+        apart = node.replace(boundary=boundary)
+        assert operator(apart, c).build().children == (apart, C)
+        assert operator(node, c).build().children == (A, B, C)
+
+
 def test_loops_do_not_melt() -> None:
     assert (a * 2 * 3).build() == LoopNode("loop", LoopNode("loop", A, 2), 3)
 
@@ -213,6 +231,13 @@ def test_a_chain_may_branch() -> None:
     assert left.build() == seq(A, B, C)
     assert right.build() == seq(A, B, D)
     assert more.build() == seq(A, B, C, D)
+
+
+def test_what_is_made_from_a_chain_costs_the_chain_nothing() -> None:
+    base = a >> b
+    for _ in range(100):
+        assert (base >> c).build() == seq(A, B, C)
+    assert len(base._parts) == 3
 
 
 def test_a_step_added_to_a_shared_chain_is_added_once() -> None:

@@ -63,6 +63,7 @@ class Agent(Builder):
     """A model with an instruction and tools; becomes ADK's LlmAgent.
 
     Example:
+        >>> from adk_fluent import Agent
         >>> Agent("triage", "gemini-2.5-flash").instruct("Classify: {ticket}").writes("intent")
         <Agent 'triage'>
 

@@ -25,6 +25,7 @@ class Route(Builder):
     """The first branch whose test holds, else the one of `otherwise`, else nothing.
 
     Example:
+        >>> from adk_fluent import Agent, Route
         >>> Route("intent").eq("billing", Agent("billing")).otherwise(Agent("general"))
         <Route 'route'>
 

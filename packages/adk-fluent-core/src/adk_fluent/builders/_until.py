@@ -33,6 +33,7 @@ def until(predicate: PredicateLike, *, max: int = 10) -> Until:
     """Say when a loop ends.
 
     Example:
+        >>> from adk_fluent import until
         >>> until(lambda s: s["score"] > 8, max=3).max
         3
 
