@@ -46,8 +46,9 @@ from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import Violation, assert_legal, verify
 from adk_fluent.ir._load import from_data, from_json
 from adk_fluent.ir._node import Node, children, find, fold, map, node, replace, walk
+from adk_fluent.ir._path import import_path
 from adk_fluent.ir._record import child, field, record
-from adk_fluent.ir._ref import Location, Ref, import_path
+from adk_fluent.ir._ref import Location, Ref
 from adk_fluent.ir._rules import CALLBACKS, RULES, Rule
 from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
 from adk_fluent.ir._values import (

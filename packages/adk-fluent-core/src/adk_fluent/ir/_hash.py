@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, ge
 
 from adk_fluent.ir._kinds import class_of, kind_name, path_of
 from adk_fluent.ir._node import fold
-from adk_fluent.ir._ref import Ref, name_of_object
+from adk_fluent.ir._path import name_of_object
+from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._source import text_of
 from adk_fluent.ir._types import is_value
 

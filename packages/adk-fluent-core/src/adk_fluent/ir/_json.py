@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, ge
 from adk_fluent.errors import IRFormatError
 from adk_fluent.ir._kinds import class_of, kind_name, path_of
 from adk_fluent.ir._node import to_rows
+from adk_fluent.ir._path import import_path, name_of_object
 from adk_fluent.ir._record import schema_of
-from adk_fluent.ir._ref import Ref, import_path, name_of_object
+from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import UNSET
 from adk_fluent.ir._types import OPEN, is_value
 
@@ -127,8 +128,8 @@ class _Writer:
             return self.each(value, free=free)
         if is_value(value):
             return self.record(value, kind)
-        if value is UNSET:
-            return {"$": "unset"}
+        if value is UNSET or value is ...:
+            return {"$": "unset" if value is UNSET else "ellipsis"}
         if isinstance(value, Enum):
             return {"$": "enum", "of": kind_name(kind), "name": value.name}
         if kind is float:

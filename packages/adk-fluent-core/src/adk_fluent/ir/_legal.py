@@ -74,7 +74,7 @@ def assert_legal(root: Node) -> None:
     if found:
         raise LegalityError(
             f"this IR breaks {len(found)} rule{'s' * (len(found) > 1)}",
-            node=root.name,
+            node=found[0].node,
             location=found[0].location,
             violations=[str(v) for v in found],
             help="correct the pass or the code that made it; `adk_fluent.ir.RULES` lists the rules",
@@ -84,4 +84,4 @@ def assert_legal(root: Node) -> None:
 def _broken(rules: Iterable[Rule], node: Node) -> Iterator[Violation]:
     for rule in rules:
         for what in rule.check(node):
-            yield Violation(rule.name, class_of(node).__name__, node.name, what, node.location)
+            yield Violation(rule.name, class_of(node).__name__, str(node.name), what, node.location)

@@ -11,8 +11,9 @@ from adk_fluent.ir._json import FORMAT, MAX_DEPTH, TYPES, VERSION
 from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import verify_node
 from adk_fluent.ir._node import Node
+from adk_fluent.ir._path import import_path
 from adk_fluent.ir._record import MISSING, schema_of
-from adk_fluent.ir._ref import Ref, import_path
+from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import UNSET
 from adk_fluent.ir._types import field_tests, misfit
 from adk_fluent.ir._values import Modality
@@ -217,7 +218,7 @@ class _Loader:
                 help=f"pass registry={{{_short(key)}: <the object>}}",
             )
         module, _, qualname = path.partition(":")
-        parts = [*module.split("."), *qualname.split(".")]
+        parts = [*module.replace("-", "_").split("."), *qualname.split(".")]
         if not all(part.isidentifier() for part in parts):
             _fail(where, f"{_short(path)} is no path; one looks like 'package.module:name'")
         if not any(module == each or module.startswith(f"{each}.") for each in self.allowed):
@@ -251,9 +252,12 @@ def _imported(path: str, module: str, qualname: str, where: str) -> Any:
 # --- values that `$` names -----------------------------------------------------------------------
 
 
-def _read_unset(loader: _Loader, data: dict[str, object], where: str) -> Any:
-    _object(data, where, set())
-    return UNSET
+def _read_nothing(value: Any) -> _Reader:
+    def read(loader: _Loader, data: dict[str, object], where: str) -> Any:
+        _object(data, where, set())
+        return value
+
+    return read
 
 
 def _read_float(loader: _Loader, data: dict[str, object], where: str) -> Any:
@@ -322,7 +326,8 @@ if TYPE_CHECKING:
     _Reader = Callable[[_Loader, dict[str, object], str], Any]
 
 _TAGS: Final[dict[str, _Reader]] = {
-    "unset": _read_unset,
+    "unset": _read_nothing(UNSET),
+    "ellipsis": _read_nothing(...),
     "float": _read_float,
     "bytes": _read_bytes,
     "list": _read_items(list),

@@ -6,6 +6,7 @@ import sys
 from types import MethodType
 from typing import Any, Final
 
+from adk_fluent.ir._path import import_path, name_of_object, same_object
 from adk_fluent.ir._record import record
 
 _PACKAGE: Final = "adk_fluent"
@@ -16,6 +17,10 @@ class Location:
     """A line of the user's source: where the builder call that made a node stands.
 
     Locations never take part in equality or in hashes of nodes.
+
+    Attributes:
+        file: The file's path, as Python knows it.
+        line: The line, from 1.
     """
 
     file: str
@@ -41,10 +46,6 @@ class Location:
         return None
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (isinstance(one, MethodType) and one == other)
-
-
 @record
 class Ref:
     """A live object (callable, tool, model, schema, ADK agent) held by the IR.
@@ -53,7 +54,7 @@ class Ref:
     same object. Whoever makes a reference gives it a digest only if equal digests really mean
     interchangeable objects.
 
-    Args:
+    Attributes:
         value: The object itself.
         name: A short name for messages, diagrams and the structure hash.
         digest: Identity of the value across processes; None: the object itself is its identity.
@@ -73,7 +74,7 @@ class Ref:
             return NotImplemented
         if self.digest is not None or other.digest is not None:
             return self.digest == other.digest
-        return _same(self.value, other.value)
+        return same_object(self.value, other.value)
 
     def __hash__(self) -> int:
         if self.digest is not None:
@@ -106,24 +107,3 @@ class Ref:
         for part in qualname.split("."):
             value = getattr(value, part)
         return cls.to(value, digest)
-
-
-def name_of_object(value: Any) -> str:
-    """A short, deterministic name for a live object."""
-    for attribute in ("__name__", "name"):
-        name = getattr(value, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    inner = getattr(value, "func", None)  # functools.partial
-    return name_of_object(inner) if inner is not None else type(value).__name__
-
-
-def import_path(value: Any) -> str | None:
-    """``module:qualname`` when importing that gives this very object, else None."""
-    module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not (isinstance(module, str) and isinstance(qualname, str)) or "<" in qualname:
-        return None
-    found: Any = sys.modules.get(module)
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
-    return f"{module}:{qualname}" if _same(found, value) else None

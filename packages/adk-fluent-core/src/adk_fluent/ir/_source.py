@@ -200,7 +200,5 @@ def _between(rows: list[str], start: tuple[int, int], end: tuple[int, int]) -> s
 
 
 def _docstring(text: str) -> str:
-    """A string that opens a block, as if the block were not indented."""
-    first, *rest = text.expandtabs().split("\n")
-    margin = min((len(row) - len(row.lstrip()) for row in rest if row.strip()), default=0)
-    return "\n".join([first.rstrip(), *(row[margin:].rstrip() for row in rest)])
+    """A string that opens a block, without the indentation of its lines."""
+    return "\n".join([row.strip() for row in text.split("\n")])

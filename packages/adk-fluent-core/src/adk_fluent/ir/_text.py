@@ -1,6 +1,7 @@
 """The source text of IR: what `repr` shows, and what `eval` makes the same IR of.
 
-The text of a live object is never its own repr, which may hold a secret.
+Evaluating it takes the names of `adk_fluent.ir`, and `typing` where fields have such types. The
+text of a live object is never its own repr, which may hold a secret.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from enum import Enum
 from math import isfinite
 from types import EllipsisType, GenericAlias, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.ir._path import import_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,8 +48,8 @@ class _Writer:
     def below(self, held: Any, depth: int) -> str:
         if isinstance(held, tuple):
             return _tuple_text([self.below(node, depth) for node in _items(held)])
-        if held is None:
-            return "None"
+        if not hasattr(held, "__record__"):
+            return value_text(held)  # None, or what an illegal graph holds
         self.left -= 1
         return "..." if depth == 0 or self.left < 0 else self.record(held, depth - 1)
 
@@ -78,11 +81,12 @@ def _object_text(value: Any, kind: type[Any]) -> str:
         return "type(None)"
     if kind is type and value.__module__ == "builtins":
         return value.__qualname__
-    if isinstance(value, type):
-        return f"Ref.load('{value.__module__}:{value.__qualname__}').value"
+    if kind.__module__ == "typing":
+        return repr(value)
+    path = import_path(value)
     if isinstance(value, Enum):
-        return f"Ref.load('{kind.__module__}:{kind.__qualname__}.{value.name}').value"
-    return f"<{kind.__name__}>"
+        path = f"{kind.__module__}:{kind.__qualname__}.{value.name}"
+    return f"<{kind.__name__}>" if path is None else f"Ref.load({path!r}).value"
 
 
 def _items(values: Any) -> Iterable[Any]:

@@ -1,0 +1,226 @@
+"""The rules of legal IR: each has nodes that break it, and random legal graphs break none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_strategies import Tool, chain, double, graphs, laws, record, wide
+
+from adk_fluent import ir
+from adk_fluent.errors import LegalityError
+
+A = ir.AgentNode("a")
+FN = ir.Ref.to(double)
+ANY: Any = ir  # to build what the type checker refuses
+MATCH = ir.Match("eq", "k", 1)
+
+
+@laws
+@given(graphs())
+def test_random_graphs_are_legal(root: ir.Node) -> None:
+    assert ir.verify(root) == ()
+    ir.assert_legal(root)
+
+
+#: For each rule: graphs that break it once, and what is said.
+BROKEN: list[tuple[str, ir.Node, str]] = [
+    ("typed", ANY.AgentNode(3), "name holds int, not str"),
+    ("typed", ANY.AgentNode("a", model=double), "model holds function, not str | Ref | None"),
+    ("typed", ANY.AgentNode("a", tools=[FN]), "tools holds list"),
+    ("typed", ANY.AgentNode("a", tools=(FN,)), "tools holds tuple"),
+    ("typed", ANY.AgentNode("a", history="all"), "history holds str, not History"),
+    ("typed", ANY.AgentNode("a", selector=A), "selector holds AgentNode"),
+    ("typed", ANY.AgentNode("a", boundary=3), "boundary holds int"),
+    ("typed", ANY.AgentNode("a", location="x:1"), "location holds str"),
+    ("typed", ANY.AgentNode("a", callbacks=(("x", FN),)), "callbacks holds tuple"),
+    ("typed", ANY.AgentNode("a", callbacks=(("x",),)), "callbacks holds tuple"),
+    ("typed", ANY.AgentNode("a", settings=((1, 2),)), "settings holds tuple"),
+    ("typed", ANY.SequenceNode("s", [A]), "steps holds list"),
+    ("typed", ANY.SequenceNode("s", (A, double)), "steps holds tuple"),
+    ("typed", ANY.LoopNode("l", None), "body holds NoneType, not Node"),
+    ("typed", ANY.LoopNode("l", (A,)), "body holds tuple, not Node"),
+    ("typed", ANY.LoopNode("l", A, 2.5), "max_iterations holds float, not int"),
+    ("typed", ANY.LoopNode("l", A, True), "max_iterations holds bool"),
+    ("typed", ANY.TimeoutNode("t", A, "5"), "seconds holds str, not float"),
+    ("typed", ANY.GateNode("g", payload=double), "payload holds function"),
+    ("typed", ANY.RouteNode("r", tests=(len,), branches=(A,)), "tests holds tuple"),
+    ("typed", ANY.ParallelNode("p", (A,), merge="wait"), "merge holds str"),
+    ("typed", ANY.TapNode("t", FN, ANY.Effects(reads=("k",))), "Effects.reads holds tuple"),
+    ("typed", ANY.AgentNode("a", content=ANY.ContentSpec({"text"})), "input_modalities holds set"),
+    ("typed", ANY.AgentNode("a", content=ANY.ContentSpec(frozenset("t"))), "holds frozenset"),
+    ("typed", ANY.AppNode("x", A, execution=ANY.ExecutionConfig(target="x")), "target holds str"),
+    ("typed", ANY.AppNode("x", A, execution=ANY.ExecutionConfig(custom_metadata=3)), "holds int"),
+    ("plain", ir.AgentNode("a", settings=(("x", [1]),)), "settings holds a list"),
+    ("plain", ir.AgentNode("a", settings=(("x", ({"a": 1},)),)), "settings holds a dict"),
+    ("plain", ir.AgentNode("a", settings=(("x", {1}),)), "settings holds a set"),
+    ("plain", ir.AgentNode("a", settings=(("x", A),)), "settings holds the node 'a'"),
+    ("plain", ir.AgentNode("a", settings=(("x", double),)), "wrap live objects in a Ref"),
+    ("plain", ir.ExpectNode("e", ir.Match("eq", "k", Tool("x"))), "predicate holds a Tool"),
+    ("named", ir.AgentNode(""), "its name is empty"),
+    ("named", ir.AgentNode("user"), "the name 'user' is ADK's own"),
+    ("keyed", ir.MapOverNode("m", "", A), "MapOverNode.list_key is empty"),
+    ("keyed", ir.MapOverNode("m", "k", A, output_key=""), "MapOverNode.output_key is empty"),
+    ("keyed", ir.GateNode("g", key=""), "GateNode.key is empty"),
+    ("keyed", ir.AgentNode("a", reads_keys=(ir.StateFieldRef(""),)), "StateFieldRef.key is empty"),
+    ("keyed", ir.ExpectNode("e", ir.Match("eq", "", 1)), "Match.key is empty"),
+    ("placed", ir.LoopNode("l", ir.AppNode("app", A)), "can only be the root"),
+    ("placed", ir.SequenceNode("s", (ir.ResourceNode("r", FN),)), "belong in AppNode.resources"),
+    ("placed", ir.AppNode("x", A, resources=(A,)), "belong in AppNode.resources"),
+    ("placed", ir.LoopNode("l", ir.ModelSelectorNode("m")), "belongs in AgentNode.selector"),
+    ("filled", ir.SequenceNode("s"), "it has no steps"),
+    ("filled", ir.ParallelNode("p"), "it has no branches"),
+    ("filled", ir.RaceNode("r"), "it has no branches"),
+    ("filled", ir.FallbackNode("f"), "it has no attempts"),
+    ("filled", ir.RouteNode("r"), "it has neither branches nor a default"),
+    ("positive", ir.TimeoutNode("t", A, 0), "seconds is 0; it has to be positive"),
+    ("positive", ir.TimeoutNode("t", A, float("nan")), "seconds is nan"),
+    ("positive", ir.LoopNode("l", A, -1), "max_iterations is -1"),
+    ("positive", ir.MapOverNode("m", "k", A, concurrency=0), "concurrency is 0"),
+    ("positive", ir.RemoteAgentNode("r", "http://x", timeout_seconds=0), "timeout_seconds is 0"),
+    (
+        "positive",
+        ir.AppNode("x", A, execution=ir.ExecutionConfig(timeout_seconds=-1)),
+        "execution.timeout_seconds is -1",
+    ),
+    ("matched", ir.RouteNode("r", tests=(MATCH,), default=A), "1 tests for 0 branches"),
+    ("matched", ir.RouteNode("r", branches=(A,)), "0 tests for 1 branches"),
+    ("edged", ir.SequenceNode("s", (A, A), (ir.EdgeSemantics(),)), "1 edge_semantics for 2 steps"),
+    ("called", ir.AgentNode("a", callbacks=(("before", (FN,)),)), "'before' is none of ADK's"),
+    (
+        "called",
+        ir.AgentNode("a", callbacks=(("after_tool_callback", (FN,)),) * 2),
+        "callbacks lists 'after_tool_callback' 2 times",
+    ),
+    ("settings", ir.AgentNode("a", settings=(("b", 1), ("a", 1))), "sorted by field"),
+    ("settings", ir.AgentNode("a", settings=(("a", 1), ("a", 2))), "each field once"),
+    ("settings", ir.AppNode("x", A, settings=(("b", 1), ("a", 1))), "sorted by field"),
+    ("transformed", ir.TransformNode("t"), "merge needs fn"),
+    ("transformed", ir.TransformNode("t", semantics="replace_session"), "replace_session needs fn"),
+    ("transformed", ir.TransformNode("t", semantics="delete_keys"), "deletes nothing"),
+    (
+        "transformed",
+        ir.TransformNode("t", semantics="delete_keys", affected_keys=()),
+        "deletes nothing",
+    ),
+    ("looks", ir.TapNode("t", FN, ir.Effects(writes=(ir.StateFieldRef("k"),))), "list ['k']"),
+    ("asks", ir.GateNode("g", response_schema="{"), "is not the text of a JSON Schema"),
+    ("asks", ir.GateNode("g", response_schema="3"), "is not the text of a JSON Schema"),
+    ("asks", ir.GateNode("g", response_schema="[" * 100_000), "is not the text of a JSON Schema"),
+    (
+        "resources",
+        ir.AppNode("x", A, resources=(ir.ResourceNode("r", FN), ir.ResourceNode("r", FN))),
+        "2 resources are called 'r'",
+    ),
+    ("runs", ir.ResourceNode("r", FN), "it cannot be the root"),
+    ("runs", ir.ModelSelectorNode("m"), "it cannot be the root"),
+    ("reached", ir.TransferNode("t", "nobody"), "'t' transfers to 'nobody'"),
+    ("reached", ir.SequenceNode("s", (ir.TransferNode("t", "t"),)), "'t' transfers to 't'"),
+]
+
+
+@pytest.mark.parametrize(("rule", "root", "what"), BROKEN)
+def test_each_rule(rule: str, root: ir.Node, what: str) -> None:
+    (violation,) = ir.verify(root)
+    assert violation.rule == rule
+    assert what in violation.what
+    assert violation.kind in repr(root)
+    with pytest.raises(LegalityError, match="this IR breaks 1 rule"):
+        ir.assert_legal(root)
+
+
+def test_every_rule_is_broken_above() -> None:
+    assert {rule for rule, _, _ in BROKEN} == {rule.name for rule in ir.RULES}
+    assert len({rule.name for rule in ir.RULES}) == len(ir.RULES)
+    assert all(rule.says.endswith(".") for rule in ir.RULES)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        ir.GateNode("g", response_schema="true"),
+        ir.GateNode("g", response_schema='{"type": "boolean"}'),
+        ir.SequenceNode("s", (A, A), (ir.EdgeSemantics(), ir.EdgeSemantics())),
+        ir.SequenceNode("s", (A, ir.TransferNode("t", "a"))),
+        ir.AgentNode("b", delegates=(A, ir.TransferNode("t", "b"))),
+        ir.AgentNode("a", selector=ir.ModelSelectorNode("m")),
+        ir.TapNode("t", FN, ir.Effects(reads=(ir.StateFieldRef("k"),))),
+        ir.AgentNode("a", reads_keys=(ir.StateFieldRef("k", list[int], default=[1]),)),
+        ir.AgentNode("a", instruction="", description=""),
+        ir.AppNode(
+            "x",
+            A,
+            execution=ir.ExecutionConfig(
+                custom_metadata={"a": [1]},
+                middlewares=(Tool("x"),),
+                telemetry=ir.TelemetryConfig(custom_exporters=(object(),)),
+            ),
+        ),
+        ir.TimeoutNode("t", A, 5),
+    ],
+    ids=lambda root: type(root).__name__,
+)
+def test_what_is_allowed(root: ir.Node) -> None:
+    assert ir.verify(root) == ()
+
+
+def test_violations_say_where() -> None:
+    at = ir.Location("steps.py", 7)
+    root = ir.SequenceNode("s", (A, ir.LoopNode("l", A, 0, location=at)))
+    (violation,) = ir.verify(root)
+    assert str(violation) == (
+        "[positive] LoopNode 'l' at steps.py:7: max_iterations is 0; it has to be positive"
+    )
+    with pytest.raises(LegalityError) as caught:
+        ir.assert_legal(root)
+    assert caught.value.violations == (str(violation),)
+    assert caught.value.location == at
+
+
+def test_all_of_them_are_found_each_node_once() -> None:
+    wrong = ir.LoopNode("", A, 0)
+    found = ir.verify(ir.SequenceNode("s", (wrong, wrong, ir.FallbackNode("f"))))
+    assert [v.rule for v in found] == ["named", "positive", "filled"]
+    with pytest.raises(LegalityError, match="this IR breaks 3 rules"):
+        ir.assert_legal(ir.SequenceNode("s", (wrong, ir.FallbackNode("f"))))
+
+
+def test_below_a_node_of_wrong_types_nothing_is_trusted() -> None:
+    root = ANY.SequenceNode("s", (A, 3, ir.FallbackNode("f")))
+    assert [v.rule for v in ir.verify(root)] == ["typed"]
+
+
+def test_messages_show_no_values() -> None:
+    node = ANY.AgentNode("a", model=Tool("hunter1"), settings=(("x", Tool("x")),))
+    assert "hunter" not in "".join(map(str, ir.verify(node)))
+
+
+def test_nodes_of_other_wheels_are_checked_by_their_annotations() -> None:
+    @ir.node
+    class Unresolved(ir.Node):
+        """One whose annotation is known to type checkers only.
+
+        Attributes:
+            x: Something.
+        """
+
+        x: NoSuchType = None  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+    assert ir.verify(Unresolved("u")) == ()
+    assert [v.rule for v in ir.verify(Unresolved(""))] == ["named"]
+
+
+@pytest.mark.parametrize("root", [chain(20_000), wide(4_000)], ids=["deep", "wide"])
+def test_many_nodes(root: ir.Node) -> None:
+    assert ir.verify(root) == ()
+
+
+@pytest.mark.parametrize("cls", ir.VALUES, ids=lambda cls: cls.__name__)
+@laws
+@given(data=st.data())
+def test_values_have_their_declared_types(cls: type, data: st.DataObject) -> None:
+    from adk_fluent.ir._types import misfits
+
+    assert misfits(data.draw(record(cls))) == []
