@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from operator import floordiv, or_, rshift
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -196,14 +195,12 @@ def test_what_runs_elsewhere_or_streams_in_its_own_way_stays_whole() -> None:
     boundary, edge = ExecutionBoundary(), EdgeSemantics("token")
     edged = seq(A, B).replace(edge_semantics=(edge, edge))
     assert (edged >> c).build() == seq(edged, C)
-    for node, operator in (
-        (seq(A, B), rshift),
-        (par(A, B), or_),
-        (FallbackNode("fallback", (A, B)), floordiv),
-    ):
-        apart = node.replace(boundary=boundary)
-        assert operator(apart, c).build().children == (apart, C)
-        assert operator(node, c).build().children == (A, B, C)
+    steps, branches, attempts = seq(A, B), par(A, B), FallbackNode("fallback", (A, B))
+    for whole in (steps >> c, branches | c, attempts // c):
+        assert whole.build().children == (A, B, C)
+    there = [node.replace(boundary=boundary) for node in (steps, branches, attempts)]
+    for whole, part in zip((there[0] >> c, there[1] | c, there[2] // c), there, strict=True):
+        assert whole.build().children == (part, C)
 
 
 def test_loops_do_not_melt() -> None:
