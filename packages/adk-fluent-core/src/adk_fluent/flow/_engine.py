@@ -19,10 +19,11 @@ from typing import Any, Generic, cast
 from adk_fluent.errors import (
     AgentReportedError,
     BuildError,
+    RunError,
     add_place,
 )
 from adk_fluent.flow._commit import Commit, Parcel
-from adk_fluent.flow._fork import ForkRun
+from adk_fluent.flow._fork import ForkRun, is_race
 from adk_fluent.flow._functions import matches
 from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._port import E, Facts, Leaf
@@ -49,7 +50,6 @@ from adk_fluent.ir import (
     Match,
     Node,
     Predicate,
-    RaceNode,
     TransferNode,
     walk,
 )
@@ -77,7 +77,6 @@ class Engine(Generic[E]):
         position: Where the run stands: flat, JSON-shaped where state values are.
         outcome: How it ended: ``OK``, ``ESCALATE``, ``PAUSE`` or ``STOP``; None while it runs.
         pending: Calls that wait for an answer: call id to what is asked and by which node.
-        discarded: Scopes whose events no longer count.
         log: The scopes that are still open.
     """
 
@@ -97,10 +96,9 @@ class Engine(Generic[E]):
         self.outcome: Signal | None = None
         self.pending: dict[str, dict[str, Any]] = {}
         self.log: UndoLog = UndoLog(self.position, leaf.state)
-        self.discarded: set[str] = set(self.position.get("discarded", ()))
         self._on_step = on_step
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
-        self._errors: dict[int, list[Exception]] = {}
+        self._errors: dict[str, Exception] = {}
         self._targets: dict[str, Node] | None = None
 
     async def run(self) -> AsyncGenerator[E, None]:
@@ -142,31 +140,30 @@ class Engine(Generic[E]):
         strand.scope = scope.parent
         self.log.settle(scope)
 
-    def discard(self, scopes: list[Scope]) -> None:
-        """These scopes never happened; their writes are already compensated."""
-        ids = [scope.id for scope in scopes]
-        self.discarded.update(ids)
-        self.position.setdefault("discarded", []).extend(ids)
-        self.log.discard(scopes)
+    def abandon(self, frame: Frame) -> None:
+        """A fork is over: forget where the branches stand that did not end."""
+        todo = [frame]
+        while todo:
+            for id in todo.pop().pop("strands", {}).values():
+                todo.extend(self.position["strands"].pop(id))
 
     def remember(self, frame: Frame, error: Exception) -> None:
         """Keep an error of an attempt or branch; after a restart only its text is known."""
-        frame.setdefault("errors", []).append(f"{type(error).__name__}: {error}")
-        self._errors.setdefault(id(frame), []).append(error)
+        key = self.new_id()
+        frame.setdefault("errors", []).append([key, f"{type(error).__name__}: {error}"])
+        self._errors[key] = error
+
+    def forget(self, frame: Frame) -> list[Exception]:
+        """The errors remembered in a frame; it has none from here on."""
+        errors: list[Exception] = []
+        for key, text in frame.pop("errors", ()):
+            error = self._errors.pop(key, None)
+            errors.append(error or AgentReportedError(text, error_code="RESTARTED"))
+        return errors
 
     def recall(self, frame: Frame) -> Exception:
         """The last remembered error, those before it chained as its context."""
-        live = self._errors.pop(id(frame), [])
-        texts: list[str] = frame["errors"]
-        lost = texts[: len(texts) - len(live)]
-        errors = [AgentReportedError(text, error_code="RESTARTED") for text in lost] + live
-        for earlier, later in pairwise(errors):
-            innermost: BaseException = later
-            while innermost.__context__ is not None and innermost.__context__ is not earlier:
-                innermost = innermost.__context__
-            if innermost is not earlier:
-                innermost.__context__ = earlier
-        return errors[-1]
+        return _chained(self.forget(frame))
 
     # --- one strand ----------------------------------------------------------------------------
 
@@ -190,7 +187,7 @@ class Engine(Generic[E]):
                 signal = step
             else:
                 return cast("Run | Call | Test | Fork | Emit", step)
-        s.outcome = signal
+        s.outcome = OK if signal is ENTER else signal  # it had ended before a restart
         return None
 
     async def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
@@ -198,8 +195,8 @@ class Engine(Generic[E]):
         signal: Any = ENTER
         begun = False
         while (todo := self._advance(s, signal)) is not None:
-            if begun and self._on_step is not None:
-                await self._on_step(self.position)
+            if begun:
+                await self.stepped()
             begun = True
             node = s.nodes[-1]
             if isinstance(todo, Run):
@@ -242,6 +239,8 @@ class Engine(Generic[E]):
                     value = await value
                 return Returned(value)
             return Signal.TRUE if await self._test(s, node, todo.predicate) else Signal.FALSE
+        except asyncio.CancelledError as error:
+            return _cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
             return add_place(error, node)
 
@@ -275,12 +274,15 @@ class Engine(Generic[E]):
                         if facts.partial and s.muted:
                             continue
                         waiting.update(facts.waits or {})
-                        signal = _signal(s, node, facts) or signal
+                        signal = _signal(s, node, facts, signal)
                     if s.scope is not None:
                         s.scope.data["t"] = 1
-                    if s.texts is not None and (text := leaf.text(event)):
-                        s.texts.append((s.path, text))
-                    yield Commit(event, s.scope, facts and facts.delta)
+                        if s.scope.listens and (text := leaf.text(event)):
+                            s.scope.say(s.path, text)
+                    delta = None if facts is None or facts.partial else facts.delta
+                    yield Commit(event, s.scope, delta)
+        except asyncio.CancelledError as error:
+            signal = _cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
             signal = add_place(error, node)
         if waiting and not isinstance(signal, Exception):
@@ -295,6 +297,11 @@ class Engine(Generic[E]):
         self.pending.update(
             {call: {"node": node.name, "asked": asked} for call, asked in calls.items()}
         )
+
+    async def stepped(self) -> None:
+        """Tell whoever wants to know that the position has changed."""
+        if self._on_step is not None:
+            await self._on_step(self.position)
 
     # --- finding one's way ---------------------------------------------------------------------
 
@@ -311,17 +318,9 @@ class Engine(Generic[E]):
         for frame in frames[1:]:
             nodes.append(self._child(nodes[-1], frame["c"]))
         s = Strand(id, frames, nodes, self.leaf.state, parent=parent, **kwargs)
-        if parent is not None:
-            s.texts = parent.texts
-        if s.scope is not None:
-            self.log.replay(s.scope)
         for frame in frames:
             if (scope := frame.get("scope")) is not None:
                 s.scope = self.log.enter(scope, s.scope, s.isolation)
-                self.log.replay(s.scope)
-        for scope in frames[-1].get("scopes", {}).values() if frames else ():
-            if scope in self.position["scopes"]:  # a branch that ended before a restart
-                self.log.enter(scope, s.scope, None)
         return s
 
     def _child(self, node: Node, index: int) -> Node:
@@ -356,13 +355,57 @@ class _Ended:
         self.signal: Any = OK
 
 
-def _signal(s: Strand, node: Node, facts: Facts) -> Signal | Exception | None:
-    """What an event of a leaf means for the flow, if it means anything."""
-    if facts.error and s.inside(FallbackNode, RaceNode):
+def _signal(s: Strand, node: Node, facts: Facts, before: Any) -> Any:
+    """What the events of a leaf up to this one mean for the flow; the gravest counts."""
+    if isinstance(before, Exception):
+        return before
+    if facts.error and s.inside(_is_attempting):
         return _reported(node, facts.error)
-    if facts.stop:
+    if facts.stop or before is STOP:
         return STOP
-    return ESCALATE if facts.escalate and s.inside(LoopNode) else None
+    return ESCALATE if facts.escalate and s.inside(_is_loop) else before
+
+
+def _is_attempting(node: Node) -> bool:
+    """Whether a failure below a node need not be one of the run."""
+    return isinstance(node, FallbackNode) or is_race(node)
+
+
+def _is_loop(node: Node) -> bool:
+    return isinstance(node, LoopNode)
+
+
+def _cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
+    """The failure of a step that something of its own cancelled; cancelling us is no failure."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    failure = RunError(
+        f"{node.name} was cancelled from inside",
+        node=node,
+        help="something that it waited for was cancelled; look at its cause",
+    )
+    failure.__cause__ = error
+    return failure
+
+
+def _chained(errors: list[Exception]) -> Exception:
+    """The last error, with each one before it as the context of the next."""
+    for earlier, later in pairwise(errors):
+        known = {id(each) for each in _contexts(earlier)}  # one raised twice must make no ring
+        chain = _contexts(later)
+        if known.isdisjoint(map(id, chain)):
+            chain[-1].__context__ = earlier
+    return errors[-1]
+
+
+def _contexts(error: BaseException) -> list[BaseException]:
+    found: dict[int, BaseException] = {}
+    here: BaseException | None = error
+    while here is not None and id(here) not in found:
+        found[id(here)] = here
+        here = here.__context__
+    return list(found.values())
 
 
 def _nothing() -> None:

@@ -10,9 +10,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from adk_fluent.errors import AgentReportedError, StepTimeoutError, UsageError
+from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
 from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
@@ -56,6 +57,8 @@ class ForkRun(Generic[E]):
         self.racing = is_race(node)
         self.joined = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._context = copy_context()  # a branch that starts late starts in the same one
+        self._closing = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._plan = self._children()
 
@@ -65,6 +68,8 @@ class ForkRun(Generic[E]):
         timer: asyncio.TimerHandle | None = None
         limit = node.concurrency if isinstance(node, MapOverNode) else None
         try:
+            for index, outcome in self.joined.ended.items():
+                self._judge(index, outcome)
             while (limit is None or len(self._tasks) < limit) and self._start():
                 continue
             if not self._tasks:
@@ -85,6 +90,7 @@ class ForkRun(Generic[E]):
         finally:
             if timer is not None:
                 timer.cancel()
+            self._closing = True
             tasks = list(self._tasks.values())
             for task in tasks:
                 task.cancel()
@@ -120,12 +126,15 @@ class ForkRun(Generic[E]):
                 parent=s,
                 position=f"{letter}{index}",
                 segment=segment(index),
-                scope=engine.log.enter(frame["scopes"][key], s.scope, isolation),
+                scope=engine.log.enter(
+                    frame["scopes"][key],
+                    s.scope,
+                    isolation,
+                    listen=mapping and node.result_key is None,
+                ),
                 isolation=isolation,
                 muted=s.muted or self.racing,
             )
-            if mapping and node.result_key is None:
-                child.texts = []
             yield index, child
 
     def _start(self) -> bool:
@@ -133,8 +142,10 @@ class ForkRun(Generic[E]):
         if self._over.done() or (planned := next(self._plan, None)) is None:
             return False
         index, child = planned
-        task = asyncio.get_running_loop().create_task(self._run_child(index, child))
-        self._tasks[index] = task
+        run = self._run_child(index, child)
+        self._tasks[index] = asyncio.get_running_loop().create_task(
+            run, context=self._context.copy()
+        )
         return True
 
     async def _run_child(self, index: int, child: Strand) -> None:
@@ -145,30 +156,36 @@ class ForkRun(Generic[E]):
                     self.engine.queue.put_nowait(parcel)
                     await parcel.delivered()
             outcome = child.outcome
+            if outcome is not PAUSE:
+                self._note(index, child, outcome)
+                await self.engine.stepped()
+        except asyncio.CancelledError as error:
+            if self._closing:
+                raise
+            outcome = RunError("a branch was cancelled by somebody else", node=self.node)
+            outcome.__cause__ = error
         except Exception as error:  # noqa: BLE001  # a fault of the engine's own must not hang the fork
             outcome = error
         finally:
             del self._tasks[index]
-        self._ended(index, child, outcome)
+        self.joined.ended[index] = outcome
+        self._judge(index, outcome)
+        if not self._over.done() and not self._start() and not self._tasks:
+            self._finish()
 
     # --- ending --------------------------------------------------------------------------------
 
-    def _ended(self, index: int, child: Strand, outcome: Any) -> None:
-        """Note how a child ended and decide whether the fork goes on."""
+    def _judge(self, index: int, outcome: Any) -> None:
+        """Decide whether the end of a child ends the fork."""
         node, joined = self.node, self.joined
-        joined.ended[index] = outcome
         failed = isinstance(outcome, Exception)
-        if outcome is not PAUSE:
-            self._note(index, child, outcome)
-        if self._over.done():
+        if self._over.done() or outcome is PAUSE:
             return
         if failed and not self.racing:
             joined.error = _at_item(node, index, outcome)
             self._finish()
-        elif not failed and (outcome is STOP or (self.racing and outcome is not PAUSE)):
+        elif not failed and (outcome is STOP or self.racing):
             joined.winner = index if self.racing else None
-            self._finish()
-        elif not self._start() and not self._tasks:
             self._finish()
 
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
@@ -179,12 +196,14 @@ class ForkRun(Generic[E]):
             frame["done"][key] = f"!{type(outcome).__name__}: {outcome}"
             return
         frame["done"][key] = outcome.value
-        if isinstance(node, MapOverNode):
-            frame["results"][key] = (
-                compose_answer(child.texts or ())
-                if node.result_key is None
-                else child.state.get(node.result_key)
-            )
+        if not isinstance(node, MapOverNode) or child.isolation is None or child.scope is None:
+            return
+        # what an item did not write is not its result, even if the key is set
+        frame["results"][key] = (
+            compose_answer(child.scope.texts)
+            if node.result_key is None
+            else child.isolation.writes.get(node.result_key)
+        )
 
     def _expire(self, node: TimeoutNode) -> None:
         if not self._over.done():

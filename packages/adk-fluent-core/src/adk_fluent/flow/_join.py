@@ -78,7 +78,7 @@ class RaceEnd:
 
     def committed(self) -> None:
         """Forget the losers, keep the winner."""
-        self.engine.discard(self.losers)
+        self.engine.log.discard(self.losers)
         winner, isolation = self.winner, self.strand.isolation
         if winner is None:
             return

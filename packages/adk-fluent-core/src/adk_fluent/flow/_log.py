@@ -7,8 +7,9 @@ again, and where there is none, the value from before the first scope opened. No
 around: a cancelled branch leaves its writes where they are, below its scope.
 
 All of it is plain data in the journal, so a run can restart in the middle of anything:
-``journal["scopes"][id] = {"in": parent id or None, "w": {key: [number, value]}, "t": touched}``
-and ``journal["base"] = {key: value before}``.
+``journal["scopes"][id] = {"in": parent id or None, "w": {key: [number, value]}, "t": touched}``,
+``"own": 1`` where the scope works on a snapshot of its own, and ``"x": [[path, text]]`` where
+somebody above wants what was said; and ``journal["base"] = {key: value before}``.
 """
 
 from __future__ import annotations
@@ -84,6 +85,20 @@ class Scope:
                     out[key] = entry
         return out
 
+    @property
+    def listens(self) -> bool:
+        """Whether somebody wants to know what is said in it."""
+        return "x" in self.data
+
+    def say(self, path: str, text: str) -> None:
+        """Keep a text as long as the scope is not discarded."""
+        self.data["x"].append([path, text])
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """What was said in this scope and below, with its position."""
+        return [(path, text) for s in self.subtree() for path, text in s.data.get("x", ())]
+
     def path(self) -> str:
         """The ids from the outermost scope to this one, dotted."""
         ids: list[str] = []
@@ -112,21 +127,56 @@ class UndoLog:
         journal.setdefault("seq", 0)
         if journal["scopes"]:  # a restart: what is not in `base` was not written yet
             self._before = {**state, **journal["base"]}
+        for id, data in journal["scopes"].items():
+            self._open(Scope(id, data, self.open.get(data["in"]), None))
 
     # --- opening and closing -------------------------------------------------------------------
 
-    def enter(self, id: str, parent: Scope | None, isolation: Isolation | None) -> Scope:
-        """Open a scope, or find it again after a restart."""
-        scopes: dict[str, dict[str, Any]] = self._journal["scopes"]
-        if not scopes:
+    def enter(
+        self, id: str, parent: Scope | None, isolation: Isolation | None, *, listen: bool = False
+    ) -> Scope:
+        """Open a scope, or find it again after a restart.
+
+        Args:
+            id: Its id.
+            parent: The scope it is inside of.
+            isolation: The snapshot it works on.
+            listen: Keep what is said in it; scopes inside it do so by themselves.
+        """
+        scope = self.open.get(id)
+        if scope is not None:
+            self._replay(scope, isolation)
+            return scope
+        if not self.open:
             self._before = dict(self._state)
-        if id not in scopes:
-            scopes[id] = {"in": None if parent is None else parent.id, "w": {}, "t": 0}
-        scope = Scope(id, scopes[id], parent, isolation)
-        self.open[id] = scope
-        if parent is not None:
-            parent.children[id] = scope
+        data: dict[str, Any] = {"in": None if parent is None else parent.id, "w": {}, "t": 0}
+        if isolation is not (None if parent is None else parent.isolation):
+            data["own"] = 1
+        if listen or (parent is not None and parent.listens):
+            data["x"] = []
+        self._journal["scopes"][id] = data
+        return self._open(Scope(id, data, parent, isolation))
+
+    def _open(self, scope: Scope) -> Scope:
+        self.open[scope.id] = scope
+        if scope.parent is not None:
+            scope.parent.children[scope.id] = scope
         return scope
+
+    def _replay(self, scope: Scope, isolation: Isolation | None) -> None:
+        """Give a scope its snapshot back, with what was written on it before a restart."""
+        scope.isolation = isolation
+        if isolation is None or "own" not in scope.data:
+            return
+        entries: list[tuple[str, list[Any]]] = []
+        todo = [scope]
+        while todo:
+            here = todo.pop()
+            here.isolation = isolation
+            entries.extend(here.writes.items())
+            todo.extend(each for each in here.children.values() if "own" not in each.data)
+        for key, (_, value) in sorted(entries, key=lambda entry: entry[1][0]):
+            isolation.writes[key] = value
 
     def settle(self, scope: Scope) -> None:
         """Close a scope that succeeded: its writes are now its parent's."""
@@ -137,6 +187,8 @@ class UndoLog:
                 if key not in mine or mine[key][0] < entry[0]:
                     mine[key] = entry
             parent.data["t"] |= scope.touched
+            if parent.listens:
+                parent.data["x"].extend([path, text] for path, text in scope.texts)
         self.drop(scope)
 
     def drop(self, scope: Scope) -> None:
@@ -230,12 +282,6 @@ class UndoLog:
                     else outer.fixed.get(key, outer.base.get(key))
                 )
         return start
-
-    def replay(self, scope: Scope) -> None:
-        """Fill a fresh isolation with what its scope had written before a restart."""
-        if scope.isolation is not None:
-            entries = sorted(scope.writes.items(), key=lambda item: item[1][0])
-            scope.isolation.writes.update({key: entry[1] for key, entry in entries})
 
     def _latest(self, keys: set[str], scopes: Iterator[Scope]) -> dict[str, list[Any]]:
         out: dict[str, list[Any]] = {}

@@ -211,13 +211,16 @@ def _sequence(e: Engine[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any)
 def _loop(e: Engine[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step:
     if signal is ENTER:
         f.setdefault("n", 0)
-    elif signal is OK and n.until is not None:
+        signal = OK if "t" in f else ENTER  # a restart before the test: the body is done
+    if signal is OK and n.until is not None:
+        f["t"] = 1
         return Test(n.until)
-    elif signal is OK or signal is Signal.FALSE:
+    if signal is OK or signal is Signal.FALSE:
+        f.pop("t", None)
         f["n"] += 1
     elif signal is Signal.TRUE or signal is ESCALATE:
         return OK
-    else:
+    elif signal is not ENTER:
         return signal
     return 0 if f["n"] < n.max_iterations else OK
 
@@ -250,20 +253,16 @@ def _transfer(e: Engine[Any], s: Strand, f: Frame, n: TransferNode, signal: Any)
             return Test(n.condition)
         signal = Signal.TRUE
     if signal is Signal.TRUE:
-        f["go"] = 1
-        return Emit(dict[str, Any], Note("transfer", transfer_to=n.target), _nothing)
+        note = Note("transfer", transfer_to=n.target)
+        return Emit(dict[str, Any], note, lambda: f.update(go=1))
     if signal is Signal.EMITTED:
         return 0
     return OK if signal is Signal.FALSE else signal
 
 
-def _nothing() -> None:
-    """What happens when a write without consequences is committed."""
-
-
 def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any) -> Step:
     if signal is ENTER and "i" not in f:
-        f["i"], f["errors"] = 0, []
+        f["i"] = 0
         e.open_scope(s, f)
         return 0
     if isinstance(signal, Exception):
@@ -273,6 +272,7 @@ def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any)
         return _next_attempt(e, s, f, n)
     elif signal is not ENTER:  # it succeeded, or the run stops here
         e.close_scope(s, f)
+        e.forget(f)
         return signal
     elif "undone" in f:
         return _next_attempt(e, s, f, n)
@@ -284,7 +284,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     assert scope is not None  # noqa: S101  # opened by this very node
 
     def committed() -> None:
-        e.discard([scope])
+        e.log.discard([scope])
         s.scope = scope.parent
         f["undone"] = 1
 
@@ -312,13 +312,14 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
     if signal is ENTER and "end" not in f:
         return Fork()
     if isinstance(signal, Joined):
-        if signal.error is None and PAUSE in signal.ended.values():
-            return PAUSE
-        ended = [signal.ended[i] for i in sorted(signal.ended)]
-        stop = next((x for x in ended if x in (STOP, ESCALATE)), OK)
-        f["end"] = stop.value
+        ended = signal.ended.values()
+        first = next((x for x in (STOP, PAUSE, ESCALATE) if x in ended), OK)
         if signal.error is not None:
             e.remember(f, signal.error)
+        elif first is PAUSE:
+            return PAUSE
+        f["end"] = first.value
+        e.abandon(f)
     elif signal is Signal.EMITTED:
         return _joined(e, f)
     elif signal is not ENTER:
@@ -331,15 +332,15 @@ def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
     if signal is ENTER and "end" not in f:
         return Fork()
     if isinstance(signal, Joined):
+        if signal.winner is None and PAUSE in signal.ended.values():
+            return PAUSE
         f["end"] = OK.value
         if signal.winner is not None:
             f["won"] = signal.winner
             f["end"] = signal.ended[signal.winner].value
-        elif signal.error is not None:
-            e.remember(f, signal.error)
-        else:
-            for index in sorted(signal.ended):
-                e.remember(f, signal.ended[index])
+        for index in sorted(signal.ended) if signal.winner is None else ():
+            e.remember(f, signal.ended[index])
+        e.abandon(f)
     elif signal is Signal.EMITTED:
         return _joined(e, f)
     elif signal is not ENTER:

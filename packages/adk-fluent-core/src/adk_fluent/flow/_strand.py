@@ -24,7 +24,7 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from adk_fluent.flow._log import Isolation, Scope
 
@@ -57,7 +57,6 @@ class Strand:
         muted: Its partial events are not forwarded (it may lose a race).
         outcome: How it ended.
         segment: Its own part of the branch name.
-        texts: Where answers below are collected, when somebody wants them.
     """
 
     __slots__ = (
@@ -73,7 +72,6 @@ class Strand:
         "parent",
         "scope",
         "segment",
-        "texts",
     )
 
     def __init__(
@@ -98,7 +96,6 @@ class Strand:
         self.isolation: Isolation | None = isolation
         self.muted: bool = muted
         self.outcome: Any = None
-        self.texts: list[tuple[str, str]] | None = None
         self.segment: str = segment
         self._state = state
         self._view: Mapping[str, Any] | None = None
@@ -141,11 +138,11 @@ class Strand:
         """The open scopes it works in, dotted; None when nothing it does can be discarded."""
         return None if self.scope is None else self.scope.path()
 
-    def inside(self, *kinds: type[Node]) -> bool:
-        """Whether a node of such a kind is on the stack, here or in a strand above."""
+    def inside(self, test: Callable[[Node], bool]) -> bool:
+        """Whether the test holds of a node on the stack, here or in a strand above."""
         here: Strand | None = self
         while here is not None:
-            if any(isinstance(n, kinds) for n in here.nodes):
+            if any(map(test, here.nodes)):
                 return True
             here = here.parent
         return False
