@@ -1,0 +1,88 @@
+"""The flow engine's port on a plain dict, for whatever runs without ADK."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.flow import Facts
+from adk_fluent.protocol import AgentEvent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, MutableMapping
+
+    from adk_fluent.flow import Note, Strand
+    from adk_fluent.ir import Node, Ref
+
+
+class DictLeaf:
+    """A leaf whose state is a dict and whose events are `AgentEvent`s; a subclass runs agents.
+
+    Args:
+        state: Session state; `commit` writes to it.
+        author: Who authors the engine's own events: the root's name.
+        run_id: Put on every event.
+    """
+
+    def __init__(self, state: MutableMapping[str, Any], author: str, run_id: str = "") -> None:
+        self.state = state
+        self._author = author
+        self._run_id = run_id
+
+    def run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run an agent."""
+        raise NotImplementedError
+
+    def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
+        """Call a user's function over state."""
+        return fn.value(state)
+
+    def event(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
+        """An event of an agent, with its place in the pipeline."""
+        return AgentEvent(
+            fields.pop("author", node.name),
+            timestamp=time.time(),
+            invocation_id=self._run_id,
+            branch=strand.branch,
+            path=strand.path,
+            node=node.name,
+            attempt=strand.attempt,
+            **fields,
+        )
+
+    def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> AgentEvent:
+        """Make the event that carries a write of the engine's own."""
+        return self.event(
+            node,
+            strand,
+            author=self._author,
+            state_delta=dict(delta),
+            discarded=note.discarded,
+            transfer_to=note.transfer_to,
+            metadata={"why": note.why},
+        )
+
+    def facts(self, event: AgentEvent) -> Facts | None:
+        """What the engine must know of an event; None for a plain one."""
+        if not (
+            event.state_delta or event.escalate or event.is_partial or event.error or event.pending
+        ):
+            return None
+        return Facts(
+            delta=None if event.is_partial else event.state_delta,
+            partial=event.is_partial,
+            escalate=event.escalate,
+            error=str(event.error) if event.error else None,
+            waits={each.id: each.kind for each in event.pending},
+        )
+
+    def text(self, event: AgentEvent) -> str | None:
+        """The text of an event that is a final answer, else None."""
+        return event.content if event.is_final and not event.is_partial else None
+
+    def commit(self, event: AgentEvent) -> None:
+        """Apply what an event writes."""
+        if not event.is_partial:
+            self.state.update(event.state_delta)
