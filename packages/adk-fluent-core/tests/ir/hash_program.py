@@ -152,7 +152,7 @@ def pipelines() -> dict[str, ir.Node]:
         model="m",
         content=ir.ContentSpec(frozenset(ir.Modality), frozenset({ir.Modality.TEXT})),
         settings=(("a", float("inf")), ("b", -0.1), ("c", 10**400), ("d", ir.UNSET)),
-        callbacks=(("before_agent_callback", (ir.Ref.to(plain),)),),
+        callbacks=(("before_agent", (ir.Ref.to(plain),)),),
     )
     steps = tuple(found.values())
     found["all"] = ir.AppNode(

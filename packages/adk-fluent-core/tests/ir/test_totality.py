@@ -7,13 +7,14 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_strategies import chain, data_field, graphs, laws, node, record, wide
 
 from adk_fluent import ir
 from adk_fluent.ir import _agents, _flow, _ref, _state, _values
 from adk_fluent.ir._record import schema_of
+from adk_fluent.ir._types import misfits
 
 MODULES = (_agents, _flow, _ref, _state, _values)
 CLASSES: tuple[type[Any], ...] = (*ir.NODES, *ir.VALUES)
@@ -66,12 +67,13 @@ def test_every_node_names_its_layer(kind: type[ir.Node]) -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-@laws
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_the_strategies_draw_every_class_and_field(cls: type[Any], data: st.DataObject) -> None:
     leaf = st.just(ir.AgentNode("leaf"))
     drawn = data.draw(node(cls, "any", leaf) if issubclass(cls, ir.Node) else record(cls))
     assert type(drawn) is cls
+    assert misfits(drawn) == []
     for name, spec in schema_of(cls).fields.items():
         if not spec.child:
             data_field(cls, name, "any").validate()

@@ -53,7 +53,7 @@ class AgentNode(Node):
         tools: What the model may call.
         agent_tools: Agents the model may call as tools.
         delegates: Agents the model may transfer to (ADK's sub_agents).
-        callbacks: ADK callback name to functions, in order of call.
+        callbacks: One of `CALLBACKS` (``before_model``) to functions, in order of call.
         reads_keys: State keys it reads; placeholders of the instruction included.
         writes_keys: State keys its answer is written to.
         tool_writes: State keys its tools write.

@@ -41,16 +41,16 @@ from adk_fluent.ir._types import misfits, parts, records
 #: Names of ADK's own, which no node may have.
 RESERVED: Final = frozenset({"user"})
 
-#: ADK's callback fields of an LlmAgent.
+#: Callbacks of an agent; ADK's LlmAgent has a field for each, with ``_callback`` behind the name.
 CALLBACKS: Final = (
-    "before_agent_callback",
-    "after_agent_callback",
-    "before_model_callback",
-    "after_model_callback",
-    "on_model_error_callback",
-    "before_tool_callback",
-    "after_tool_callback",
-    "on_tool_error_callback",
+    "before_agent",
+    "after_agent",
+    "before_model",
+    "after_model",
+    "on_model_error",
+    "before_tool",
+    "after_tool",
+    "on_tool_error",
 )
 
 #: Gives a sentence for each way in which a node breaks a rule.
