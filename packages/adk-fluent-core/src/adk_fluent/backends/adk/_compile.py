@@ -25,7 +25,7 @@ from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
@@ -141,7 +141,7 @@ def compile_ir(
     cx = CompileContext(config)
     root = passes(root, cx, verify)
     agents = cx.agents(root)
-    name = _root_name(root.name, {agent.name for agent in agents})
+    name = _root_name(root.name, {agent.name for agent in _tree(agents)})
     plan = Plan(
         root,
         config,
@@ -216,13 +216,19 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
     return dict(node.settings)
 
 
-def _toolsets(root: BaseAgent) -> Iterator[BaseToolset]:
-    todo = [root]
+def _tree(agents: Iterable[BaseAgent]) -> Iterator[BaseAgent]:
+    """The agents and all below them."""
+    todo = list(agents)
     while todo:
         agent = todo.pop()
+        yield agent
+        todo.extend(agent.sub_agents)
+
+
+def _toolsets(root: BaseAgent) -> Iterator[BaseToolset]:
+    for agent in _tree([root]):
         tools: list[Any] = getattr(agent, "tools", [])
         yield from (tool for tool in tools if isinstance(tool, BaseToolset))
-        todo.extend(agent.sub_agents)
 
 
 def _summary_model(config: ExecutionConfig, root: BaseAgent) -> BaseLlm:

@@ -36,10 +36,12 @@ class _Outer:
     Attributes:
         stamp: What the step's events carry.
         is_open: Whether a scope is open.
+        discard: Called with scopes that are discarded.
     """
 
     stamp: Stamp
     is_open: Callable[[str], bool]
+    discard: Callable[[list[str]], None]
 
     @property
     def prefix(self) -> str:
@@ -107,7 +109,7 @@ class AdkLeaf:
         stamp["why"] = note.why
         if note.discarded:
             stamp["discarded"] = [self._scope(each) for each in note.discarded]
-            self._prompts.discard(stamp["discarded"])
+            self._discard(stamp["discarded"])
         event = Event(
             author=self._author,
             invocation_id=self._ctx.invocation_id,
@@ -174,6 +176,11 @@ class AdkLeaf:
             return scope.removeprefix(prefix) in self._engine.log.open
         return self._outer.is_open(scope)
 
+    def _discard(self, scopes: list[str]) -> None:
+        self._prompts.discard(scopes)
+        if self._outer is not None:
+            self._outer.discard(scopes)
+
     def _mark(self, event: Event, stamp: Stamp) -> None:
         metadata = event.custom_metadata
         if metadata is None:
@@ -197,7 +204,7 @@ class AdkLeaf:
             changes["branch"] = branch
         is_agent = isinstance(node, AgentNode)
         if not is_agent or node.delegates:
-            changes[_OUTER] = _Outer(stamp, self._is_open)
+            changes[_OUTER] = _Outer(stamp, self._is_open, self._discard)
         session: dict[str, Any] = {}
         seen = self._prompts.events_for(
             self._agents[node.name].name,

@@ -110,8 +110,8 @@ class FlowAgent(BaseAgent):
 
     async def _events(self, ctx: InvocationContext, run: str) -> AsyncGenerator[Event, None]:
         agents = {agent.name: agent for agent in self.sub_agents}
-        metadata = self.plan.config.custom_metadata or {}
-        leaf = AdkLeaf(self.name, agents, ctx, run, metadata)
+        metadata = ctx.run_config.custom_metadata if ctx.run_config else None
+        leaf = AdkLeaf(self.name, agents, ctx, run, metadata or {})
         engine = Engine(self.plan.node, leaf)
         leaf.bind(engine)
         session, state = ctx.session, leaf.state
