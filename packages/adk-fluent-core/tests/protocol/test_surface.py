@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
@@ -26,9 +27,9 @@ def test_each_class_says_what_it_is(cls: type) -> None:
 
 @pytest.mark.parametrize("cls", [c for c in CLASSES if is_dataclass(c)], ids=lambda c: c.__name__)
 def test_each_field_is_documented(cls: type) -> None:
-    text = cls.__doc__ or ""
+    text = inspect.cleandoc(cls.__doc__ or "")  # Python 3.13 takes the indent away itself
     for each in fields(cls):
-        assert f"\n        {each.name}: " in text, each.name
+        assert f"\n    {each.name}: " in text, each.name
 
 
 def test_the_config_door_leads_to_the_irs_classes() -> None:
