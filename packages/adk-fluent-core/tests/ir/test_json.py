@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from hypothesis import given
@@ -86,6 +86,45 @@ def test_values_of_settings(value: Any) -> None:
     assert again == root
     found = again.settings[0][1] if isinstance(again, ir.AgentNode) else None
     assert type(found) is type(value)
+
+
+FREE: list[Any] = [
+    [1, [2]], {"a": {"b": [1]}, 2: ()}, {1, 2}, frozenset({1}), [], {}, set(), (1, [2], {3}),
+    Tool, Tool("x"), double, [Tool("x"), LAMBDAS[0]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", FREE, ids=str)
+def test_values_of_defaults_are_what_users_like(value: Any) -> None:
+    root = ir.AgentNode("a", reads_keys=(ir.StateFieldRef("k", default=value),))
+    again = ir.from_json(ir.to_json(root), ir.registry_of(root))
+    assert again == root
+    assert isinstance(again, ir.AgentNode)
+    assert type(again.reads_keys[0].default) is type(value)
+
+
+TYPES: list[Any] = [
+    None, type(None), int, str, object, Any, Tool, list[int], dict[str, Tool], tuple[int, ...],
+    int | None, Tool | str, list[int | None] | None, Literal["a", 1, b"x"], type[int],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", TYPES, ids=str)
+def test_types_of_state_keys(form: Any) -> None:
+    root = ir.AgentNode("a", reads_keys=(ir.StateFieldRef("k", form),))
+    assert ir.from_json(ir.to_json(root), allow_imports=["ir_strategies"]) == root
+
+
+def test_run_configuration() -> None:
+    config = ir.ExecutionConfig(
+        custom_metadata={"a": [1, {"b": None}]},
+        middlewares=(Tool("x"), Tool("x"), double),
+        telemetry=ir.TelemetryConfig(custom_exporters=(Tool("y"),)),
+        default_model=ir.Ref.to(Tool("m")),
+    )
+    root = ir.AppNode("app", ir.AgentNode("a"), execution=config)
+    assert list(ir.registry_of(root)) == ["x", "x#2", "ir_strategies:double", "y", "m"]
+    assert ir.from_json(ir.to_json(root), ir.registry_of(root)) == root
 
 
 def test_not_a_number() -> None:
@@ -321,6 +360,20 @@ def test_data_that_is_nested_too_deep_is_refused() -> None:
         deep = (deep,)
     with pytest.raises(IRFormatError, match="nested deeper than 50 levels"):
         ir.to_json(ir.AgentNode("a", settings=(("x", deep),)))
+
+
+def test_the_depth_of_one_value_does_not_count_for_the_next() -> None:
+    def nested(levels: int) -> Any:
+        value: Any = ()
+        for _ in range(levels - 1):
+            value = (value,)
+        return value
+
+    fits = ir.AgentNode("a", settings=tuple((f"x{i}", nested(48)) for i in range(4)))
+    assert ir.from_json(ir.to_json(fits)) == fits
+    for_long = ir.AgentNode("a", settings=(*fits.settings, ("y", nested(49))))
+    with pytest.raises(IRFormatError, match="nested deeper than 50 levels"):
+        ir.to_json(for_long)
 
 
 # --- hostile documents ---------------------------------------------------------------------------

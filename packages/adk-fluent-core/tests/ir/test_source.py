@@ -267,6 +267,15 @@ def test_a_file_that_changed_after_the_import(load: Any) -> None:
     assert text_of(other.another) is not None
 
 
+def test_a_module_that_is_loaded_again(load: Any) -> None:
+    before = load(BASE)
+    text = text_of(before.step)
+    with open(before.__file__, "w", encoding="utf-8") as stream:  # noqa: PTH123
+        stream.write(BASE.replace("+ 1", "+ 100"))
+    before.__spec__.loader.exec_module(before)
+    assert text_of(before.step) not in (None, text)
+
+
 def test_a_source_with_a_doubtful_escape_gives_no_warning(load: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python itself gives one

@@ -46,7 +46,7 @@ MAX_DEPTH: Final = 50
 TYPES: Final[dict[str, Any]] = {
     f"{each.__module__}:{each.__qualname__}": each
     for each in (
-        *(bool, bytes, complex, dict, float, frozenset, int, list, object, set, str, tuple),
+        *(bool, bytes, complex, dict, float, frozenset, int, list, object, set, str, tuple, type),
         cast("type", Any),
         NoneType,
     )

@@ -239,13 +239,11 @@ def _imported(path: str, module: str, qualname: str, where: str) -> Any:
         raise IRFormatError(f"{where}: {path!r} cannot be imported", found=str(error)) from error
     for part in qualname.split("."):
         found = getattr(found, part, MISSING)
-        if found is MISSING:
-            _fail(where, f"{module} has no {qualname}")
-        if isinstance(found, ModuleType):
+        if found is MISSING or isinstance(found, ModuleType):
             break
     # whoever allowed a module did not allow what it happens to import from elsewhere
     if import_path(found) != path:
-        _fail(where, f"{path!r} is not defined there", found)
+        _fail(where, f"{module!r} defines no {qualname!r}", None if found is MISSING else found)
     return found
 
 

@@ -163,7 +163,6 @@ def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
             todo.extend(reversed(missing))
             continue
         memo[id(here)] = combine(here, tuple([memo[id(c)] for c in below]))
-        todo.pop()
     return memo[id(root)]
 
 
