@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import sqlite3
 import tempfile
+import time
 from collections import Counter
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING, Final
 
 import click
 from rich.console import Console
-from rich.live import Live
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from adk_fluent.cli._failures import FINDINGS, OK
-from adk_fluent.cli._run import KEYS
-from adk_fluent.ir import ExecutionConfig
+from adk_fluent.cli._keys import KEYS, credentials, require_credentials
+from adk_fluent.cli._text import plain, short
 
 if TYPE_CHECKING:
+    from adk_fluent.builders import Pipeline
     from adk_fluent.demo import Database, Outcome, Ticket
     from adk_fluent.protocol import AgentEvent
 
-PRIMARY = "gemini-2.5-flash"
-BACKUP = "gemini-2.5-flash-lite"
+PRIMARY: Final = "gemini-2.5-flash"
+BACKUP: Final = "gemini-2.5-flash-lite"
 
 
 @click.command()
@@ -41,111 +43,177 @@ BACKUP = "gemini-2.5-flash-lite"
 )
 @click.option(
     "--database",
-    type=click.Path(dir_okay=False),
-    help="Where the SQLite file is made. [default: a temporary one]",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Make the SQLite file here, and keep it. [default: a temporary one]",
 )
 @click.option("--show", is_flag=True, help="Print every reply.")
 @click.pass_context
-def demo(ctx: click.Context, count: int, offline: bool | None, **options: Any) -> None:
+def demo(
+    ctx: click.Context,
+    *,
+    count: int,
+    offline: bool | None,
+    model: str,
+    backup_model: str,
+    database: Path | None,
+    show: bool,
+) -> None:
     """Run a support desk over fifty tickets.
 
     Each ticket is classified, looked up in parallel with tools over a SQLite file, answered by a
     draft-and-review loop whose model has a fallback, and filed.
     """
-    from adk_fluent.demo import Database, script, support_desk, tickets  # only now
+    from adk_fluent.demo import tickets  # only now
 
     if offline is None:
-        offline = not any(os.environ.get(key) for key in KEYS)
-    console = Console()
+        offline = credentials() is None
+    what = "the built-in scripted model, offline" if offline else f"{model}, backup {backup_model}"
+    view = _View(Console(highlight=False), count, what)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(options["database"] or Path(folder) / "desk.sqlite")
-        database = Database(path)
-        if offline:
-            from adk_fluent.testing import ScriptedModel  # imports ADK
-
-            model = ScriptedModel(script=script())
-            desk, what = (
-                support_desk(database, model, model),
-                "the built-in scripted model (no network)",
-            )
-        else:
-            desk = support_desk(database, options["model"], options["backup_model"])
-            what = f"Gemini: {options['model']}, backup {options['backup_model']}"
-        console.print(f"Support desk over {count} tickets, on {what}.")
-        outcomes = asyncio.run(_work(desk, tickets()[:count], console))
-        _summary(console, outcomes, database, what)
-        if options["show"]:
-            for outcome in outcomes:
-                console.rule(f"{outcome.ticket.id} {outcome.ticket.subject}")
-                console.print(Text(outcome.reply))
-    ctx.exit(FINDINGS if any(outcome.error for outcome in outcomes) else OK)
+        made = _made(database or Path(folder) / "desk.sqlite")
+        view.title()  # first: ADK takes seconds to import
+        desk = _offline(made) if offline else _real(made, model, backup_model)
+        try:
+            asyncio.run(view.follow(desk, tickets()[:count]))
+        finally:  # also after Ctrl-C: what is done is done
+            view.summary(made, kept=database is not None)
+    if show:
+        view.replies()
+    if offline:
+        view.hint()
+    ctx.exit(FINDINGS if any(outcome.error for outcome in view.outcomes) else OK)
 
 
-async def _work(desk: Any, todo: tuple[Ticket, ...], console: Console) -> list[Outcome]:
-    from adk_fluent.demo import work_off  # only now
+def _made(path: Path) -> Database:
+    from adk_fluent.demo import Database
 
-    doing: dict[str, str] = {}
-    outcomes: list[Outcome] = []
+    if path.exists():
+        raise click.BadParameter(f"{path} exists; name a new file.", param_hint="--database")
+    try:
+        return Database(path)
+    except sqlite3.Error as error:
+        text = f"{path} cannot be made: {error}."
+        raise click.BadParameter(text, param_hint="--database") from error
 
-    def on_event(ticket: Ticket, event: AgentEvent) -> None:
-        doing[ticket.id] = event.node or event.author
-        live.update(_progress(doing, len(outcomes), len(todo)))
 
-    with Live(console=console, refresh_per_second=8, transient=True) as live:
-        stream = work_off(
-            desk, todo, config=ExecutionConfig(app_name="support_desk"), on_event=on_event
+def _offline(database: Database) -> Pipeline:
+    from adk_fluent.demo import script, support_desk
+    from adk_fluent.testing import ScriptedModel
+
+    model = ScriptedModel(script=script())
+    return support_desk(database, model, model)
+
+
+def _real(database: Database, model: str, backup: str) -> Pipeline:
+    from adk_fluent.demo import support_desk
+
+    desk = support_desk(database, model, backup)
+    require_credentials(desk.to_ir())
+    return desk
+
+
+class _View:
+    """What is printed: a line when a ticket is done, progress on a terminal, and a summary."""
+
+    def __init__(self, console: Console, total: int, what: str) -> None:
+        self.outcomes: list[Outcome] = []
+        self._console = console
+        self._total = total
+        self._what = what
+        self._began = 0.0
+        fancy = console.encoding.lower().startswith("utf")
+        self._good, self._bad = ("✓", "✗") if fancy else ("+", "x")
+
+    def title(self) -> None:
+        """Say what is going to run."""
+        tickets = f"{self._total} ticket{'s' if self._total > 1 else ''}"
+        self._print(f"Support desk: {tickets} on {self._what}", style="bold")
+
+    async def follow(self, desk: Pipeline, todo: tuple[Ticket, ...]) -> None:
+        """Work the tickets off."""
+        from adk_fluent.demo import work_off
+
+        progress = Progress(
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}", style="dim"),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
         )
-        async with aclosing(stream) as done:
-            async for outcome in done:
-                doing.pop(outcome.ticket.id, None)
-                outcomes.append(outcome)
-                live.console.print(_line(outcome))
-    return sorted(outcomes, key=lambda outcome: outcome.ticket.id)
+        bar = progress.add_task("", total=self._total)
+        doing: dict[str, str] = {}
+        self._began = time.perf_counter()
 
+        def on_event(ticket: Ticket, event: AgentEvent) -> None:
+            doing[ticket.id] = event.node or event.author
+            now = "   ".join(f"{name} {step}" for name, step in sorted(doing.items()))
+            progress.update(bar, description=now)
 
-def _progress(doing: dict[str, str], done: int, total: int) -> Text:
-    now = "  ".join(f"{ticket} {step}" for ticket, step in sorted(doing.items()))
-    return Text(f"{done}/{total} done   {now}", style="dim")
+        with progress:
+            async with aclosing(work_off(desk, todo, on_event=on_event)) as done:
+                async for outcome in done:
+                    doing.pop(outcome.ticket.id, None)
+                    self.outcomes.append(outcome)
+                    self._line(outcome)
+                    progress.advance(bar)
 
+    def _line(self, outcome: Outcome) -> None:
+        ticket, error = outcome.ticket, outcome.error
+        if error is not None:
+            why = short(f"{type(error).__name__}: {error}", 200)
+            self._print(f"{self._bad} {ticket.id} {why}", style="red")
+            return
+        marks = [f"{outcome.drafts} drafts"] if outcome.drafts > 1 else []
+        marks += ["backup model"] if outcome.backup else []
+        marks += [f"not {ticket.expected}"] if outcome.category != ticket.expected else []
+        line = Text.assemble(
+            (self._good, "green"), f" {ticket.id} {outcome.category:<10} {plain(ticket.subject)}"
+        )
+        if marks:
+            line.append(f"  ({', '.join(marks)})", style="yellow")
+        self._print(line)
 
-def _line(outcome: Outcome) -> Text:
-    ticket = outcome.ticket
-    if outcome.error is not None:
-        return Text(f"✗ {ticket.id} {type(outcome.error).__name__}: {outcome.error}", style="red")
-    marks = [f"{outcome.drafts} drafts"] if outcome.drafts > 1 else []
-    marks += ["backup model"] if outcome.backup else []
-    tail = f"  ({', '.join(marks)})" if marks else ""
-    return Text(f"✓ {ticket.id} {outcome.category:<9} {ticket.subject}{tail}")
+    def summary(self, database: Database, *, kept: bool) -> None:
+        """Say what came of it."""
+        good = [outcome for outcome in self.outcomes if outcome.error is None]
+        failed = len(self.outcomes) - len(good)
+        left = self._total - len(self.outcomes)
+        categories = Counter(outcome.category for outcome in good).most_common()
+        right = sum(outcome.category == outcome.ticket.expected for outcome in good)
+        drafts = sum(outcome.drafts for outcome in good)
+        seconds = [outcome.seconds for outcome in self.outcomes]
+        rows = {
+            "Ran on": self._what,
+            "Tickets": f"{len(good)} answered, {failed} failed"
+            + (f", {left} not begun or not finished" if left else ""),
+            "Replies": f"{database.replies()} filed" + (f" in {database.path}" if kept else ""),
+            "Categories": ", ".join(f"{name} {n}" for name, n in categories) or "none",
+            "Classified": f"{right} of {len(good)} as a person would",
+            "Drafts": f"{drafts}, of which {drafts - len(good)} because the review asked for it",
+            "Fallback": f"{sum(o.backup for o in good)} by the backup model",
+            "Tool calls": f"{sum(o.tool_calls for o in self.outcomes)} on SQLite",
+            "Model calls": f"{sum(o.model_calls for o in self.outcomes)}, "
+            f"{sum(o.tokens for o in self.outcomes):,} tokens",
+            "Time": f"{time.perf_counter() - self._began:.1f} s"
+            + (f", median {median(seconds):.2f} s a ticket" if seconds else ""),
+        }
+        self._print("")
+        for name, text in rows.items():
+            self._print(Text.assemble((f"{name:<13}", "bold"), text))
 
+    def hint(self) -> None:
+        """Say what to try next."""
+        self._print(f"\nSet {KEYS[0]} and run it again to see it on Gemini.", style="dim")
 
-def _summary(console: Console, outcomes: list[Outcome], database: Database, what: str) -> None:
-    good = [outcome for outcome in outcomes if outcome.error is None]
-    right = sum(outcome.category == outcome.ticket.expected for outcome in good)
-    steps = sum((outcome.steps for outcome in outcomes), Counter[str]())
-    seconds = sorted(outcome.seconds for outcome in outcomes)
-    drafts, revised = sum(o.drafts for o in good), sum(o.drafts > 1 for o in good)
-    rows = (
-        ("Ran on", what),
-        ("Tickets", f"{len(good)} answered, {len(outcomes) - len(good)} failed"),
-        ("Classified", f"{right} of {len(good)} as a person would"),
-        (
-            "Categories",
-            ", ".join(f"{c} {n}" for c, n in Counter(o.category for o in good).most_common()),
-        ),
-        (
-            "Drafts",
-            f"{drafts} for {len(good)} tickets, {revised} revised after review",
-        ),
-        ("Fallback", f"{sum(o.backup for o in good)} replies by the backup model"),
-        (
-            "Tool calls",
-            f"{sum(o.tool_calls for o in outcomes)} on SQLite; {database.replies()} replies filed",
-        ),
-        ("Events", ", ".join(f"{name} {n}" for name, n in steps.most_common())),
-        ("Tokens", f"{sum(o.tokens for o in outcomes):,}"),
-        ("Time", f"median {seconds[len(seconds) // 2]:.2f} s a ticket"),
-    )
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, text in rows:
-        table.add_row(Text(name, style="bold"), Text(text))
-    console.print(table)
+    def replies(self) -> None:
+        """Print every reply."""
+        for outcome in sorted(self.outcomes, key=lambda outcome: outcome.ticket.id):
+            ticket = outcome.ticket
+            self._print(f"\n{ticket.id} {plain(ticket.subject)}", style="bold")
+            self._print(plain(outcome.reply or str(outcome.error)))
+
+    def _print(self, text: str | Text, style: str | None = None) -> None:
+        """One line of text as it is: no markup, and no folding where nobody looks."""
+        line = Text(text) if isinstance(text, str) else text
+        self._console.print(line, style=style, soft_wrap=not self._console.is_terminal)

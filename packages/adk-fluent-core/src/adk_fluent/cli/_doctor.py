@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import platform
+import re
 import sqlite3
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from adk_fluent._registry import found
 from adk_fluent.cli._failures import FINDINGS, OK
-from adk_fluent.cli._run import KEYS
+from adk_fluent.cli._keys import KEYS, credentials
+from adk_fluent.cli._text import plain
+from adk_fluent.cli._versions import installed
 from adk_fluent.errors import LayerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ADK_RANGE = ((1, 25), (3, 0))
+ADK_RANGE: Final = ((1, 25), (3, 0))
+_MARKS: Final = {True: ("ok  ", "green"), False: ("BAD ", "red"), None: ("note", "yellow")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,11 @@ def doctor(ctx: click.Context) -> None:
     findings = [finding for check in checks for finding in check()]
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
-        mark = {True: ("ok  ", "green"), False: ("BAD ", "red"), None: ("note", "yellow")}[
-            finding.good
-        ]
-        click.echo(f"{click.style(mark[0], fg=mark[1])} {finding.what:<{width}}  {finding.text}")
+        word, colour = _MARKS[finding.good]
+        first, *more = plain(finding.text).splitlines()
+        click.echo(f"{click.style(word, fg=colour)} {finding.what:<{width}}  {first}")
+        for line in more:
+            click.echo(f"{'':<{width + 7}}{line.strip()}")
     ctx.exit(FINDINGS if any(finding.good is False for finding in findings) else OK)
 
 
@@ -67,39 +70,36 @@ def _python() -> list[Finding]:
 
 
 def _core() -> list[Finding]:
-    rows = [Finding("adk-fluent-core", True, version("adk-fluent-core"))]
-    try:
-        old = version("adk-fluent")
-    except PackageNotFoundError:
-        return rows
-    fix = "pip uninstall adk-fluent && pip install --force-reinstall adk-fluent-core"
-    return [
-        *rows,
-        Finding("adk-fluent", False, f"{old} overwrites files of adk-fluent-core; {fix}"),
-    ]
+    core, old = installed("adk-fluent-core"), installed("adk-fluent")
+    text = core or "not installed; it runs from its sources"
+    rows = [Finding("adk-fluent-core", True if core else None, text)]
+    if old is not None:
+        fix = "pip uninstall adk-fluent && pip install --force-reinstall adk-fluent-core"
+        text = f"{old} overwrites files of adk-fluent-core; {fix}"
+        rows.append(Finding("adk-fluent", False, text))
+    return rows
 
 
 def _adk() -> list[Finding]:
-    try:
-        installed = version("google-adk")
-    except PackageNotFoundError:
+    adk = installed("google-adk")
+    if adk is None:
         return [Finding("google-adk", False, "not installed; pip install 'google-adk>=1.25,<3'")]
+    numbers = re.match(r"(\d+)\.(\d+)", adk)
     low, high = ADK_RANGE
-    fits = low <= tuple(int(part) for part in installed.split(".")[:2]) < high
+    fits = numbers is not None and low <= (int(numbers[1]), int(numbers[2])) < high
     try:
         import google.adk.runners  # noqa: F401  # pyright: ignore[reportUnusedImport]  # whether it can be
-    except ImportError as error:
-        return [Finding("google-adk", False, f"{installed} cannot be imported: {error}")]
+    except Exception as error:  # noqa: BLE001  # whatever stops it is the finding
+        text = f"{adk} cannot be imported: {type(error).__name__}: {error}"
+        return [Finding("google-adk", False, text)]
     wanted = "" if fits else "; adk-fluent needs >=1.25,<3"
-    return [Finding("google-adk", fits, installed + wanted)]
+    return [Finding("google-adk", fits, adk + wanted)]
 
 
 def _a2a() -> list[Finding]:
-    try:
-        return [Finding("a2a-sdk", True, version("a2a-sdk"))]
-    except PackageNotFoundError:
-        text = "not installed: ADK 2.x looks for it again on every run, which costs milliseconds"
-        return [Finding("a2a-sdk", None, text)]
+    a2a = installed("a2a-sdk")
+    text = a2a or "not installed: ADK 2.x looks for it again on every run, which takes milliseconds"
+    return [Finding("a2a-sdk", True if a2a else None, text)]
 
 
 def _sqlite() -> list[Finding]:
@@ -107,8 +107,12 @@ def _sqlite() -> list[Finding]:
 
 
 def _layers() -> list[Finding]:
+    try:
+        sources = found()
+    except LayerError as error:
+        return [Finding("layers", False, str(error))]
     rows: list[Finding] = []
-    for name, layer in sorted(found().items()):
+    for name, layer in sources.items():
         try:
             layer.load()
         except LayerError as error:
@@ -119,9 +123,9 @@ def _layers() -> list[Finding]:
 
 
 def _keys() -> list[Finding]:
-    there = [key for key in KEYS if os.environ.get(key)]
-    if there:
-        return [Finding("model key", True, f"{' and '.join(there)} is set")]
+    name = credentials()
+    if name is not None:
+        return [Finding("model key", True, f"{name} is set")]
     return [
         Finding("model key", None, f"none; set {KEYS[0]} to use Gemini (the demo runs without)")
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from adk_fluent.cli._target import load
+from adk_fluent.cli._text import plain
 from adk_fluent.ir import ExecutionConfig
 
 
@@ -16,4 +17,4 @@ def explain(target: str, model: str | None) -> None:
 
     TARGET is module:attribute or path.py:attribute.
     """
-    click.echo(load(target).explain(ExecutionConfig(default_model=model)))
+    click.echo(plain(load(target).explain(ExecutionConfig(default_model=model))))

@@ -72,7 +72,7 @@ def support_desk(database: Database, primary: Any, backup: Any) -> Pipeline:
             "Review the reply to the ticket: {reply} "
             "Answer APPROVED, or say in one sentence what must change."
         )
-        .history("input")
+        .history("own")
         .writes("verdict")
     )
     look_up = (

@@ -36,7 +36,7 @@ def script(latency: float = 0.0) -> Script:
             rule(agent="customer", reply=_customer),
             rule(agent="orders", reply=_orders),
             rule(agent="issues", reply=_issues),
-            rule(_busy, agent="draft", reply=reply("the model is overloaded", status=503)),
+            rule(_busy, agent="draft", reply=reply(status=503)),
             rule(agent="draft", reply=_draft),
             rule(agent="draft_backup", reply=_draft),
             rule(agent="review", reply=_review),
@@ -112,13 +112,15 @@ def _issues(asked: Asked) -> Any:
 def _draft(asked: Asked) -> Any:
     said = re.search(r"The reviewer said: (.*)", asked.system)
     facts = re.search(r"Facts: (.*?) Your last draft", asked.system, re.DOTALL)
-    sorry = "I am sorry for the trouble. " if said and "apologise" in said[1].lower() else ""
-    text = f"Hello, thank you for writing about “{_field(asked, 'Subject')}”. {sorry}"
+    customer = re.search(r"Customer: (\w+) is on", asked.system)
+    text = f"Hello {customer[1]}" if customer else "Hello"
+    text += f", thank you for writing about “{_field(asked, 'Subject')}”. "
+    text += "I am sorry for the trouble. " if said and "apologise" in said[1].lower() else ""
     text += (facts[1].strip() + " ") if facts and facts[1].strip() else ""
     text += "We will get back to you within one working day."
-    return reply(text, chunks=re.findall(r"\S+\s*", text))
+    return reply(chunks=re.findall(r"\S+\s*", text))
 
 
 def _review(asked: Asked) -> str:
-    angry = _ANGRY.search(asked.prompt) is not None or _ANGRY.search(asked.system) is not None
+    angry = _ANGRY.search(_ticket(asked)) is not None
     return "Please apologise first." if angry and "sorry" not in asked.system else "APPROVED"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.config import ExecutionConfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
 
     from adk_fluent.builders import Pipeline
     from adk_fluent.demo._tickets import Ticket
-    from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent
 
     OnEvent = Callable[[Ticket, AgentEvent], None]
+
+CONFIG: Final = ExecutionConfig(app_name="support_desk", max_llm_calls=30, timeout_seconds=120)
 
 
 @dataclass(slots=True)
@@ -30,7 +32,7 @@ class Outcome:
         reply: The approved reply.
         drafts: How many drafts it took.
         backup: Whether the backup model wrote the reply.
-        steps: Events of each agent and step.
+        model_calls: Calls of models that were answered.
         tool_calls: Calls of tools.
         tokens: Tokens used, prompt and output.
         seconds: How long it took.
@@ -42,7 +44,7 @@ class Outcome:
     reply: str = ""
     drafts: int = 0
     backup: bool = False
-    steps: Counter[str] = field(default_factory=Counter[str])
+    model_calls: int = 0
     tool_calls: int = 0
     tokens: int = 0
     seconds: float = 0.0
@@ -53,7 +55,7 @@ async def work_off(
     desk: Pipeline,
     todo: Iterable[Ticket],
     *,
-    config: ExecutionConfig,
+    config: ExecutionConfig = CONFIG,
     concurrency: int = 4,
     on_event: OnEvent | None = None,
 ) -> AsyncGenerator[Outcome, None]:
@@ -97,10 +99,11 @@ async def _handle(
 def _count(out: Outcome, event: AgentEvent) -> None:
     if event.is_partial:
         return
-    out.steps[event.node or event.author] += 1
+    if event.usage is not None:
+        out.model_calls += 1
+        out.tokens += event.usage.total
     out.tool_calls += len(event.tool_calls)
     out.category = event.state_delta.get("category") or out.category
-    out.tokens += event.usage.total if event.usage else 0
     if event.state_delta.get("reply"):
         out.reply = event.state_delta["reply"]
         out.drafts += 1

@@ -1,0 +1,381 @@
+"""The command group: help, layers' commands, mistakes in the call, and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from adk_fluent._registry import GROUP, refresh
+from adk_fluent.cli import _main, main
+from adk_fluent.cli._failures import exit_code, report
+from adk_fluent.cli._text import plain, short
+from adk_fluent.errors import (
+    AgentReportedError,
+    BuildError,
+    ContractError,
+    CredentialsError,
+    ExpectationError,
+    LayerError,
+    MissingLayerError,
+    OutputMissingError,
+    RemoteError,
+    SessionStoreError,
+    StepTimeoutError,
+    TargetError,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Cli, Write
+
+LAYER = """
+    from adk_fluent.protocol import Entry, Layer
+
+    LAYER = Layer(
+        "toy", {"commands": Entry("toy_heavy:play", "play", "Play with a toy pipeline.")}
+    )
+"""
+HEAVY = """
+    import click
+
+    @click.command()
+    @click.argument("times", type=int)
+    def play(times):
+        if times > 3:
+            raise ValueError("too wild")
+        click.echo("played " * times)
+"""
+
+
+@pytest.fixture
+def layer(place: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Install a layer called toy, of which `toy_heavy` should be imported when it is used."""
+    install(write, "toy", "toy_layer:LAYER")
+    write("site/toy_layer.py", LAYER)
+    write("site/toy_heavy.py", HEAVY)
+    monkeypatch.setattr(sys, "path", [str(place / "site"), *sys.path])
+    paths = [str(place / "site"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    refresh()
+    return write
+
+
+def install(write: Write, name: str, target: str) -> None:
+    info = f"site/acme_{name}-0.3.dist-info"
+    write(f"{info}/METADATA", f"Name: acme-{name}\nVersion: 0.3\n")
+    write(f"{info}/entry_points.txt", f"[{GROUP}]\n{name} = {target}\n")
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def test_help_lists_the_commands(cli: Cli) -> None:
+    done = cli("--help")
+    assert done.code == 0
+    for command in ("demo", "doctor", "explain", "run"):
+        assert f"  {command} " in done.out
+    assert done.out == cli("-h").out
+
+
+def test_help_imports_no_more_than_it_needs(layer: Write) -> None:
+    code = (
+        "import sys, atexit\n"
+        "from adk_fluent.cli import main\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "main(['--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = done.stderr.split()
+    assert {"google", "pydantic", "rich", "asyncio"}.isdisjoint(modules)
+    assert "toy_layer" in modules
+    assert "toy_heavy" not in modules
+    assert "play     Play with a toy pipeline." in done.stdout
+
+
+@pytest.mark.parametrize("command", ["demo", "doctor", "explain", "run"])
+def test_every_command_explains_itself_without_adk(command: str) -> None:
+    code = (
+        "import sys, atexit\n"
+        "from adk_fluent.cli import main\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        f"main([{command!r}, '--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"Usage: adk-fluent {command}")
+    assert "--debug" in done.stdout
+    assert {"google", "pydantic"}.isdisjoint(done.stderr.split())
+
+
+def test_the_lists_say_of_each_command_what_it_says_itself() -> None:
+    for name, (_, help) in _main.COMMANDS.items():
+        command = _main.cli.get_command(click.Context(_main.cli), name)
+        assert command is not None
+        assert command.help
+        words = help.rstrip(".").split()
+        assert words[0] == command.help.split()[0], "the two begin with the same verb"
+
+
+def test_without_a_command_the_help_is_shown_as_a_mistake(cli: Cli) -> None:
+    done = cli()
+    assert done.code in {0, 2}  # click before 8.2 says 0
+    assert "Usage: adk-fluent" in done.out + done.err
+
+
+def test_the_version_is_shown(cli: Cli) -> None:
+    done = cli("--version")
+    assert done.code == 0
+    assert done.out.startswith("adk-fluent-core ")
+    assert f"google-adk {importlib.metadata.version('google-adk')}" in done.out
+
+
+def test_the_console_script_is_this_program() -> None:
+    found = importlib.metadata.entry_points(group="console_scripts", name="adk-fluent")
+    assert all(point.load() is main for point in found)
+
+
+# --- commands of layers --------------------------------------------------------------------------
+
+
+def test_a_layers_command_runs(layer: Write, cli: Cli) -> None:
+    done = cli("play", "2")
+    assert (done.code, done.out) == (0, "played played \n")
+
+
+def test_a_layers_command_fails_like_ours(layer: Write, cli: Cli) -> None:
+    assert cli("play", "x").code == 2
+    done = cli("play", "4")
+    assert done.code == 1
+    assert done.err == "error: ValueError: too wild\n  --debug shows the traceback\n"
+    assert "Traceback" in cli("play", "4", "--debug").err
+
+
+def test_a_broken_layer_does_not_stop_the_others(layer: Write, cli: Cli) -> None:
+    install(layer, "bad", "bad_layer:LAYER")
+    layer("site/bad_layer.py", "1 / 0")
+    refresh()
+    help = cli("--help")
+    assert help.code == 0
+    assert "play     Play with a toy pipeline." in help.out
+    assert "Broken layers: bad; adk-fluent doctor tells why." in help.out
+    assert cli("play", "1").code == 0
+    unknown = cli("plau", "1")
+    assert (unknown.code, "Broken layers: bad" in unknown.err) == (2, True)
+
+
+def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
+    layer("site/other_toy-1.dist-info/METADATA", "Name: other-toy\nVersion: 1\n")
+    layer("site/other_toy-1.dist-info/entry_points.txt", f"[{GROUP}]\ntoy = toy_layer:LAYER\n")
+    refresh()
+    help = here("--help")
+    assert help.code == 0
+    assert "Broken layers: toy" in help.out
+
+
+@pytest.mark.parametrize(
+    ("command", "wheel"),
+    [("eval", "adk-fluent-eval"), ("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
+)
+def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str, cli: Cli) -> None:
+    done = cli(command, "--any", "thing")
+    assert done.code == 3
+    assert f"the command '{command}' needs the layer" in done.err
+    assert f"pip install {wheel}" in done.err
+
+
+# --- mistakes in the call ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["rnu", "desk.py"], "There is no command 'rnu'. Did you mean 'run'?"),
+        (["evla"], "There is no command 'evla'. Did you mean 'eval'?"),
+        (["xyzzy"], "There is no command 'xyzzy'. There are demo, doctor, explain, run."),
+        (["--debgu", "run"], "No such option"),
+        (["run", "--modle", "x", "desk.py"], "--model"),
+        (["run"], "Missing argument 'TARGET'"),
+        (["run", "desk.py", "hi", "there"], "unexpected extra argument (there)"),
+        (["run", "desk.py", "hi", "--max-llm-calls", "0"], "--max-llm-calls"),
+        (["run", "desk.py", "hi", "--timeout", "soon"], "--timeout"),
+        (["run", "desk.py", "hi", "--timeout", "0"], "--timeout"),
+        (["run", "desk.py", "hi", "--state", "ticket"], "'ticket' is not KEY=VALUE"),
+        (["run", "desk.py", "hi", "--state", "=3"], "'=3' is not KEY=VALUE"),
+        (["run", "desk.py", "hi", "--session-db", "."], "is a directory"),
+        (["run", "desk.py", "hi", "--session", "s1"], "--session needs --session-db"),
+        (["run", "desk.py", ""], "The MESSAGE is empty."),
+        (["run", "desk.py", "  \n"], "The MESSAGE is empty."),
+        (["run", "desk.py"], "The MESSAGE is empty."),
+        (["demo", "--tickets", "51"], "--tickets"),
+    ],
+)
+def test_a_mistake_in_the_call_is_explained(args: list[str], said: str, cli: Cli) -> None:
+    done = cli(*args)
+    assert done.code == 2
+    assert done.out == ""
+    assert said in done.err
+    assert "Usage: adk-fluent" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_message_has_to_be_text(cli: Cli) -> None:
+    done = cli("run", "desk.py", input=b"caf\xe9")
+    assert (done.code, "The MESSAGE is not UTF-8" in done.err) == (2, True)
+
+
+def test_without_standard_input_a_message_has_to_be_given(
+    here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    for stdin in (None, Terminal()):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(SystemExit) as ended:
+            main(["run", "desk.py"])
+        assert ended.value.code == 2
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+class Unavailable(Exception):  # noqa: N818  # as clients of models call them
+    def __init__(self, **fields: object) -> None:
+        super().__init__("sorry")
+        vars(self).update(fields)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ContractError("x", report=None), 1),
+        (ExpectationError("x"), 1),
+        (OutputMissingError("x"), 1),
+        (AgentReportedError("x", error_code="SAFETY"), 1),
+        (StepTimeoutError("x", seconds=1), 1),
+        (ZeroDivisionError("x"), 1),
+        (KeyError("x"), 1),
+        (BuildError("x"), 2),
+        (TargetError("x", target="y"), 2),
+        (CredentialsError("x"), 3),
+        (SessionStoreError("x"), 3),
+        (RemoteError("x"), 3),
+        (MissingLayerError("x", layer="cost"), 3),
+        (LayerError("x", layer="cost"), 3),
+        (ConnectionResetError("x"), 3),
+        (OSError(errno.ENOSPC, "no space left"), 3),
+        (Unavailable(code=503), 3),
+        (Unavailable(status="INVALID_ARGUMENT", code=400), 3),
+        (Unavailable(status_code=401), 3),
+        (Unavailable(code=7), 1),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_every_error_has_an_exit_code(error: Exception, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_an_error_says_where_it_happened(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ValueError("no price")
+    error.add_note("in node 'quote' at desk.py:7")
+    assert report(error) == 1
+    assert capsys.readouterr().err == (
+        "error: ValueError: no price\n  in node 'quote' at desk.py:7\n"
+        "  --debug shows the traceback\n"
+    )
+
+
+def test_an_error_of_a_plugin_is_shown_as_it_was_raised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrapped = RuntimeError("Error in plugin 'x' during 'y' callback: no price")
+    wrapped.__cause__ = ValueError("no price")
+    report(wrapped)
+    assert capsys.readouterr().err.startswith("error: ValueError: no price\n")
+
+
+def test_a_pipelines_own_database_is_not_taken_for_the_sessions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert report(sqlite3.OperationalError("no such table: orders")) == 1
+    assert "error: OperationalError: no such table: orders" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "code"),
+    [
+        (KeyboardInterrupt(), "interrupted", 130),
+        (EOFError("no more input"), "error: EOFError: no more input", 1),
+    ],
+)
+def test_an_interrupt_is_told_from_an_end_of_input(
+    error: BaseException, said: str, code: int, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(_main.cli, "callback", fail)
+    done = here("doctor")
+    assert done.code == code
+    assert said in done.err
+
+
+def test_an_error_whose_text_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    report(ValueError("\x1b[2Jgone\r\x07"))
+    assert "ValueError: [2Jgone\n" in capsys.readouterr().err
+
+
+def test_text_is_made_safe_for_a_terminal() -> None:
+    assert plain("a\x1b[1mb\x9bc\r\n\td\x00é🙂") == "a[1mbc\n\tdé🙂"
+    assert short("one\n two  three", 20) == "one two three"
+    assert short("one two three", 8) == "one two…"
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+def test_output_is_plain_when_nobody_looks(cli: Cli) -> None:
+    for args in (["--help"], ["--version"], ["rnu"], ["explain", "no.py"]):
+        done = cli(*args)
+        assert "\x1b" not in done.out + done.err
+
+
+def test_logs_of_libraries_are_kept_quiet_unless_asked_for(here: Cli) -> None:
+    here("explain", "no.py")
+    assert logging.getLogger("google_adk").handlers
+    logging.root.handlers.clear()
+    here("--debug", "explain", "no.py")
+    assert logging.root.handlers
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("utf-8", "Grüße 🙂".encode()),
+        ("latin-1", b"Gr\xfc\xdfe \\U0001f642"),
+        ("ascii", "Grüße 🙂".encode()),  # click takes ASCII for a locale that is not set up
+    ],
+)
+def test_no_encoding_of_standard_output_is_too_narrow(
+    encoding: str, shown: bytes, write: Write
+) -> None:
+    write("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a").instruct("Grüße 🙂")')
+    environment: dict[str, Any] = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [sys.executable, "-m", "adk_fluent.cli", "explain", "desk.py"],
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"instruction: " + shown in done.stdout

@@ -1,0 +1,297 @@
+"""From what a person writes to a pipeline: `explain` takes every target, and needs no ADK."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adk_fluent.cli._target import Target
+from adk_fluent.errors import TargetError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Cli, Write
+
+DESK = """
+    from adk_fluent import Agent
+
+    classify = Agent("classify", "gemini-2.5-flash").writes("category")
+    pipeline = classify >> Agent("draft", "gemini-2.5-flash")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "attribute", "is_file"),
+    [
+        ("shop.desk:pipeline", "shop.desk", "pipeline", False),
+        ("shop.desk", "shop.desk", None, False),
+        ("shop.desk:Desk.main", "shop.desk", "Desk.main", False),
+        ("desk.py", "desk.py", None, True),
+        ("desk.py:triage", "desk.py", "triage", True),
+        ("./desk", "./desk", None, True),
+        ("/opt/desk.py:triage", "/opt/desk.py", "triage", True),
+        (r"C:\desk.py:triage", r"C:\desk.py", "triage", True),
+        (r"C:\desk.py", r"C:\desk.py", None, True),
+        ("C:/shop/desk.py:triage.agent", "C:/shop/desk.py", "triage.agent", True),
+        ("/opt/a:b/desk.py:triage", "/opt/a:b/desk.py", "triage", True),
+        ("c:desk", "c", "desk", False),
+    ],
+)
+def test_a_target_is_a_source_and_an_attribute(
+    text: str, source: str, attribute: str | None, is_file: bool
+) -> None:
+    target = Target.parse(text)
+    assert (target.source, target.attribute, target.is_file) == (source, attribute, is_file)
+
+
+@pytest.mark.parametrize("text", ["", ":", ":pipeline", "desk.py:", r"C:\desk.py:"])
+def test_a_target_without_one_of_them_is_none(text: str) -> None:
+    with pytest.raises(TargetError, match="is no target") as caught:
+        Target.parse(text)
+    assert caught.value.target == text
+
+
+# --- what works ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "target", ["desk.py", "desk.py:pipeline", "desk", "desk:pipeline", "./desk.py"]
+)
+def test_a_pipeline_is_found(target: str, write: Write, cli: Cli) -> None:
+    write("desk.py", DESK)
+    done = cli("explain", target)
+    assert (done.code, done.err) == (0, "")
+    first, *steps = done.out.splitlines()
+    assert first.startswith("pipeline  [")
+    assert first.endswith("desk.py:5]")
+    assert "├─ agent classify" in steps[0]
+
+
+def test_explain_shows_the_model_it_is_asked_about(write: Write, here: Cli) -> None:
+    write("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a")')
+    assert "ADK's default" in here("explain", "desk.py").out
+    assert "gemini-9" in here("explain", "desk.py", "--model", "gemini-9").out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a backslash is part of a name on POSIX only")
+def test_a_windows_path_is_a_file(write: Write, here: Cli) -> None:
+    write(r"C:\desk.py", DESK)
+    assert "agent classify" in here("explain", r"C:\desk.py:classify").out
+
+
+@pytest.mark.parametrize("name", ["pipeline", "root_agent", "agent"])
+def test_the_usual_names_need_not_be_given(name: str, write: Write, here: Cli) -> None:
+    write("desk.py", f'from adk_fluent import Agent\n{name} = Agent("found")')
+    assert "agent found" in here("explain", "desk.py").out
+
+
+def test_an_attribute_of_an_attribute_is_found(write: Write, here: Cli) -> None:
+    write("desk.py", 'from adk_fluent import Agent\nclass Desk:\n    main = Agent("found")')
+    assert "agent found" in here("explain", "desk.py:Desk.main").out
+
+
+def test_ir_is_a_pipeline_too(write: Write, here: Cli) -> None:
+    write("desk.py", 'from adk_fluent.ir import AgentNode\npipeline = AgentNode("found")')
+    assert "agent found" in here("explain", "desk.py").out
+
+
+def test_a_file_may_import_its_neighbours(write: Write, here: Cli) -> None:
+    write("shop/models.py", 'NAME = "gemini-2.5-flash"')
+    write(
+        "shop/desk.py",
+        'from models import NAME\nfrom adk_fluent import Agent\npipeline = Agent("a", NAME)',
+    )
+    assert "gemini-2.5-flash" in here("explain", "shop/desk.py").out
+
+
+@pytest.mark.parametrize("target", ["shop/agent.py", "shop.agent", "shop/agent.py:root_agent"])
+def test_a_file_of_a_package_may_import_relatively(target: str, write: Write, here: Cli) -> None:
+    """The layout that ADK's own tools ask for: the package imports its agent."""
+    write("shop/__init__.py", "from . import agent")
+    write("shop/prompts.py", 'TEXT = "Be kind."')
+    write(
+        "shop/agent.py",
+        """
+        from adk_fluent import Agent
+        from .prompts import TEXT
+        root_agent = Agent("found").instruct(TEXT)
+        """,
+    )
+    done = here("explain", target)
+    assert done.code == 0, done.err
+    assert "Be kind." in done.out
+
+
+def test_two_files_of_one_name_are_two_modules(write: Write, here: Cli) -> None:
+    for name in ("one", "two"):
+        write(f"{name}/desk.py", f'from adk_fluent import Agent\npipeline = Agent("{name}")')
+    assert "agent one" in here("explain", "one/desk.py").out
+    assert "agent two" in here("explain", "two/desk.py").out
+
+
+def test_what_an_import_prints_is_kept_off_the_answer(write: Write, cli: Cli) -> None:
+    write("desk.py", 'print("loading")\n' + "from adk_fluent import Agent\npipeline = Agent('a')")
+    done = cli("explain", "desk.py")
+    assert done.out.startswith("agent a")
+    assert done.err == "loading\n"
+
+
+# --- what does not -------------------------------------------------------------------------------
+
+#: What is wrong: files, the target, and what the message says.
+WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
+    "no such file": ({}, "desk.py", ("there is no file desk.py", "check the path")),
+    "no such file, but one like it": (
+        {"desk.py": DESK},
+        "dsek.py:pipeline",
+        ("there is no file dsek.py", "did you mean desk.py?"),
+    ),
+    "a directory": ({"shop/a.py": ""}, "./shop", ("./shop is a directory", "folder/agent.py")),
+    "no Python file": ({"desk/notes.txt": ""}, "desk/notes.txt", ("no Python file", ".py file")),
+    "no such module": ({}, "deskk", ("there is no module 'deskk'", "path/to/file.py:attribute")),
+    "no such submodule": (
+        {"shop/__init__.py": ""},
+        "shop.desk:pipeline",
+        ("there is no module 'shop.desk'",),
+    ),
+    "no such attribute": (
+        {"desk.py": DESK},
+        "desk.py:pipelin",
+        ("desk.py has no attribute 'pipelin'", "did you mean 'pipeline'?"),
+    ),
+    "nothing like it": (
+        {"desk.py": DESK},
+        "desk.py:x",
+        ("desk.py has no attribute 'x'", "pipelines classify, pipeline"),
+    ),
+    "no such attribute of an attribute": (
+        {"desk.py": DESK},
+        "desk.py:pipeline.nmae",
+        ("desk.py:pipeline has no attribute 'nmae'", "did you mean 'name'?"),
+    ),
+    "none of the usual names": (
+        {"desk.py": "from adk_fluent import Agent\na = Agent('a')\nb = Agent('b')"},
+        "desk.py",
+        ("desk.py has no pipeline or root_agent or agent", "found: a, b", "such as desk.py:a"),
+    ),
+    "nothing in it": ({"desk.py": ""}, "desk.py", ("found: no pipeline at all",)),
+    "a number": (
+        {"desk.py": "pipeline = 3"},
+        "desk.py",
+        ("desk.py is no pipeline", "found: an int", "name a builder"),
+    ),
+    "a class": (
+        {"desk.py": "class Desk: ..."},
+        "desk.py:Desk",
+        ("desk.py:Desk is no pipeline", "found: the class Desk"),
+    ),
+    "a function that makes one": (
+        {"desk.py": "def make(): ..."},
+        "desk.py:make",
+        ("found: a function", "pipeline = make()"),
+    ),
+    "a syntax error": (
+        {"desk.py": "x = 1\npipeline = Agent(\n"},
+        "desk.py",
+        ("desk.py has a syntax error", "desk.py:2", "was never closed: pipeline = Agent("),
+    ),
+    "a syntax error in a neighbour": (
+        {"desk.py": "import prices", "prices.py": "\nx = = 1\n"},
+        "desk.py",
+        ("prices.py has a syntax error", "prices.py:2", "invalid syntax: x = = 1"),
+    ),
+    "a syntax error in what it evaluates": (
+        {"desk.py": "x = 1\neval('1 +')"},
+        "desk.py",
+        ("importing desk.py failed", "desk.py:2", "SyntaxError: invalid syntax"),
+    ),
+    "no text": (
+        {"desk.py": "# -*- coding: nonsense -*-"},
+        "desk.py",
+        ("desk.py has a syntax error", "unknown encoding"),
+    ),
+    "an error while it is imported": (
+        {"desk.py": "import json\n\nprices = json.loads('{')"},
+        "desk.py",
+        ("importing desk.py failed", "desk.py:3", "JSONDecodeError: Expecting", "--debug"),
+    ),
+    "an import of what is not there": (
+        {"desk.py": "import no_such_thing"},
+        "desk:pipeline",
+        ("importing desk failed", "desk.py:1", "No module named 'no_such_thing'"),
+    ),
+    "an exit": (
+        {"desk.py": "import sys\nsys.exit()"},
+        "desk.py",
+        ("importing desk.py failed", "desk.py:2", "it called exit()", "__main__"),
+    ),
+    "an exit with a code": ({"desk.py": "exit(4)"}, "desk.py", ("it called exit(4)",)),
+    "a mistake in a pipeline": (
+        {"desk.py": "from adk_fluent import Agent\npipeline = Agent('a') >> 3"},
+        "desk.py",
+        ("3 cannot be a step", "desk.py:2"),
+    ),
+    "no target": ({}, ":pipeline", ("':pipeline' is no target", "module:attribute")),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_a_target_is_said(case: str, write: Write, cli: Cli) -> None:
+    files, target, said = WRONG[case]
+    for name, source in files.items():
+        write(name, source)
+    done = cli("explain", target)
+    assert done.code == 2, done.err
+    assert done.out == ""
+    assert done.err.startswith("error: ")
+    for text in said:
+        assert text in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("source", "wheel"),
+    [
+        ("import adk_fluent.cost", "adk-fluent-cost"),
+        ("from adk_fluent.serve import A2AServer", "adk-fluent-a2a"),
+        ("from adk_fluent import estimate_cost", "adk-fluent-cost"),
+    ],
+)
+def test_an_absent_layer_names_the_wheel_to_install(
+    source: str, wheel: str, write: Write, cli: Cli
+) -> None:
+    write("desk.py", f"x = 1\n{source}")
+    done = cli("explain", "desk.py")
+    assert done.code == 3
+    assert f"pip install {wheel}" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_line_that_imports_an_absent_layer_is_shown(write: Write, here: Cli) -> None:
+    write("desk.py", "x = 1\nimport adk_fluent.cost")
+    assert "desk.py:2" in here("explain", "desk.py").err
+
+
+def test_the_traceback_is_shown_when_asked_for(write: Write, cli: Cli) -> None:
+    write("desk.py", "pipeline = 1 / 0")
+    for args in (("--debug", "explain", "desk.py"), ("explain", "desk.py", "--debug")):
+        done = cli(*args)
+        assert done.code == 2
+        assert "Traceback (most recent call last)" in done.err
+        assert "ZeroDivisionError" in done.err
+        assert "error: importing desk.py failed" in done.err
+
+
+def test_a_module_that_failed_is_not_kept(write: Write, here: Cli, place: Path) -> None:
+    path = write("desk.py", "pipeline = 1 / 0")
+    assert here("explain", "desk.py").code == 2
+    path.write_text('from adk_fluent import Agent\npipeline = Agent("mended")')
+    assert "agent mended" in here("explain", "desk.py").out
+
+
+def test_text_that_a_terminal_would_obey_is_only_shown(write: Write, here: Cli) -> None:
+    write("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a").instruct("\\x1b[31mred")')
+    assert "\x1b" not in here("explain", "desk.py").out
