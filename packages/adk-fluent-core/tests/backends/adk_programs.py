@@ -39,8 +39,8 @@ def agent(
     tools: Sequence[Callable[..., Any]] = (),
     **fields: Any,
 ) -> AgentNode:
-    """An agent that answers with `replies` in turn, always with one text, or with its own name."""
-    from adk_fluent.testing import ScriptedModel  # noqa: PLC0415  # imports ADK
+    """An agent that gives `replies` in turn, or always the one text, or always its own name."""
+    from adk_fluent.testing import ScriptedModel  # imports ADK
 
     if model is None:
         if len(replies) == 1 and isinstance(replies[0], str):
@@ -127,12 +127,14 @@ def plain(text: str) -> str:
     return text
 
 
-# --- ways of running -------------------------------------------------------------------------------
+# --- ways of running -----------------------------------------------------------------------------
 
 
-async def run(node: Node, message: Any = "hi", config: ExecutionConfig | None = None, **kw: Any) -> Any:
+async def run(
+    node: Node, message: Any = "hi", config: ExecutionConfig | None = None, **kw: Any
+) -> Any:
     """Run on a backend of its own."""
-    from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # imports ADK
+    from adk_fluent.backends.adk import ADKBackend  # imports ADK
 
     backend = kw.pop("backend", None) or ADKBackend()
     return await backend.run(backend.compile(node, config), message, **kw)
@@ -147,12 +149,12 @@ async def by_runner(
     session_id: str | None = None,
 ) -> list[Event]:
     """Run an App or a bare agent by ADK's own Runner."""
-    from google.adk.apps.app import App  # noqa: PLC0415
-    from google.adk.runners import Runner  # noqa: PLC0415
-    from google.adk.sessions.in_memory_session_service import (  # noqa: PLC0415
+    from google.adk.apps.app import App
+    from google.adk.runners import Runner
+    from google.adk.sessions.in_memory_session_service import (
         InMemorySessionService,
     )
-    from google.genai import types  # noqa: PLC0415
+    from google.genai import types
 
     app = app_or_agent if isinstance(app_or_agent, App) else App(name="x", root_agent=app_or_agent)
     service = service or InMemorySessionService()

@@ -7,9 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 if "adk_programs" not in sys.modules:
-    _spec = spec_from_file_location(
-        "adk_programs", Path(__file__).with_name("adk_programs.py")
-    )
+    _spec = spec_from_file_location("adk_programs", Path(__file__).with_name("adk_programs.py"))
     assert _spec is not None
     assert _spec.loader is not None
     _module = sys.modules["adk_programs"] = module_from_spec(_spec)

@@ -1,13 +1,12 @@
-"""From IR to ADK objects: what is made, what is shared, and what is refused before anything runs."""
+"""From IR to ADK objects: what is made, what is shared, what is refused before anything runs."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from adk_programs import agent, built, fn, par, run, seq, writer
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.context_cache_config import ContextCacheConfig
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
@@ -53,6 +52,9 @@ from adk_fluent.ir import (
 )
 from adk_fluent.testing import ScriptedModel
 
+if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
+
 pytestmark = pytest.mark.adk
 
 
@@ -68,6 +70,10 @@ def only(root: Node, config: ExecutionConfig | None = None) -> LlmAgent:
     (made,) = agents_of(root, config)
     assert isinstance(made, LlmAgent)
     return made
+
+
+def tools_of(made: LlmAgent) -> list[Any]:
+    return list(getattr(made, "tools"))  # noqa: B009  # half typed by ADK
 
 
 def look_up(order: str) -> str:
@@ -105,7 +111,10 @@ def test_every_field_of_an_agent_arrives() -> None:
             tools=(ToolSpec(Ref.to(look_up)),),
             agent_tools=(AgentNode("expert", description="Knows."),),
             delegates=(AgentNode("billing", description="Bills."),),
-            callbacks=(("before_agent", (Ref.to(before),)), ("after_model", (Ref.to(before), Ref.to(other)))),
+            callbacks=(
+                ("before_agent", (Ref.to(before),)),
+                ("after_model", (Ref.to(before), Ref.to(other))),
+            ),
             writes_keys=(StateFieldRef("answer", str),),
             input_schema=Ref.to(Order),
             output_schema=Ref.to(Order),
@@ -117,9 +126,9 @@ def test_every_field_of_an_agent_arrives() -> None:
     )
     assert made.canonical_model is model
     assert made.instruction == "Look at {order}."
-    assert made.static_instruction == "You are polite."
+    assert getattr(made, "static_instruction") == "You are polite."  # noqa: B009  # half typed
     assert made.description == "Answers questions."
-    tool, expert = made.tools
+    tool, expert = tools_of(made)
     assert isinstance(tool, FunctionTool)
     assert tool.func is look_up
     assert isinstance(expert, AgentTool)
@@ -146,7 +155,7 @@ def test_declared_tool_writes_change_nothing() -> None:
     ids=["several", "typed"],
 )
 def test_several_or_typed_keys_are_refused_for_now(keys: tuple[StateFieldRef, ...]) -> None:
-    with pytest.raises(UnsupportedNodeError, match="writes several keys, or one that is no text") as caught:
+    with pytest.raises(UnsupportedNodeError, match="writes several keys") as caught:
         compiled(AgentNode("desk", writes_keys=keys))
     assert caught.value.node == "desk"
 
@@ -176,7 +185,7 @@ async def test_a_mock_gives_replies_in_order() -> None:
 
 
 async def test_a_mock_may_be_a_function_of_the_prompt() -> None:
-    desk = AgentNode("desk", mock=Ref.to(lambda prompt: prompt.upper()))
+    desk = AgentNode("desk", mock=Ref.to(str.upper))
     assert (await run(desk, "where is it?")).text == "WHERE IS IT?"
 
 
@@ -202,7 +211,9 @@ def test_a_default_model_may_be_an_object() -> None:
 def test_a_delegate_takes_the_model_of_the_agent_above() -> None:
     model = ScriptedModel("x")
     desk = AgentNode(
-        "desk", model=Ref.to(model), delegates=(AgentNode("kid", delegates=(AgentNode("grandkid"),)),)
+        "desk",
+        model=Ref.to(model),
+        delegates=(AgentNode("kid", delegates=(AgentNode("grandkid"),)),),
     )
     made = only(desk, ExecutionConfig(default_model="gemini-2.5-pro"))
     kid = made.sub_agents[0]
@@ -215,7 +226,7 @@ def test_a_delegate_takes_the_model_of_the_agent_above() -> None:
 
 def test_an_agent_that_is_a_tool_gets_the_default_model() -> None:
     desk = AgentNode("desk", model=Ref.to(ScriptedModel("x")), agent_tools=(AgentNode("expert"),))
-    (tool,) = only(desk, ExecutionConfig(default_model="gemini-2.5-pro")).tools
+    (tool,) = tools_of(only(desk, ExecutionConfig(default_model="gemini-2.5-pro")))
     assert isinstance(tool, AgentTool)
     assert isinstance(tool.agent, LlmAgent)
     assert tool.agent.model == "gemini-2.5-pro"
@@ -223,7 +234,7 @@ def test_an_agent_that_is_a_tool_gets_the_default_model() -> None:
 
 def test_a_model_nobody_knows_is_refused_at_compile() -> None:
     desk = AgentNode("desk", model="gemni-2.5", location=Location("shop.py", 3))
-    with pytest.raises(UsageError, match="gemni-2.5") as caught:
+    with pytest.raises(UsageError, match=r"gemni-2\.5") as caught:
         compiled(desk)
     assert (caught.value.node, str(caught.value.location)) == ("desk", "shop.py:3")
 
@@ -239,7 +250,7 @@ def test_a_tool_that_is_none_names_the_agent() -> None:
 
 def test_a_pipeline_may_be_a_tool() -> None:
     pipe = seq(AgentNode("first"), AgentNode("second"), name="both")
-    (tool,) = only(AgentNode("desk", agent_tools=(pipe,))).tools
+    (tool,) = tools_of(only(AgentNode("desk", agent_tools=(pipe,))))
     assert isinstance(tool, AgentTool)
     assert isinstance(tool.agent, FlowAgent)
     assert [each.name for each in tool.agent.sub_agents] == ["first", "second"]
@@ -345,8 +356,8 @@ def test_no_deprecated_class_is_used() -> None:
     everything = seq(a, par(agent("b"), agent("c")), TimeoutNode("t", a, 1.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
-        app = to_app(everything)
-    kinds = {type(each) for each in (app.root_agent, *app.root_agent.sub_agents)}
+        root: Any = to_app(everything).root_agent
+    kinds: set[type] = {type(each) for each in (root, *root.sub_agents)}
     assert kinds == {FlowAgent, LlmAgent}
 
 
@@ -466,7 +477,9 @@ class EchoNode(Node):
     layer = "toy"
 
 
-def test_passes_run_in_order_and_every_result_can_be_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_run_in_order_and_every_result_can_be_verified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: list[tuple[str, str]] = []
     mine: PassList[CompileContext] = PassList()
 
@@ -474,7 +487,7 @@ def test_passes_run_in_order_and_every_result_can_be_verified(monkeypatch: pytes
         assert cx.config.timeout_seconds == 5
         return root.replace(name="renamed")
 
-    mine.add(Pass("timeout", compiling._timeout))  # noqa: SLF001
+    mine.add(Pass("timeout", compiling._timeout))
     mine.add(Pass("rename", rename, before="timeout"))
     monkeypatch.setattr(compiling, "passes", mine)
     made = compile_ir(

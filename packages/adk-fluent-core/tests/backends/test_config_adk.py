@@ -150,9 +150,7 @@ async def test_what_a_caller_set_on_run_config_wins() -> None:
     config = ExecutionConfig(
         max_llm_calls=1, streaming_mode="sse", custom_metadata={"a": 1, "b": 1}
     )
-    given = RunConfig(
-        max_llm_calls=10, streaming_mode=StreamingMode.NONE, custom_metadata={"b": 2}
-    )
+    given = RunConfig(max_llm_calls=10, streaming_mode=StreamingMode.NONE, custom_metadata={"b": 2})
     for root in (to_app(talker(2), config), to_agent(talker(2), config)):
         events = [to_agent_event(e) for e in await by_runner(root, run_config=given)]
         assert events[-1].content == "done"

@@ -27,8 +27,6 @@ from adk_programs import (
     writer,
 )
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -36,14 +34,13 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads it off our tools
 from google.genai import types
 
+from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, to_agent, to_app, to_runner
 from adk_fluent.backends.adk import _compile as compiling
-from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.errors import (
     AgentReportedError,
     ExpectationError,
     SessionStoreError,
-    StepTimeoutError,
     UnknownNameError,
     UnsupportedConfigError,
     UsageError,
@@ -66,7 +63,7 @@ from adk_fluent.protocol import AgentEvent, Backend, Usage
 from adk_fluent.testing import Call, ScriptedModel, reply, rule
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator
     from pathlib import Path
 
     from google.adk.agents.invocation_context import InvocationContext
@@ -183,6 +180,10 @@ async def test_every_run_has_an_identity_of_its_own() -> None:
 
 async def test_every_kind_of_step_runs_on_adk() -> None:
     seen: list[Any] = []
+
+    def look(state: Any) -> None:
+        seen.append(state["n"])
+
     program = seq(
         writer("items", items=["x", "y"], go="left"),
         each("items", fn("up", lambda s: {"r": s["_item"].upper()}), result_key="r"),
@@ -191,23 +192,27 @@ async def test_every_kind_of_step_runs_on_adk() -> None:
         race(writer("fast", won="fast"), slow("late")),
         loop(fn("count", lambda s: {"n": (s.get("n") or 0) + 1}), 3),
         within(writer("quick", quick=True), 5),
-        TapNode("look", Ref.to(lambda s: seen.append(s["n"]))),
+        TapNode("look", Ref.to(look)),
         ExpectNode("check", Match("eq", "n", 3)),
         TransformNode("drop", semantics="delete_keys", affected_keys=("go",)),
         TransferNode("again", "count"),
         agent("end"),
     )
     result = await run(program)
-    assert result.state == {
-        "items": ["x", "y"],
-        "r": "Y",
-        "results": ["X", "Y"],
-        "side": "L",
-        "good": True,
-        "won": "fast",
-        "n": 4,
-        "quick": True,
-    } or result.state.pop("r") == "X"
+    assert (
+        result.state
+        == {
+            "items": ["x", "y"],
+            "r": "Y",
+            "results": ["X", "Y"],
+            "side": "L",
+            "good": True,
+            "won": "fast",
+            "n": 4,
+            "quick": True,
+        }
+        or result.state.pop("r") == "X"
+    )
     assert result.text == "end"
     assert seen == [3]
     assert [e.transfer_to for e in result if e.transfer_to] == ["count"]
@@ -239,7 +244,7 @@ async def test_parts_and_contents_are_messages_too() -> None:
     asked = model_of(a).calls[0].raw.contents[0]
     assert [part.text for part in asked.parts] == ["look", None]
     with pytest.raises(UsageError):
-        await run(a, "x" and [])
+        await run(a, [])
 
 
 async def test_usage_of_all_calls_is_added_up() -> None:
@@ -286,7 +291,14 @@ async def test_closing_a_stream_early_ends_everything(after: int) -> None:
     ended: list[str] = []
     backend = ADKBackend()
     program = backend.compile(
-        seq(writer("w", x=1), agent("a"), within(par(slow("b", ended=ended), race(slow("c", ended=ended), slow("d", ended=ended))), 60))
+        seq(
+            writer("w", x=1),
+            agent("a"),
+            within(
+                par(slow("b", ended=ended), race(slow("c", ended=ended), slow("d", ended=ended))),
+                60,
+            ),
+        )
     )
     stream = backend.stream(program, "hi", session_id="s")
     for _ in range(after):
@@ -304,7 +316,9 @@ async def test_closing_a_stream_early_ends_everything(after: int) -> None:
 
 async def test_a_cancelled_run_leaves_no_task() -> None:
     ended: list[str] = []
-    running = asyncio.ensure_future(run(par(slow("a", ended=ended), within(slow("b", ended=ended), 60))))
+    running = asyncio.ensure_future(
+        run(par(slow("a", ended=ended), within(slow("b", ended=ended), 60)))
+    )
     await asyncio.sleep(0.05)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -316,7 +330,23 @@ async def test_a_cancelled_run_leaves_no_task() -> None:
 # --- errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: seq(agent("a"), n), lambda n: par(slow("s"), n), lambda n: within(n, 9)])
+def alone(node: Node) -> Node:
+    return node
+
+
+def later(node: Node) -> Node:
+    return seq(agent("a"), node)
+
+
+def beside(node: Node) -> Node:
+    return par(slow("s"), node)
+
+
+def in_time(node: Node) -> Node:
+    return within(node, 9)
+
+
+@pytest.mark.parametrize("wrap", [alone, later, beside, in_time])
 async def test_an_error_keeps_its_type_and_tells_its_place(wrap: Any) -> None:
     bad = raiser("bad", BoomError("no")).replace(location=Location("shop.py", 4))
     with pytest.raises(BoomError, match="no") as caught:
@@ -438,18 +468,28 @@ async def test_a_race_undoes_the_losers_and_isolates_them(service: BaseSessionSe
         yield says("won", saw=ctx.session.state.get("x"), y="winner")
 
     backend = ADKBackend(session_service=service)
-    program = backend.compile(seq(writer("w", x="start"), race(scripted("loser", lose), scripted("winner", win))))
+    program = backend.compile(
+        seq(writer("w", x="start"), race(scripted("loser", lose), scripted("winner", win)))
+    )
     result = await backend.run(program, "hi", session_id="s")
     assert result.state == {"x": "start", "saw": "start", "y": "winner"}
     assert result.text == "won"
-    again = await backend.run(backend.compile(fn("f", lambda s: {"z": sorted(k for k in s if s[k] is not None)})), "hi", session_id="s")
+    again = await backend.run(
+        backend.compile(fn("f", lambda s: {"z": sorted(k for k in s if s[k] is not None)})),
+        "hi",
+        session_id="s",
+    )
     assert again.state["z"] == ["saw", "x", "y"]
 
 
 async def test_templates_in_map_items_see_their_own_item() -> None:
-    model = ScriptedModel(rules=[rule(lambda asked: True, reply=lambda asked: asked.system.split(" ")[1])])
+    model = ScriptedModel(
+        rules=[rule(lambda asked: True, reply=lambda asked: asked.system.split(" ")[1])]
+    )
     worker = AgentNode("worker", model=Ref.to(model), instruction="do {_item} now", writes_keys=())
-    result = await run(seq(writer("w", items=[f"i{n}" for n in range(6)]), each("items", worker, concurrency=3)))
+    result = await run(
+        seq(writer("w", items=[f"i{n}" for n in range(6)]), each("items", worker, concurrency=3))
+    )
     assert result.state["results"] == [f"i{n}" for n in range(6)]
     assert result.text.split("\n\n") == [f"i{n}" for n in range(6)]
 
@@ -465,7 +505,9 @@ async def test_without_an_id_every_run_has_a_new_session() -> None:
     assert (first.state, second.state) == ({"n": 1}, {"n": 1})
 
 
-async def test_a_session_goes_on_and_is_made_when_it_is_not_there(service: BaseSessionService) -> None:
+async def test_a_session_goes_on_and_is_made_when_it_is_not_there(
+    service: BaseSessionService,
+) -> None:
     backend = ADKBackend(session_service=service)
     program = backend.compile(fn("f", lambda s: {"n": (s.get("n") or 0) + 1}))
     for n in (11, 12):
@@ -476,16 +518,12 @@ async def test_a_session_goes_on_and_is_made_when_it_is_not_there(service: BaseS
 
 
 async def test_another_backend_on_the_same_store_goes_on(service: BaseSessionService) -> None:
-    program = seq(agent("a", default_model()), name="p")
+    program = seq(agent("a", "said"), name="p")
     first = await ADKBackend(session_service=service).run(ADKBackend().compile(program), "1")
     model = ScriptedModel(default="x")
     later = ADKBackend().compile(agent("a", model=model))
     await ADKBackend().run(later, "2", session_id=first.session_id, session_service=service)
     assert [turn.text for turn in model.calls[0].turns] == ["1", "said", "2"]
-
-
-def default_model() -> Any:
-    return "said"
 
 
 async def test_a_damaged_store_is_told_from_other_errors(tmp_path: Path) -> None:
@@ -502,12 +540,18 @@ async def test_a_damaged_store_is_told_from_other_errors(tmp_path: Path) -> None
 
 
 async def test_runs_of_one_app_do_not_mix(service: BaseSessionService) -> None:
-    model = ScriptedModel(rules=[rule(lambda asked: True, reply=lambda asked: asked.turns[0].text * 2)])
+    model = ScriptedModel(
+        rules=[rule(lambda asked: True, reply=lambda asked: asked.turns[0].text * 2)]
+    )
     echo = agent("echo", model=model, writes="x")
-    program = seq(echo, par(fn("f", lambda s: {"y": s["x"] + "!"}), fn("g", lambda s: {"z": s["x"]})))
+    program = seq(
+        echo, par(fn("f", lambda s: {"y": s["x"] + "!"}), fn("g", lambda s: {"z": s["x"]}))
+    )
     backend = ADKBackend(session_service=service)
     compiled = backend.compile(program)
-    await backend.run(compiled, "first")  # ADK 1.25 makes its tables in the first run, without a lock
+    await backend.run(
+        compiled, "first"
+    )  # ADK 1.25 makes its tables in the first run, without a lock
     results = await asyncio.gather(*[backend.run(compiled, f"m{n}") for n in range(8)])
     assert [r.text for r in results] == [f"m{n}m{n}" for n in range(8)]
     assert [r.state["y"] for r in results] == [f"m{n}m{n}!" for n in range(8)]
@@ -536,7 +580,7 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     log: list[str] = []
 
     @asynccontextmanager
-    async def opened(ctx: InvocationContext) -> AsyncIterator[None]:
+    async def opened(ctx: InvocationContext) -> AsyncGenerator[None]:
         log.append(f"open {ctx.session.user_id}")
         try:
             yield
@@ -544,19 +588,13 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             await asyncio.sleep(0)
             log.append("close")
 
-    @contextmanager
-    def plainly(ctx: InvocationContext) -> Iterator[None]:
-        log.append("open plain")
-        yield
-        log.append("close plain")
-
     async def last() -> None:
         await asyncio.sleep(0)
         log.append("last")
 
     def register(root: Node, cx: CompileContext) -> Node:
         cx.add_resource(opened)
-        cx.add_resource(lambda ctx: contextmanager_always(plainly, ctx, log))
+        cx.add_resource(lambda ctx: plainly(log))
         cx.on_close(last)
         cx.on_close(lambda: log.append("before last"))
         return root
@@ -568,7 +606,7 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @contextmanager
-def contextmanager_always(inner: Any, ctx: Any, log: list[str]) -> Iterator[None]:
+def plainly(log: list[str]) -> Generator[None]:
     log.append("open plain")
     try:
         yield
@@ -620,7 +658,7 @@ async def test_resources_close_when_opening_one_fails(monkeypatch: pytest.Monkey
         raise BoomError("no database")
 
     def register(root: Node, cx: CompileContext) -> Node:
-        cx.add_resource(lambda ctx: contextmanager_always(None, ctx, log))
+        cx.add_resource(lambda ctx: plainly(log))
         cx.add_resource(fail)
         cx.on_close(lambda: log.append("closed"))
         return root
@@ -699,7 +737,12 @@ async def test_run_app_and_bare_agent_do_the_same() -> None:
             runner = to_runner(program, ExecutionConfig(app_name="x"))
             session = await runner.session_service.create_session(app_name="x", user_id="u")
             message = types.Content(role="user", parts=[types.Part(text="hi")])
-            events = [e async for e in runner.run_async(user_id="u", session_id=session.id, new_message=message)]
+            events = [
+                e
+                async for e in runner.run_async(
+                    user_id="u", session_id=session.id, new_message=message
+                )
+            ]
         else:
             events = await by_runner(to_app(program) if way == "app" else to_agent(program))
         ways.append([(e.author, e.actions.state_delta, text_of(e)) for e in events])
@@ -711,9 +754,15 @@ def text_of(event: Event) -> str:
     return "".join(p.text or "" for p in (event.content.parts if event.content else None) or ())
 
 
-async def test_a_compiled_pipeline_survives_clone_copy_and_pickle_of_its_ir() -> None:
+async def test_a_compiled_pipeline_survives_clone_and_copy() -> None:
     root = to_agent(seq(agent("a"), par(agent("b"), writer("w", x=1)), agent("c")))
-    for twin in (root.clone(), root.model_copy(), copy.copy(root), copy.deepcopy(root), root.clone({"name": "other"})):
+    for twin in (
+        root.clone(),
+        root.model_copy(),
+        copy.copy(root),
+        copy.deepcopy(root),
+        root.clone({"name": "other"}),
+    ):
         events = await by_runner(twin)
         assert sorted(e.author for e in events) == sorted(["a", "b", twin.name, "c"])
 
@@ -744,7 +793,9 @@ async def test_live_is_refused_precisely() -> None:
 
     runner = Runner(app=to_app(agent("a")), session_service=InMemorySessionService())
     session = await runner.session_service.create_session(app_name="adk_fluent_app", user_id="u")
-    live = runner.run_live(user_id="u", session_id=session.id, live_request_queue=LiveRequestQueue())
+    live = runner.run_live(
+        user_id="u", session_id=session.id, live_request_queue=LiveRequestQueue()
+    )
     with pytest.raises(UnsupportedConfigError, match="bidi"):
         async for _ in live:
             pass
@@ -792,7 +843,13 @@ async def test_a_flow_may_be_a_delegate() -> None:
 
 async def test_what_a_discarded_attempt_of_an_inner_flow_wrote_is_undone_and_hidden() -> None:
     inner = to_agent(
-        seq(fallback(seq(agent("bad", "SECRET", writes="x"), raiser("no", BoomError("no"))), agent("good", "G")), name="inner")
+        seq(
+            fallback(
+                seq(agent("bad", "SECRET", writes="x"), raiser("no", BoomError("no"))),
+                agent("good", "G"),
+            ),
+            name="inner",
+        )
     )
     last = agent("last")
     result = await run(seq(loop(built(inner), 2), last))

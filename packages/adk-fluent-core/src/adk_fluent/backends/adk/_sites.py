@@ -8,6 +8,7 @@ goes straight on. Compiling makes sites of copies only.
 from __future__ import annotations
 
 import copy
+import operator
 import types
 import warnings
 from contextlib import aclosing
@@ -96,7 +97,10 @@ def _reduce(self: Any, protocol: Any) -> Any:
     kind, site = _kind(self), cast("type[Any]", type(self))
     make, args, *rest = kind.__reduce_ex__(self, protocol)
     plain = tuple(kind if each is site else each for each in args)
-    return (kind if make is site else make, plain, *rest)
+    if make is site:
+        return (kind, plain, *rest)
+    # not `make` itself: pickle compares what copyreg.__newobj__ is given with the object's class
+    return (operator.call, (make, *plain), *rest)
 
 
 def _copy(self: Any) -> Any:
@@ -104,7 +108,8 @@ def _copy(self: Any) -> Any:
     return make_site(_remade(self, None) if own is None else own(self))
 
 
-def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+def _deepcopy(self: Any, memo: dict[int, Any] | None = None) -> Any:
+    memo = {} if memo is None else memo
     own = getattr(_kind(self), "__deepcopy__", None)
     return make_site(_remade(self, memo) if own is None else own(self, memo))
 
