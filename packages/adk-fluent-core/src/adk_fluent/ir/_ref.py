@@ -56,7 +56,7 @@ class Ref:
 
     Attributes:
         value: The object itself.
-        name: A short name for messages, diagrams and the structure hash.
+        name: A short name, for messages, diagrams and files.
         digest: Identity of the value across processes; None: the object itself is its identity.
     """
 
