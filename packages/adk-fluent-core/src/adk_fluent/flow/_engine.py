@@ -121,13 +121,14 @@ class Engine(Generic[E]):
         if isinstance(main.outcome, Exception):
             raise main.outcome
         self.outcome = main.outcome
+        # what a branch asked that has lost since is no longer a question
+        strands = self.position["strands"].values()
+        open_calls = {
+            call for frames in strands for frame in frames for call in frame.get("waits", ())
+        }
+        self.pending = {call: asked for call, asked in self.pending.items() if call in open_calls}
 
     # --- what rules may do ---------------------------------------------------------------------
-
-    def recorder(self, strand: Strand, delta: Mapping[str, Any]) -> Callable[[], None]:
-        """What logs a write of the strand once it is committed."""
-        scope = strand.scope
-        return _nothing if scope is None else lambda: self.log.record(scope, delta)
 
     def open_scope(self, strand: Strand, frame: Frame) -> None:
         """From here on, what the strand does can be discarded."""
@@ -193,11 +194,11 @@ class Engine(Generic[E]):
     async def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
         signal: Any = ENTER
-        begun = False
+        moved = False
         while (todo := self._advance(s, signal)) is not None:
-            if begun:
+            if moved:
                 await self.stepped()
-            begun = True
+            moved = not isinstance(todo, Call | Test)  # these commit nothing
             node = s.nodes[-1]
             if isinstance(todo, Run):
                 ended = _Ended()
@@ -406,10 +407,6 @@ def _contexts(error: BaseException) -> list[BaseException]:
         found[id(here)] = here
         here = here.__context__
     return list(found.values())
-
-
-def _nothing() -> None:
-    """What a write outside every scope leads to."""
 
 
 def _mapping(state: Mapping[str, Any]) -> Any:

@@ -155,25 +155,28 @@ def _gate(e: Engine[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step
 
 
 def _function(e: Engine[Any], s: Strand, f: Frame, n: FunctionNode, signal: Any) -> Step:
-    if signal is ENTER:
+    if signal is ENTER and "w" not in f:
         return Call(n.fn)
     if isinstance(signal, Returned):
-        return _write(e, s, function_delta(n, signal.value))
-    return OK if signal is Signal.EMITTED else signal
+        return _write(e, s, f, function_delta(n, signal.value))
+    return OK if signal is ENTER or signal is Signal.EMITTED else signal
 
 
 def _transform(e: Engine[Any], s: Strand, f: Frame, n: TransformNode, signal: Any) -> Step:
-    if signal is ENTER and n.fn is not None:
-        return Call(n.fn)
-    if signal is ENTER:
-        return _write(e, s, transform_delta(n, {}, s.state))
+    if signal is ENTER and "w" not in f:
+        return Call(n.fn) if n.fn is not None else _write(e, s, f, transform_delta(n, {}, s.state))
     if isinstance(signal, Returned):
-        return _write(e, s, transform_delta(n, function_delta(n, signal.value), s.state))
-    return OK if signal is Signal.EMITTED else signal
+        return _write(e, s, f, transform_delta(n, function_delta(n, signal.value), s.state))
+    return OK if signal is ENTER or signal is Signal.EMITTED else signal
 
 
-def _write(e: Engine[Any], s: Strand, delta: Mapping[str, Any]) -> Step:
-    return Emit(lambda: delta, Note("step"), e.recorder(s, delta)) if delta else OK
+def _write(e: Engine[Any], s: Strand, f: Frame, delta: Mapping[str, Any]) -> Step:
+    def committed() -> None:
+        f["w"] = 1  # exactly once: whoever restarts from here must not call the function again
+        if s.scope is not None:
+            e.log.record(s.scope, delta)
+
+    return Emit(lambda: delta, Note("step"), committed) if delta else OK
 
 
 def _tap(e: Engine[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
