@@ -230,6 +230,10 @@ class Bench:
 
         return FunctionNode(name, Ref(run, name))
 
+    def mark(self, name: str) -> FunctionNode:
+        """Appends its name to the key ``trail``."""
+        return self.fn(name, trail=lambda s: (s.get("trail") or "") + name)
+
     # --- arrangements --------------------------------------------------------------------------
 
     def seq(self, *steps: Node, name: str = "seq") -> SequenceNode:
@@ -328,6 +332,11 @@ class Bench:
     def commit(self, event: AgentEvent) -> None:
         if not event.is_partial:
             self.state.update(event.state_delta)
+
+    async def reach(self, *names: str) -> None:
+        """Wait until leaves of these names were called, and as often."""
+        while Counter(names) - Counter(self.calls):  # noqa: ASYNC110  # no leaf knows of this
+            await asyncio.sleep(0)
 
     async def error(self, root: Node, **options: Any) -> Exception:
         """Run, and return what it raises."""
