@@ -298,12 +298,12 @@ class UndoLog:
 
 def _below(scopes: Mapping[str, Mapping[str, Any]], roots: Iterable[str]) -> set[str]:
     """The ids of these scopes and of all below them, from the journal alone."""
+    todo = [id for id in roots if id in scopes]
     kids: dict[str, list[str]] = {}
-    for id, data in scopes.items():
+    for id, data in scopes.items() if todo else ():
         if data["in"] is not None:
             kids.setdefault(data["in"], []).append(id)
     out: set[str] = set()
-    todo = [id for id in roots if id in scopes]
     while todo:
         id = todo.pop()
         out.add(id)
