@@ -69,7 +69,7 @@ async def test_cancelling_far_below(b: Bench) -> None:
 
 
 async def test_restarting_far_below(b: Bench) -> None:
-    deep = nested(b.seq(b.mark("a"), b.mark("b")), lambda node: b.fallback(b.seq(node)), DEEP // 2)
+    deep = nested(b.seq(b.mark("a"), b.mark("b")), lambda node: b.fallback(b.seq(node)), DEEP // 8)
     saves = await b.saves(deep)
     b.state = saves[0].state
     await b.run(deep, position=json.loads(saves[0].position))
