@@ -10,7 +10,6 @@ tools, functions and ADK are never wrapped: they keep their own type.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, TypeVar
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ def format_message(
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415  # slow to import, seldom needed
+
     names = sorted(set(known))
     found = get_close_matches(name, names, 1) or [k for k in names if k.lower() == name.lower()]
     return found[0] if found else None

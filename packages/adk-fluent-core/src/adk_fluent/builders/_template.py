@@ -13,14 +13,14 @@ from typing import Final
 
 from adk_fluent.ir import StateFieldRef
 
-_PLACEHOLDER: Final = re.compile(r"(?<![\$\{\\]){+[^{}]*}+")
+_PLACEHOLDER: Final = r"(?<![\$\{\\]){+[^{}]*}+"  # compiled by the first template
 _PREFIXES: Final = ("app:", "user:", "temp:")
 
 
 def placeholders(text: str) -> tuple[StateFieldRef, ...]:
     """The state keys a template reads, in order; an optional one has ``""`` as its default."""
     found: dict[str, StateFieldRef] = {}
-    for match in _PLACEHOLDER.finditer(text):
+    for match in re.finditer(_PLACEHOLDER, text):
         name = match.group().lstrip("{").rstrip("}").strip()
         optional = name.endswith("?")
         key = name.removesuffix("?")
