@@ -210,17 +210,15 @@ def _built(
     draw: st.DrawFn, cls: type[Any], live: str, children: dict[str, st.SearchStrategy[Any]]
 ) -> Any:
     """Instances of a record class: required fields always, a few of the others."""
-    required: dict[str, st.SearchStrategy[Any]] = {}
-    optional: dict[str, st.SearchStrategy[Any]] = {}
-    for name, spec in cls.__record__.fields.items():
-        if spec.child and name not in children:
-            continue
-        drawn = children[name] if spec.child else data_field(cls, name, live)
-        needed = spec.default is MISSING or (spec.child and cls.__name__ not in OPTIONAL_CHILDREN)
-        (required if needed else optional)[name] = drawn
-    names = draw(_subsets(tuple(optional)))
-    fields = {name: draw(strategy) for name, strategy in required.items()}
-    fields |= {name: draw(optional[name]) for name in names}
+    schema = cls.__record__
+    required = [n for n, f in schema.fields.items() if f.default is MISSING and not f.child]
+    optional = [n for n, f in schema.fields.items() if not f.child and n not in required]
+    names = [*required, *draw(_subsets(tuple(optional)))]
+    fields = {name: draw(data_field(cls, name, live)) for name in names}
+    below = tuple(children)
+    if cls.__name__ in OPTIONAL_CHILDREN:
+        below = draw(_subsets(below))
+    fields |= {name: draw(children[name]) for name in below}
     return cls(**_fitted(cls, fields))
 
 
@@ -276,7 +274,7 @@ def node(
     for name in cast("Any", kind).__record__.children:
         hint = hints_of(kind)[name]
         if name == "selector":
-            children[name] = st.none() | node(ir.ModelSelectorNode, live)
+            children[name] = node(ir.ModelSelectorNode, live)
         elif name == "resources":
             children[name] = st.lists(node(ir.ResourceNode, live), max_size=2).map(tuple)
         elif get_origin(hint) is tuple:
