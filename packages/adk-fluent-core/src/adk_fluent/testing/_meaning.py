@@ -130,7 +130,7 @@ class Outcome:
 
     def cancelled(self) -> Outcome:
         """The same, ended from outside at some time."""
-        return replace(self, unsure=self.touched, loose=self.names(), reported=())
+        return replace(self, unsure=self.touched, loose=self.loose | self.names(), reported=())
 
     def names(self) -> frozenset[str]:
         """The names of all its calls."""

@@ -251,7 +251,7 @@ class _Reference:
             raise UndeterminedError("two could win, or one that lost wrote what is never undone")
         if won:
             others = side_by_side(lost, "fails")
-            loose = won[0].loose | others.names()
+            loose = won[0].loose | others.loose | others.names()
             return replace(won[0], loose=loose, touched=won[0].touched | others.touched)
         if any(each.end == "hangs" for each in made):
             return side_by_side(made, "hangs").cancelled()
