@@ -86,6 +86,8 @@ def _measure(
     processes, rounds = QUICK if options.quick else FULL
     processes, rounds = options.processes or processes, options.rounds or rounds
     measured = {row.id: row for row in rows if row.cases}
+    if not measured:
+        return {}, {}
     own = {id: row.rounds for id, row in measured.items()}
 
     def rounds_of(row: str, generation: int) -> int:
