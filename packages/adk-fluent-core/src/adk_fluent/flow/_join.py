@@ -30,17 +30,18 @@ class Join:
         """The write that restores declared order, and the results of a map; {} after a failure."""
         if self.frame.get("errors"):
             return {}
-        newest: dict[str, int] = {}
+        newest: dict[str, list[Any]] = {}
         order: dict[str, int] = {}
         for scope in self.engine.scopes(self.frame).values():
-            for key, (seq, value) in scope.final().items():
-                self.final[key], order[key] = value, seq
-                newest[key] = max(seq, newest.get(key, 0))
-        state = self.engine.leaf.state
+            for key, entry in scope.final().items():
+                order[key], self.final[key] = entry
+                if key not in newest or newest[key][0] < entry[0]:
+                    newest[key] = entry
+        # not what is live: a fork beside this one may have written the same in the meantime
         self.written = {
             key: value
             for key, value in self.final.items()
-            if order[key] != newest[key] and differs(state.get(key), value)
+            if order[key] != newest[key][0] and differs(newest[key][1], value)
         }
         if isinstance(self.node, MapOverNode):
             results, count = self.frame["results"], len(self.frame["items"])
