@@ -85,6 +85,13 @@ class Scope:
                     out[key] = entry
         return out
 
+    def take_over(self, writes: Mapping[str, list[Any]]) -> None:
+        """Writes of a scope below are this one's from here on."""
+        mine = self.writes
+        for key, entry in writes.items():
+            if key not in mine or mine[key][0] < entry[0]:
+                mine[key] = entry
+
     @property
     def listens(self) -> bool:
         """Whether somebody wants to know what is said in it."""
@@ -182,10 +189,7 @@ class UndoLog:
         """Close a scope that succeeded: its writes are now its parent's."""
         parent = scope.parent
         if parent is not None:
-            mine = parent.writes
-            for key, entry in scope.final().items():
-                if key not in mine or mine[key][0] < entry[0]:
-                    mine[key] = entry
+            parent.take_over(scope.final())
             parent.data["t"] |= scope.touched
             if parent.listens:
                 parent.data["x"].extend([path, text] for path, text in scope.texts)
@@ -237,6 +241,8 @@ class UndoLog:
 
     def discard(self, scopes: list[Scope]) -> None:
         """Close scopes whose writes were compensated; readers on a snapshot forget them too."""
+        for scope in scopes:
+            self._keep_permanent(scope)
         gone = {s.id for scope in scopes for s in scope.subtree()}
         readers = {s.parent.isolation for s in scopes if s.parent is not None}
         for isolation in readers:
@@ -244,6 +250,7 @@ class UndoLog:
                 continue
             mine = (self.open[id] for id in gone)
             keys = {key for s in mine if s.isolation is isolation for key in s.writes}
+            keys = {key for key in keys if not key.startswith(PERMANENT)}
             rest = self._latest(
                 keys,
                 (s for s in self.open.values() if s.id not in gone and s.isolation is isolation),
@@ -257,6 +264,16 @@ class UndoLog:
                     isolation.writes.pop(key, None)
         for scope in scopes:
             self.drop(scope)
+
+    def _keep_permanent(self, scope: Scope) -> None:
+        """What is never undone belongs to the scope above from here on."""
+        parent = scope.parent
+        if parent is None:
+            return
+        kept = {key: entry for key, entry in scope.final().items() if key.startswith(PERMANENT)}
+        parent.take_over(kept)
+        if parent.isolation is not None:
+            parent.isolation.writes.update({key: parent.writes[key][1] for key in kept})
 
     def isolate(
         self, view: Mapping[str, Any], outer: Isolation | None, siblings: Iterable[str]
