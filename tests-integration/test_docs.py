@@ -1,0 +1,370 @@
+"""What the documentation shows is what happens: its blocks and the examples run, offline.
+
+A page is read from top to bottom, as by somebody who types along in one empty directory:
+
+- ``python`` blocks run one after the other and share their names, as in one session;
+- a ``text`` block is what the block before it prints, ``...`` standing for anything;
+- ``console`` blocks are commands (``$ ...``) with what they print; ``$ echo $?`` is the exit code;
+- ``toml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
+
+HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file,
+``from: PATH`` is an excerpt of that file of the repository, ``raises`` ends in an error, whose last
+lines are its output, and ``gemini`` needs a model from the network, which is replaced. Above a
+table, ``names: MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not
+all of them; a second column called "default" has their defaults.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+import tomllib
+import traceback
+from collections.abc import Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, fields, is_dataclass
+from doctest import ELLIPSIS, OutputChecker
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast, is_typeddict
+
+import pytest
+
+from adk_fluent.cli import main
+from adk_fluent.contracts import _checkers
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    path
+    for pattern in (
+        "README.md",
+        "packages/*/README.md",
+        "packages/*/docs/*.md",
+        "tests-integration/*/README.md",
+    )
+    for path in ROOT.glob(pattern)
+)
+EXAMPLES = sorted(ROOT.glob("packages/*/examples/*.py"))
+HERE = "/home/me"  # where readers are, as the pages show it
+REPOSITORY = re.compile(r"https://github\.com/adk-fluent/adk-fluent/(?:blob|tree)/main/")
+KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
+
+runs_on_adk = pytest.mark.adk
+
+
+def title(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, or a table, with the comment above it."""
+
+    page: Path
+    line: int  # of its first line of content
+    kind: str
+    text: str
+    says: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        return f"{title(self.page)}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    found: list[Block] = []
+    says: dict[str, str] = {}
+    lines = page.read_text("utf-8").splitlines()
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if comment := re.fullmatch(r"<!-- ([a-z ]+)(?:: (.+))? -->", line):
+            says[comment[1]] = comment[2] or ""
+        elif line.startswith(("```", "|")):
+            kind = line.removeprefix("```") if line.startswith("```") else "table"
+            start = at - 1 if kind == "table" else at
+            end = next(i for i in range(start, len(lines) + 1) if _ends(kind, lines[i : i + 1]))
+            text = "".join(f"{each}\n" for each in lines[start:end])
+            found.append(Block(page, start + 1, kind, text, says))
+            says, at = {}, end if kind == "table" else end + 1
+        elif line.strip():
+            assert not says, f"{title(page)}:{at}: a comment about no block: {says}"
+    return found
+
+
+def _ends(kind: str, line: list[str]) -> bool:
+    return not line or (not line[0].startswith("|") if kind == "table" else line[0] == "```")
+
+
+# --- what a page says runs ------------------------------------------------------------------------
+
+
+class Reader:
+    """Somebody who does what a page says, in a directory of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.printed: str | None = None
+
+    def do(self, block: Block) -> None:
+        says = block.says
+        match block.kind:
+            case "python" if "from" in says:
+                assert block.text in (ROOT / says["from"]).read_text("utf-8"), block.place
+            case "python":
+                self.printed = self._shown(self._run(block))
+            case "text":
+                assert self.printed is not None, f"{block.place}: nothing ran that prints"
+                self._compare(block, block.text, self.printed)
+                self.printed = None
+            case "console":
+                self._type(block)
+            case "toml" if "from" in says:
+                assert block.text in (ROOT / says["from"]).read_text("utf-8"), block.place
+            case "toml":
+                tomllib.loads(block.text)
+            case "sh":
+                self._check_commands(block)
+            case "table":
+                check_names(block)
+            case other:
+                pytest.fail(f"{block.place}: what is a block of {other!r}?")
+
+    def _run(self, block: Block) -> str:
+        error: Exception | None = None
+        printed = Printed()
+        try:
+            with printed.here():
+                self._execute(block)
+        except Exception as raised:  # noqa: BLE001  # whatever the page says is raised
+            error = raised
+        if error is None:
+            assert "raises" not in block.says, f"{block.place} raises nothing"
+            return printed.text
+        if "raises" not in block.says:
+            error.add_note(f"in the block at {block.place}")
+            raise error
+        return printed.text + "".join(traceback.format_exception_only(error))
+
+    def _execute(self, block: Block) -> None:
+        if (file := block.says.get("file")) is not None:
+            path = self.folder / file
+            path.write_text(block.text, "utf-8")
+            runpy.run_path(str(path), run_name="__main__")
+            return
+        padded = "\n" * (block.line - 1) + block.text  # an error names the line of the page
+        exec(compile(padded, str(block.page), "exec"), self.names)
+
+    def _type(self, block: Block) -> None:
+        code = 0
+        for typed in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            command, _, wanted = typed.partition("\n")
+            if command == "echo $?":
+                self._compare(block, wanted, f"{code}\n")
+                continue
+            program, *arguments = shlex.split(command)
+            assert program == "adk-fluent", f"{block.place}: {command}"
+            printed = Printed()
+            with printed.here(), pytest.raises(SystemExit) as ended:
+                main(arguments)
+            code = ended.value.code
+            self._compare(block, wanted, self._shown(printed.text))
+
+    def _check_commands(self, block: Block) -> None:
+        for command in re.findall(r"adk-fluent (\w+)", block.text):
+            printed = Printed()
+            with printed.here(), pytest.raises(SystemExit) as ended:
+                main([command, "--help"])
+            assert ended.value.code == 0, f"{block.place}: {printed.text}"
+
+    def _shown(self, text: str) -> str:
+        lines = text.replace(str(self.folder), HERE).splitlines()
+        return "".join(f"{line.rstrip()}\n" for line in lines)
+
+    def _compare(self, block: Block, wanted: str, printed: str) -> None:
+        if not OutputChecker().check_output(wanted, printed, ELLIPSIS):
+            pytest.fail(f"{block.place} shows\n{wanted}\nbut this is printed:\n{printed}")
+
+
+class Printed:
+    """Standard output and error as one text; a real text stream, as the command line expects."""
+
+    def __init__(self) -> None:
+        self._stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    @property
+    def text(self) -> str:
+        self._stream.seek(0)
+        return self._stream.read()
+
+    @contextmanager
+    def here(self) -> Generator[None]:
+        with redirect_stdout(self._stream), redirect_stderr(self._stream):
+            yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory to be in; what is imported from it and registered there is forgotten."""
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(_checkers, "_users", dict(_checkers._users))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def gemini(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Models of the network: an answer where a block says that it needs one, else an error."""
+    from google.adk.models.registry import LLMRegistry
+
+    from adk_fluent.testing import ScriptedModel
+
+    allowed = {"now": False}
+
+    def new_llm(name: str) -> ScriptedModel:
+        assert allowed["now"], f"{name} is asked for in a block that does not say so"
+        return ScriptedModel(default=f"an answer of {name}", model=name)
+
+    monkeypatch.setattr(LLMRegistry, "new_llm", staticmethod(new_llm))
+    return allowed
+
+
+# --- what a page lists ----------------------------------------------------------------------------
+
+
+def check_names(block: Block) -> None:
+    """That a table lists the names it claims to list, with their defaults if it says so."""
+    target = block.says.get("names") or block.says.get("some names")
+    if target is None:
+        return
+    header, _, *rows = ([cell.strip() for cell in row.split("|")[1:-1]] for row in _rows(block))
+    listed = [name for row in rows for name in re.findall(r"`[.\"]?(\w+)[^`]*`", row[0])]
+    known = names_of(target)
+    assert not set(listed) - set(known), f"{block.place}: unknown {set(listed) - set(known)}"
+    if "names" in block.says:
+        assert not set(known) - set(listed), f"{block.place} lacks {set(known) - set(listed)}"
+    if header[1] == "default":
+        shown = {name: cells[1] for name, cells in zip(listed, rows, strict=True)}
+        assert shown == {name: f"`{known[name]!r}`" for name in listed}, block.place
+
+
+def _rows(block: Block) -> list[str]:
+    return block.text.replace("\\|", "/").splitlines()
+
+
+def names_of(target: str) -> Mapping[str, Any]:
+    """The names of a module, class or mapping; of a dataclass with their defaults."""
+    module, _, attribute = target.partition(":")
+    thing: Any = import_module(module)
+    for part in attribute.split(".") if attribute else ():
+        thing = getattr(thing, part)
+    if isinstance(thing, ModuleType):
+        return dict.fromkeys(thing.__all__)
+    if is_typeddict(thing):
+        return thing.__annotations__
+    if is_dataclass(thing):
+        return {each.name: each.default for each in fields(thing)}
+    if isinstance(thing, Mapping | tuple):
+        return dict.fromkeys(cast("Iterable[str]", thing))
+    return dict.fromkeys(name for name in dir(thing) if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        local = REPOSITORY.sub("/", link)
+        if "://" in local:
+            continue
+        path, _, anchor = local.partition("#")
+        there = ROOT / path[1:] if path.startswith("/") else page.parent / path if path else page
+        assert there.exists(), f"{title(page)}: {link}"
+        assert not anchor or anchor in anchors(there), f"{title(page)}: {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+# --- tests ----------------------------------------------------------------------------------------
+
+
+@runs_on_adk
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_what_a_page_says_happens(page: Path, folder: Path, gemini: dict[str, bool]) -> None:
+    reader = Reader(folder)
+    for block in blocks(page):
+        gemini["now"] = "gemini" in block.says
+        reader.do(block)
+
+
+@runs_on_adk
+@pytest.mark.parametrize("example", EXAMPLES, ids=title)
+def test_an_example_prints_what_it_says(
+    example: Path, folder: Path, gemini: dict[str, bool]
+) -> None:
+    printed = Printed()
+    with printed.here():
+        names = runpy.run_path(str(example), run_name="__main__")
+    _, _, shown = str(names["__doc__"]).partition("Prints::\n\n")
+    wanted = "".join(f"{line.removeprefix('    ')}\n" for line in shown.rstrip().splitlines())
+    assert wanted, "its docstring ends with Prints:: and what it prints"
+    assert OutputChecker().check_output(wanted, printed.text, ELLIPSIS), printed.text
+
+
+def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
+    """What a reader copies passes pyright strict: each page as one module, its files as others."""
+    for page in PAGES:
+        lines = [""] * len(page.read_text("utf-8").splitlines())
+        for block in blocks(page):
+            if block.kind != "python" or {"from", "raises"} & block.says.keys():
+                continue
+            if (file := block.says.get("file")) is not None:
+                folder = tmp_path / page.parent.relative_to(ROOT) / page.stem
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / file).write_text(block.text, "utf-8")
+            else:
+                code = block.text.splitlines()
+                lines[block.line - 1 : block.line - 1 + len(code)] = code
+        module = tmp_path / page.parent.relative_to(ROOT) / page.stem / "page.py"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text("\n".join(lines), "utf-8")
+    config = {
+        "typeCheckingMode": "strict",
+        "pythonVersion": "3.11",
+        "enableTypeIgnoreComments": False,
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config), "utf-8")
+    command = (sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson")
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    assert [
+        (each["file"], each["range"]["start"]["line"] + 1, each["message"]) for each in found
+    ] == []
+
+
+def test_the_versions_of_adk_that_are_named_are_those_that_are_tested() -> None:
+    readme = (ROOT / "packages" / "adk-fluent-core" / "README.md").read_text("utf-8")
+    for column in ROOT.glob("tools/constraints/adk-*.txt"):
+        (version,) = re.findall(r"^google-adk==(\S+)", column.read_text("utf-8"), re.MULTILINE)
+        assert version in readme, f"{title(column)} has google-adk {version}"
