@@ -380,6 +380,7 @@ def test_an_error_that_an_agent_reports(write: Write, here: Cli) -> None:
     assert done.err == "[a reports SAFETY: blocked]\n"
 
 
+@pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL")  # as ADK 1.x calls confirmations
 def test_a_question_that_nobody_answers(write: Write, here: Cli) -> None:
     target = one(
         write, "Call('look_up', {'order': '1'}), 'x'", ".tool(look_up, require_confirmation=True)"

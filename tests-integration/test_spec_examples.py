@@ -1,0 +1,456 @@
+"""Every code example of the v5 specification, sections 1 to 11.
+
+`spec_examples.md` holds them as written. What exists here runs, or is compared with what we have,
+field by field; a correction cites its number in section 3 of DESIGN.md. What comes with a wheel
+that is not installed must name that wheel, and what a later version of core brings must say that
+there is no such thing yet: those tests fail when it arrives, which is when to rewrite them.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import dataclasses
+import json
+import re
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+import adk_fluent
+from adk_fluent import Agent, FanOut, contracts, ir
+from adk_fluent._layers import WHEELS
+from adk_fluent._registry import found
+from adk_fluent.config import ExecutionConfig, TelemetryConfig
+from adk_fluent.contracts import ContractReport, check_all
+from adk_fluent.errors import (
+    MissingLayerError,
+    UnknownNameError,
+    UnsupportedConfigError,
+    UnsupportedNodeError,
+)
+from adk_fluent.ir import (
+    AgentNode,
+    ModelCandidate,
+    ModelSelectorNode,
+    Ref,
+    RemoteAgentNode,
+    RouteNode,
+    SequenceNode,
+    StateFieldRef,
+)
+from adk_fluent.protocol import Middleware
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BLOCK = re.compile(r"^## (\S+)\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_TEXT = Path(__file__).with_name("spec_examples.md").read_text("utf-8")
+EXAMPLES = {name: (language, code) for name, language, code in _BLOCK.findall(_TEXT)}
+PYTHON = {name: code for name, (language, code) in EXAMPLES.items() if language == "python"}
+
+
+def execute(name: str, code: str | None = None, **names: Any) -> dict[str, Any]:
+    """Run an example with the names it takes for granted."""
+    space: dict[str, Any] = {
+        **{name: getattr(adk_fluent, name) for name in adk_fluent.__all__},
+        **{name: getattr(ir, name) for name in ir.__all__},
+        **names,
+    }
+    source = f"from __future__ import annotations\n{PYTHON[name] if code is None else code}"
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    program = compile(source, f"spec {name}", "exec", flags, dont_inherit=True)
+    waiting = eval(program, space)
+    if waiting is not None:
+        asyncio.run(waiting)
+    return space
+
+
+class BillingState:
+    """What section 1.2's schema gives for its fields, until the layer `state` makes it."""
+
+    intent = StateFieldRef("intent", str)
+    confidence = StateFieldRef("confidence", float)
+    ticket_id = StateFieldRef("ticket_id", str | None, default=None)
+    resolution = StateFieldRef("resolution", str | None, default=None)
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+
+def test_every_example_is_tested() -> None:
+    here = Path(__file__).read_text("utf-8")
+    tested = {name for name in EXAMPLES if re.search(rf'"{re.escape(name)}"', here)}
+    assert tested == EXAMPLES.keys()
+    assert len(EXAMPLES) == 43
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_every_example_is_python(name: str) -> None:
+    ast.parse(PYTHON[name])
+
+
+# --- wheels that are not installed ---------------------------------------------------------------
+
+#: Example to the wheel that brings what it imports.
+IMPORTS = {
+    "1.2": "adk-fluent-state",
+    "3.4": "adk-fluent-cost",
+    "4.5": "adk-fluent-a2a",
+    "6.3": "adk-fluent-eval",
+    "6.7": "adk-fluent-eval",
+    "6.10": "adk-fluent-eval",
+    "8.2": "adk-fluent-debug",
+    "8.5": "adk-fluent-debug",
+    "11.1": "adk-fluent-middleware",
+}
+#: Example that shows the use or the inside of something, to the name of that and its wheel.
+USES = {
+    "1.4": ("StateSchema", "adk-fluent-state"),
+    "1.7": ("StateSchema", "adk-fluent-state"),
+    "6.4": ("FluentCase", "adk-fluent-eval"),
+    "6.4b": ("FluentCase", "adk-fluent-eval"),
+    "6.5": ("FluentEvalSuite", "adk-fluent-eval"),
+    "6.6": ("FluentEvalReport", "adk-fluent-eval"),
+    "6.8": ("FluentCase", "adk-fluent-eval"),
+    "6.9": ("FluentCase", "adk-fluent-eval"),
+    "6.11": ("FluentEvalSuite", "adk-fluent-eval"),
+    "8.2b": ("Recorder", "adk-fluent-debug"),
+    "8.3": ("Recording", "adk-fluent-debug"),
+}
+
+
+@pytest.fixture(autouse=True)
+def only_core() -> None:
+    """These tests are about what is not there: fail early where it is."""
+    assert not found().keys() & WHEELS.keys(), "a layer has arrived: run its examples"
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_an_example_of_an_absent_wheel_names_it(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install {IMPORTS[name]}$"):
+        execute(name)
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_name_of_an_absent_wheel_names_it(name: str) -> None:
+    what, wheel = USES[name]
+    assert re.search(rf"\b({what}|BillingState)\b", PYTHON[name])
+    with pytest.raises(MissingLayerError, match=rf"{what}.*(?s:.)*pip install {wheel}$"):
+        getattr(adk_fluent, what)
+
+
+def test_files_and_commands_of_the_evaluation_belong_to_its_wheel() -> None:
+    assert EXAMPLES["6.11b"][0] == "yaml"
+    assert EXAMPLES["6.12"][0] == "bash"
+    assert "adk eval my_agent/ billing.evalset.json" in EXAMPLES["6.12"][1]
+    with pytest.raises(ModuleNotFoundError, match="pip install adk-fluent-eval"):
+        __import__("adk_fluent.eval")
+
+
+# --- 1: state ------------------------------------------------------------------------------------
+
+
+def test_1_3_fields_of_a_schema_are_typed_keys() -> None:
+    """As written; correction 8 is about how such fields are declared."""
+    node = execute("1.3", BillingState=BillingState)["pipeline"].build()
+    classifier, resolver = node.steps
+    assert classifier.writes_keys == (BillingState.intent, BillingState.confidence)
+    assert resolver.reads_keys == (BillingState.intent,)
+    ref = resolver.reads_keys[0]
+    assert (ref.name, ref.type, ref.scope) == ("intent", str, "session")
+
+
+def test_1_5_the_issues_have_their_names_and_codes() -> None:
+    """Correction 7: the algorithm is unsound; what it finds comes with core's data flow."""
+    for issue in ("ReadBeforeWrite", "TypeMismatch", "ScopeMismatch", "DeadState"):
+        assert issue in contracts.RESERVED.values()
+    assert "issues.append(ReadBeforeWrite(" in PYTHON["1.5"]
+    assert "SchemaViolation" in contracts.RESERVED.values()
+
+
+# --- 2: streams ----------------------------------------------------------------------------------
+
+
+def shape(cls: Any) -> dict[str, Any]:
+    """Names of a data class's fields with their defaults."""
+    return {field.name: field.default for field in dataclasses.fields(cls)}
+
+
+def assert_has(ours: Any, theirs: Any) -> None:
+    """Ours has the fields of theirs, in their order and with their defaults."""
+    have, want = shape(ours), shape(theirs)
+    assert [name for name in have if name in want] == list(want)
+    for name, default in want.items():
+        if default is not dataclasses.MISSING:
+            assert have[name] == default, name
+
+
+def test_2_2_edge_semantics_are_data() -> None:
+    spec = execute("2.2", dataclass=dataclasses.dataclass)
+    assert_has(ir.EdgeSemantics, spec["EdgeSemantics"])
+    assert shape(ir.EdgeSemantics) == shape(spec["EdgeSemantics"])
+
+
+def test_2_3_streaming_to_the_next_step_comes_later() -> None:
+    with pytest.raises(UnknownNameError, match=r"has no method 'stream_to'"):
+        execute("2.3")
+
+
+@pytest.mark.adk
+async def test_2_3_the_first_to_complete_is_kept() -> None:
+    from adk_fluent.testing import ScriptedModel, reply, rule
+
+    _, parallel = PYTHON["2.3"].split("\n\n")
+    parallel = cast("FanOut", execute("2.3", parallel)["parallel"])
+    rules = [rule(agent="search_a", reply=reply("slow", latency=60)), rule(reply="fast")]
+    config = ExecutionConfig(default_model=Ref.to(ScriptedModel(rules=rules)))
+    assert await parallel.ask_async("search", config=config) == "fast"
+    assert cast("ir.ParallelNode", parallel.build()).merge == "first_complete"
+
+
+def never(node: object) -> bool:
+    return False
+
+
+def test_2_5_streams_into_a_route_are_found_by_patterns() -> None:
+    """Correction 15: the last of the n edges leads to the caller, so it has no child after it."""
+    code = PYTHON["2.5"].replace("enumerate(edges)", "enumerate(edges[:-1])")
+    check = execute("2.5", code, has_upstream_token_streaming=never, StreamingRouteConflict=str)[
+        "check_streaming_contracts"
+    ]
+    token, full = ir.EdgeSemantics("token"), ir.EdgeSemantics()
+    route = RouteNode("by_intent", "intent", default=AgentNode("b"))
+    steps = (AgentNode("a"), route)
+    assert check(SequenceNode("s", steps, (token, full))) == ["by_intent"]
+    assert check(SequenceNode("s", steps, (full, token))) == []
+    assert "StreamingRouteConflict" in contracts.RESERVED.values()
+
+
+# --- 3: cost -------------------------------------------------------------------------------------
+
+
+def test_3_2_selectors_are_data() -> None:
+    spec = execute("3.2", dataclass=dataclasses.dataclass)
+    assert_has(ModelCandidate, spec["ModelCandidate"])
+    assert_has(ModelSelectorNode, spec["ModelSelectorNode"])
+
+
+CANDIDATES = (
+    # Correction 4: the spec's numbers are prices per million tokens, not per thousand.
+    ModelCandidate("gemini-2.5-flash", 0.15 / 1000, 0.60 / 1000, quality_tier=1),
+    ModelCandidate("gemini-2.5-pro", 1.25 / 1000, 5.00 / 1000, quality_tier=2),
+)
+
+
+def selecting_agent() -> AgentNode:
+    selector = ModelSelectorNode(
+        "classifier_model",
+        strategy="budget_bounded",
+        candidates=CANDIDATES,
+        budget_key="remaining_budget",
+        fallback_model="gemini-2.5-flash",
+    )
+    return AgentNode("classifier", selector=selector, instruction="Classify: {user_query}")
+
+
+def test_3_3_the_setter_comes_later() -> None:
+    with pytest.raises(UnknownNameError, match=r"has no method 'model_select'"):
+        execute("3.3")
+
+
+def test_3_3_what_it_will_make_is_reported_as_absent() -> None:
+    report = check_all(selecting_agent())
+    assert not report.ok
+    assert "pip install adk-fluent-cost" in str(report)
+
+
+@pytest.mark.adk
+def test_3_3_what_it_will_make_names_its_wheel() -> None:
+    from adk_fluent.backends.adk import to_app
+
+    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-cost$"):
+        to_app(selecting_agent())
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize(
+    ("name", "class_name", "arguments"),
+    [("3.5", "CostAttributionMiddleware", ()), ("5.3", "OTelEnrichmentMiddleware", ("billing",))],
+)
+def test_a_plain_class_with_hooks_is_a_middleware(
+    name: str, class_name: str, arguments: tuple[str, ...]
+) -> None:
+    """As written. Correction 4: a budget does not live in state; 2: the span is set elsewhere."""
+    middleware = execute(name)[class_name](*arguments)
+    assert isinstance(middleware, Middleware)
+    agent = Agent("a").mock("x").middleware(middleware)
+    with pytest.raises(UnsupportedConfigError, match="adk-fluent-middleware"):
+        agent.ask("hello")
+
+
+# --- 4: A2A --------------------------------------------------------------------------------------
+
+
+def test_4_1_remote_agents_are_data() -> None:
+    spec = execute("4.1", dataclass=dataclasses.dataclass)
+    assert_has(RemoteAgentNode, spec["RemoteAgentNode"])
+
+
+def test_4_2_the_builder_comes_later() -> None:
+    with pytest.raises(NameError, match="RemoteAgent"):
+        execute("4.2")
+    with pytest.raises(UnknownNameError, match="RemoteAgent"):
+        getattr(adk_fluent, "RemoteAgent")  # noqa: B009  # a type checker knows that it is not there
+
+
+@pytest.mark.adk
+def test_4_2_what_it_will_make_names_its_wheel() -> None:
+    remote = RemoteAgentNode(
+        "payment_processor",
+        endpoint="https://payments.internal/a2a",
+        capabilities=("process_refund", "check_balance"),
+        timeout_seconds=15.0,
+        fallback=AgentNode("fallback_processor", instruction="Handle payment manually"),
+    )
+    classifier = Agent("classifier", "gemini-2.5-flash").instruct("Classify: {user_query}")
+    pipeline = classifier.outputs("intent") >> remote >> Agent("responder", "gemini-2.5-flash")
+    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-a2a$") as caught:
+        pipeline.to_app()
+    assert caught.value.node == "payment_processor"
+
+
+def test_4_4_cards_come_later_and_the_server_with_its_wheel() -> None:
+    pipeline = Agent("billing") >> Agent("refund")
+    with pytest.raises(UnknownNameError, match="'to_agent_card'"):
+        execute("4.4", pipeline=pipeline)
+    line = next(line for line in PYTHON["4.4"].splitlines() if line.startswith("from "))
+    with pytest.raises(ModuleNotFoundError, match=r"pip install adk-fluent-a2a$"):
+        execute("4.4", line)
+
+
+# --- 5: telemetry --------------------------------------------------------------------------------
+
+
+def test_5_1_the_span_hierarchy_is_one_of_adk_1() -> None:
+    """Correction 2: ADK 2.x has no `invocation` and no `call_llm` by default. It is no code."""
+    assert EXAMPLES["5.1"][0] == "text"
+    assert "call_llm" in EXAMPLES["5.1"][1]
+
+
+@pytest.mark.adk
+def test_5_4_metrics_are_opentelemetrys_own() -> None:
+    from opentelemetry import metrics
+
+    made = execute("5.4", metrics=metrics)
+    assert {"_llm_cost", "_llm_tokens", "_pipeline_duration"} <= made.keys()
+
+
+@pytest.mark.adk
+def test_5_6_telemetry_is_configured_and_not_yet_effective() -> None:
+    exporter = object()
+    config = execute("5.6", my_exporter=exporter)["config"]
+    assert isinstance(config, ExecutionConfig)
+    assert isinstance(config.telemetry, TelemetryConfig)
+    assert config.app_name == "support"
+    assert list(config.telemetry.custom_exporters) == [exporter]
+    assert config.telemetry.enable_cost_metrics
+    with pytest.raises(UnsupportedConfigError, match="adk-fluent-middleware"):
+        Agent("a").mock("x").ask("hello", config=config)
+
+
+# --- 7: content ----------------------------------------------------------------------------------
+
+
+def test_7_1_content_is_data() -> None:
+    """As written it cannot run: `ContentSpec` uses `Modality` before that is defined."""
+    content, _, modality = PYTHON["7.1"].partition("class Modality")
+    code = f"class Modality{modality}\n{content}"
+    spec = execute("7.1", code, dataclass=dataclasses.dataclass, Enum=Enum)
+    assert {m.name: m.value for m in ir.Modality} == {m.name: m.value for m in spec["Modality"]}
+    have, want = shape(ir.ContentSpec), shape(spec["ContentSpec"])
+    assert list(have) == list(want)
+    for name in ("input_modalities", "output_modalities"):
+        assert {each.value for each in have[name]} == {each.value for each in want[name]}
+
+
+def test_7_2_the_setters_come_later() -> None:
+    with pytest.raises(UnknownNameError, match="has no method 'accepts'"):
+        execute("7.2")
+
+
+# --- 9: distribution -----------------------------------------------------------------------------
+
+
+def test_9_1_boundaries_are_data() -> None:
+    spec = execute("9.1", dataclass=dataclasses.dataclass)
+    assert shape(ir.ExecutionBoundary) == shape(spec["ExecutionBoundary"])
+
+
+def test_9_2_the_setter_comes_later() -> None:
+    with pytest.raises(UnknownNameError, match="has no method 'execution_boundary'"):
+        execute("9.2")
+
+
+@pytest.mark.adk
+def test_9_2_what_it_will_make_runs_in_one_process_and_is_reported() -> None:
+    boundary = ir.ExecutionBoundary(
+        transport=ir.TransportConfig(
+            type="queue", endpoint="pubsub://projects/my-proj/topics/heavy"
+        ),
+        scaling=ir.ScalingConfig(max_instances=20),
+    )
+    heavy = ir.AgentNode("heavy_processor", mock=Ref("heavy", "mock"), boundary=boundary)
+    pipeline = Agent("classifier").mock("x") >> heavy >> Agent("responder").mock("done")
+    report = pipeline.check()
+    assert report.ok
+    assert "pip install adk-fluent-distributed" in str(report)
+    assert pipeline.ask("hello") == "done"
+
+
+# --- 10: the checker -----------------------------------------------------------------------------
+
+
+def test_10_a_pipeline_is_checked_without_a_schema() -> None:
+    pipeline = Agent("classifier").writes("intent") >> Agent("resolver").reads("intent")
+    code = PYTHON["10"].replace(", schema=BillingState", "")
+    report = execute("10", code, pipeline=pipeline)["report"]
+    assert isinstance(report, ContractReport)
+    assert report.ok
+
+
+def test_10_a_schema_is_not_passed_over() -> None:
+    with pytest.raises(UnsupportedConfigError, match="later version of adk-fluent-core"):
+        execute("10", pipeline=Agent("a"), BillingState=BillingState)
+
+
+def test_10_checkers_are_registered() -> None:
+    """As written, but that core's list of checkers is not open to everybody's hands."""
+    assert "def register_checker(fn: Callable) -> None:" in PYTHON["10b"]
+
+    def no_poems(graph: contracts.Graph) -> Iterator[contracts.Diagnostic]:
+        seen.append(len(graph.nodes))
+        yield from ()
+
+    seen: list[int] = []
+    contracts.register_checker(no_poems)
+    try:
+        assert check_all(Agent("a") >> Agent("b")).ok
+    finally:
+        contracts.unregister_checker(no_poems)
+    assert seen == [3]
+
+
+def test_the_report_is_data_for_other_programs() -> None:
+    report = check_all(selecting_agent())
+    assert json.loads(report.to_json())["diagnostics"], "section 10: a report, not only text"
+
+
+def test_no_other_error_hides_behind_these() -> None:
+    """The errors that these tests expect are kinds of the standard library's, as documented."""
+    assert issubclass(UnknownNameError, AttributeError)
+    assert issubclass(MissingLayerError, ImportError)
+    assert issubclass(UnsupportedConfigError, NotImplementedError)
+    assert issubclass(UnsupportedNodeError, NotImplementedError)
