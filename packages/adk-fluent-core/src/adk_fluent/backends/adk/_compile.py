@@ -16,7 +16,7 @@ from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk._compaction import compaction_config
 from adk_fluent.backends.adk._config import check_config, unsupported
-from adk_fluent.backends.adk._context import CompileContext
+from adk_fluent.backends.adk._context import CompileContext, nesting, tree
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._sites import install_sites
@@ -25,7 +25,7 @@ from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
@@ -51,7 +51,16 @@ class Compiled:
         root: ADK's root agent.
     """
 
-    __slots__ = ("_app", "_settings", "_toolsets", "_users", "config", "node", "root")
+    __slots__ = (
+        "__weakref__",
+        "_app",
+        "_settings",
+        "_toolsets",
+        "_users",
+        "config",
+        "node",
+        "root",
+    )
 
     def __init__(
         self, node: Node, config: ExecutionConfig, root: FlowAgent, settings: dict[str, Any]
@@ -141,7 +150,7 @@ def compile_ir(
     cx = CompileContext(config)
     root = passes(root, cx, verify)
     agents = cx.agents(root)
-    name = _root_name(root.name, {agent.name for agent in _tree(agents)})
+    name = _root_name(root.name, {agent.name for agent in tree(agents)})
     plan = Plan(
         root,
         config,
@@ -149,6 +158,7 @@ def compile_ir(
         resources=tuple(cx.resources),
         closers=tuple(cx.closers),
         middlewares=tuple(cx.middlewares),
+        nesting=nesting(agents),
     )
     agent = FlowAgent(name=name, plan=plan, sub_agents=agents)
     if cx.middlewares:
@@ -216,17 +226,8 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
     return dict(node.settings)
 
 
-def _tree(agents: Iterable[BaseAgent]) -> Iterator[BaseAgent]:
-    """The agents and all below them."""
-    todo = list(agents)
-    while todo:
-        agent = todo.pop()
-        yield agent
-        todo.extend(agent.sub_agents)
-
-
 def _toolsets(root: BaseAgent) -> Iterator[BaseToolset]:
-    for agent in _tree([root]):
+    for agent in tree([root]):
         tools: list[Any] = getattr(agent, "tools", [])
         yield from (tool for tool in tools if isinstance(tool, BaseToolset))
 

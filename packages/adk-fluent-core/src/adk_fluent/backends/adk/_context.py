@@ -15,7 +15,7 @@ from adk_fluent.ir import AgentNode, GateNode, SequenceNode
 from adk_fluent.protocol import check_middleware, hooks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable, Iterator
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
@@ -156,7 +156,7 @@ class CompileContext:
     def flow(self, node: Node, name: str) -> FlowAgent:
         """A flow of its own that runs `node`."""
         agents = self.agents(node)
-        plan = Plan(node, self.config, nodes=self.nodes)
+        plan = Plan(node, self.config, nodes=self.nodes, nesting=nesting(agents))
         return FlowAgent(name=name, plan=plan, sub_agents=agents)
 
     def agents(self, root: Node) -> list[BaseAgent]:
@@ -202,6 +202,22 @@ class CompileContext:
             yield
         finally:
             self._names, self.inherits = outer
+
+
+def tree(agents: Iterable[BaseAgent]) -> Iterator[BaseAgent]:
+    """The agents and all below them."""
+    todo = list(agents)
+    while todo:
+        agent = todo.pop()
+        yield agent
+        todo.extend(agent.sub_agents)
+
+
+def nesting(agents: Iterable[BaseAgent]) -> frozenset[str]:
+    """Names of those agents that are, or have below them, flows of their own."""
+    return frozenset(
+        agent.name for agent in agents if any(isinstance(a, FlowAgent) for a in tree([agent]))
+    )
 
 
 def _runs_in_engine(node: Node) -> bool:

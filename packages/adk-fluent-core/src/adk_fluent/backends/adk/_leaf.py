@@ -15,7 +15,7 @@ from adk_fluent.flow import Facts
 from adk_fluent.ir import AgentNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Container, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
@@ -58,6 +58,7 @@ class AdkLeaf:
         ctx: The context of the agent that drives the engine.
         run: Identity of the run; a flow below another one takes part in that one's run.
         metadata: Put on every event.
+        nesting: Names of agents that flows may run below.
     """
 
     def __init__(
@@ -65,14 +66,17 @@ class AdkLeaf:
         author: str,
         agents: Mapping[str, BaseAgent],
         ctx: InvocationContext,
+        *,
         run: str,
         metadata: Mapping[str, Any],
+        nesting: Container[str],
     ) -> None:
         self.state: dict[str, Any] = ctx.session.state
         self._author = author
         self._agents = agents
         self._ctx = ctx
         self._metadata = metadata
+        self._nesting = nesting
         self._outer: _Outer | None = ctx.__dict__.get(_OUTER)
         self._run = run if self._outer is None else self._outer.stamp.get("run", run)
         self._engine: Engine[Event] | None = None
@@ -202,13 +206,13 @@ class AdkLeaf:
         changes: dict[str, Any] = {}
         if branch != ctx.branch:
             changes["branch"] = branch
-        is_agent = isinstance(node, AgentNode)
-        if not is_agent or node.delegates:
+        name = self._agents[node.name].name
+        if name in self._nesting:
             changes[_OUTER] = _Outer(stamp, self._is_open, self._discard)
         session: dict[str, Any] = {}
         seen = self._prompts.events_for(
-            self._agents[node.name].name,
-            node.history if is_agent else "transcript",
+            name,
+            node.history if isinstance(node, AgentNode) else "transcript",
             stamp.get("path", ""),
             stamp.get("attempt"),
             branch,

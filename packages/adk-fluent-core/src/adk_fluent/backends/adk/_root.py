@@ -56,9 +56,19 @@ class Plan:
         closers: Called at the end of a run, the last one first.
         middlewares: Outermost first.
         compaction: For a root that is run under somebody else's App.
+        nesting: Names of its agents that other flows stand below.
     """
 
-    __slots__ = ("closers", "compaction", "config", "middlewares", "node", "nodes", "resources")
+    __slots__ = (
+        "closers",
+        "compaction",
+        "config",
+        "middlewares",
+        "nesting",
+        "node",
+        "nodes",
+        "resources",
+    )
 
     def __init__(
         self,
@@ -70,6 +80,7 @@ class Plan:
         closers: tuple[Closer, ...] = (),
         middlewares: tuple[Any, ...] = (),
         compaction: EventsCompactionConfig | None = None,
+        nesting: frozenset[str] = frozenset(),
     ) -> None:
         self.node: Node = node
         self.config: ExecutionConfig = config
@@ -78,6 +89,7 @@ class Plan:
         self.closers: tuple[Closer, ...] = closers
         self.middlewares: tuple[Any, ...] = middlewares
         self.compaction: EventsCompactionConfig | None = compaction
+        self.nesting: frozenset[str] = nesting
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
@@ -102,38 +114,24 @@ class FlowAgent(BaseAgent):
                 attach(ctx, Chain(plan.middlewares, plan.nodes, run, attached(ctx)))
                 ensure_plugin(ctx)
             ctx.run_config = merged(ctx.run_config, plan.config)
-            async with aclosing(self._events(ctx, run)) as events:
-                async for event in events:
+            metadata = ctx.run_config.custom_metadata or {}
+            agents = {agent.name: agent for agent in self.sub_agents}
+            leaf = AdkLeaf(self.name, agents, ctx, run=run, metadata=metadata, nesting=plan.nesting)
+            engine = Engine(plan.node, leaf)
+            leaf.bind(engine)
+            writes = _Writes(ctx, leaf.state, self.name)
+            events = await stack.enter_async_context(aclosing(engine.run()))
+            async for event in events:
+                if event.actions.state_delta and not event.partial:
+                    first, temporary = writes.before(event)
+                    if first is not None:
+                        yield first
+                    yield event
+                    writes.after(temporary)
+                else:
                     yield event
             if plan.compaction and getattr(ctx, "events_compaction_config", None) is None:
                 await compact(plan.compaction, self, ctx)
-
-    async def _events(self, ctx: InvocationContext, run: str) -> AsyncGenerator[Event, None]:
-        agents = {agent.name: agent for agent in self.sub_agents}
-        metadata = ctx.run_config.custom_metadata if ctx.run_config else None
-        leaf = AdkLeaf(self.name, agents, ctx, run, metadata or {})
-        engine = Engine(self.plan.node, leaf)
-        leaf.bind(engine)
-        session, state = ctx.session, leaf.state
-        beginning = Beginning(session)
-        merging = merges_dicts(ctx.session_service)
-        async with aclosing(engine.run()) as events:
-            async for event in events:
-                delta = event.actions.state_delta
-                if not delta or event.partial:
-                    yield event
-                    continue
-                if merging and (cleared := dicts_to_clear(delta, state)):
-                    yield _clearing(event, self.name, cleared)
-                beginning.stamp(event)
-                temporary = {key: delta[key] for key in delta if key.startswith(_TEMP)}
-                yield event
-                if temporary:
-                    state.update(temporary)  # ADK 1.x drops them
-                if session.state is not state:  # ADK 1.x reads it anew when another run wrote
-                    state.clear()
-                    state.update(session.state)
-                    session.state = state
 
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         raise unsupported("streaming_mode", "bidi")
@@ -155,6 +153,41 @@ async def _close(closer: Closer) -> None:
     done = closer()
     if isawaitable(done):
         await done
+
+
+class _Writes:
+    """Makes writes mean the same on every version of ADK and in every session service.
+
+    Args:
+        ctx: The root's context.
+        state: Session state, as the engine knows it.
+        author: Who authors events of the root's own.
+    """
+
+    def __init__(self, ctx: InvocationContext, state: dict[str, Any], author: str) -> None:
+        self._session = ctx.session
+        self._state = state
+        self._author = author
+        self._beginning = Beginning(ctx.session)
+        self._merging = merges_dicts(ctx.session_service)
+
+    def before(self, event: Event) -> tuple[Event | None, dict[str, Any]]:
+        """What must be committed before an event, and the keys of it that ADK 1.x would drop."""
+        delta = event.actions.state_delta
+        cleared = dicts_to_clear(delta, self._state) if self._merging else None
+        self._beginning.stamp(event)
+        temporary = {key: delta[key] for key in delta if key.startswith(_TEMP)}
+        return (_clearing(event, self._author, cleared) if cleared else None), temporary
+
+    def after(self, temporary: Mapping[str, Any]) -> None:
+        """Bring state up to date once the event is committed."""
+        state, session = self._state, self._session
+        if temporary:
+            state.update(temporary)
+        if session.state is not state:  # ADK 1.x reads it anew when another run wrote meanwhile
+            state.clear()
+            state.update(session.state)
+            session.state = state
 
 
 def _clearing(event: Event, author: str, delta: dict[str, None]) -> Event:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
@@ -59,6 +60,7 @@ class ADKBackend(BackendBase[Compiled]):
         self.artifact_service: BaseArtifactService = artifact_service or InMemoryArtifactService()
         self.memory_service: BaseMemoryService = memory_service or InMemoryMemoryService()
         self.credential_service = credential_service
+        self._runners: WeakKeyDictionary[Compiled, Runner] = WeakKeyDictionary()
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
         """Compile a pipeline.
@@ -172,7 +174,7 @@ class ADKBackend(BackendBase[Compiled]):
                 f"session {session_id!r} has no run {before_invocation_id!r}",
                 help="use the invocation_id of a RunResult or of an event",
             )
-        runner = self._runner(compiled, RewindingSessions(service))
+        runner = self._new_runner(compiled, RewindingSessions(service))
         with readable_store():
             await runner.rewind_async(
                 user_id=user_id,
@@ -204,6 +206,13 @@ class ADKBackend(BackendBase[Compiled]):
                 yield to_agent_event(event)
 
     def _runner(self, compiled: Compiled, service: BaseSessionService) -> Runner:
+        """The pipeline's Runner; it holds nothing of a run, so there need be but one."""
+        runner = self._runners.get(compiled)
+        if runner is None or runner.session_service is not service:
+            runner = self._runners[compiled] = self._new_runner(compiled, service)
+        return runner
+
+    def _new_runner(self, compiled: Compiled, service: BaseSessionService) -> Runner:
         return Runner(
             app=compiled.app,
             session_service=service,
