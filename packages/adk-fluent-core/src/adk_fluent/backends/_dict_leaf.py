@@ -41,8 +41,10 @@ class DictLeaf:
 
     def event(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
         """An event of an agent, with its place in the pipeline."""
+        metadata = {"run": self._run_id, **fields.pop("metadata", {})}
         return AgentEvent(
             fields.pop("author", node.name),
+            metadata=metadata,
             timestamp=time.time(),
             invocation_id=self._run_id,
             branch=strand.branch,
@@ -62,6 +64,7 @@ class DictLeaf:
             discarded=note.discarded,
             transfer_to=note.transfer_to,
             metadata={"why": note.why},
+            is_final=True,  # as ADK says of every event that calls nothing
         )
 
     def facts(self, event: AgentEvent) -> Facts | None:

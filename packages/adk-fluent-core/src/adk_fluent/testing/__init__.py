@@ -1,7 +1,7 @@
 """What tests of pipelines need: scripted models that answer without a network.
 
-`ScriptedModel` is an ADK model; ADK is imported when it is first used. `Script` holds what it
-answers, and is followed by the other backends as well.
+`mock_backend` runs whole pipelines without ADK. `ScriptedModel` is an ADK model; ADK is imported
+when it is first used. `Script` holds what it answers, and is followed by both.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from adk_fluent.testing._replies import (
 from adk_fluent.testing._script import Script, ScriptExhaustedError
 
 if TYPE_CHECKING:
+    from adk_fluent.backends.mock import MockBackend, mock_backend
     from adk_fluent.testing._scripted_adk import ScriptedModel
 else:
-    _LAZY = {"ScriptedModel": "adk_fluent.testing._scripted_adk"}
+    _LAZY = {
+        "MockBackend": "adk_fluent.backends.mock",  # which itself needs what is above
+        "ScriptedModel": "adk_fluent.testing._scripted_adk",
+        "mock_backend": "adk_fluent.backends.mock",
+    }
 
     def __getattr__(name: str) -> Any:
         if name not in _LAZY:
@@ -38,6 +43,7 @@ __all__ = [
     "Answer",
     "Asked",
     "Call",
+    "MockBackend",
     "Reply",
     "Rule",
     "Script",
@@ -45,6 +51,7 @@ __all__ = [
     "ScriptedModel",
     "Thought",
     "Turn",
+    "mock_backend",
     "reply",
     "rule",
 ]

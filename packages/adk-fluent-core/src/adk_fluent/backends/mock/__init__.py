@@ -1,0 +1,17 @@
+"""The flow engine with scripted agents: pipelines run without ADK, a model or a network.
+
+Functions, predicates and arrangements are real; agents say and write what you tell them to. Tools,
+callbacks and instructions that are functions are not called.
+
+Example:
+    >>> backend = mock_backend({"classify": "billing", "score": {"score": 7}})
+    >>> backend.when("classify").given(prompt_contains="password").responds("account")
+    >>> result = await pipeline.run("I forgot my password", backend=backend)
+"""
+
+from __future__ import annotations
+
+from adk_fluent.backends.mock._backend import MockApp, MockBackend, mock_backend
+from adk_fluent.backends.mock._responses import Response, When
+
+__all__ = ["MockApp", "MockBackend", "Response", "When", "mock_backend"]
