@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, cast, is_typeddict
 import pytest
 
 from adk_fluent.cli import main
-from adk_fluent.contracts import _checkers
+from adk_fluent.contracts import CODES, _checkers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -59,6 +59,8 @@ REPOSITORY = re.compile(r"https://github\.com/adk-fluent/adk-fluent/(?:blob|tree
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
 
 runs_on_adk = pytest.mark.adk
+# 1.x says so of tools that need a confirmation
+pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
 
 
 def title(path: Path) -> str:
@@ -263,6 +265,10 @@ def check_names(block: Block) -> None:
     if header[1] == "default":
         shown = {name: cells[1] for name, cells in zip(listed, rows, strict=True)}
         assert shown == {name: f"`{known[name]!r}`" for name in listed}, block.place
+    if header[1] == "also a":
+        for name, cells in zip(listed, rows, strict=True):
+            bases = {base.__name__ for base in getattr(import_module(target), name).__mro__}
+            assert set(re.findall(r"\w+", cells[1])) <= bases, f"{block.place}: {name}"
 
 
 def _rows(block: Block) -> list[str]:
@@ -361,6 +367,14 @@ def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
     assert [
         (each["file"], each["range"]["start"]["line"] + 1, each["message"]) for each in found
     ] == []
+
+
+def test_every_finding_of_core_is_listed_as_it_is() -> None:
+    page = (ROOT / "packages" / "adk-fluent-core" / "docs" / "running.md").read_text("utf-8")
+    for code in CODES.values():
+        if code.code.startswith("FLW"):
+            row = f"| `{code.code}` | `{code.name}` | {code.severity} | {code.explanation} |"
+            assert row in page
 
 
 def test_the_versions_of_adk_that_are_named_are_those_that_are_tested() -> None:
