@@ -373,35 +373,35 @@ class Bench:
             assert self.clean_state == end, save.position
             extra = Counter(save.calls) + Counter(self.calls)
             extra.subtract(once)
-            allowed = Counter(in_flight(root, json.loads(save.position)))
+            allowed = Counter(self.in_flight(root, json.loads(save.position)))
             assert all(allowed[name] >= n >= 0 for name, n in extra.items()), (save, extra)
         self.state, self.calls = start, []
         return len(saves)
 
+    def in_flight(self, root: Node, position: Position) -> list[str]:
+        """The names of the leaves that a position stands at."""
+        names: list[str] = []
+        todo = [("0", root)]
+        while todo:
+            id, node = todo.pop()
+            frames: list[dict[str, Any]] = position["strands"][id]
+            for frame in frames[1:]:
+                node = below(root, node, frame["c"])
+            forked: dict[str, str] = frames[-1].get("strands", {})
+            if not forked:
+                names.append(node.name)
+            body_only = isinstance(node, MapOverNode)
+            todo.extend(
+                (child, node.children[0 if body_only else int(at)]) for at, child in forked.items()
+            )
+        return names
+
 
 def below(root: Node, node: Node, at: int) -> Node:
+    """The child of a node at a position; that of a transfer is its target."""
     if isinstance(node, TransferNode):
         return next(each for each in walk(root) if each.name == node.target)
     return node.children[at]
-
-
-def in_flight(root: Node, position: Position) -> list[str]:
-    """The names of the leaves that a position stands at."""
-    names: list[str] = []
-    todo = [("0", root)]
-    while todo:
-        id, node = todo.pop()
-        frames: list[dict[str, Any]] = position["strands"][id]
-        for frame in frames[1:]:
-            node = below(root, node, frame["c"])
-        forked: dict[str, str] = frames[-1].get("strands", {})
-        if not forked:
-            names.append(node.name)
-        body_only = isinstance(node, MapOverNode)
-        todo.extend(
-            (child, node.children[0 if body_only else int(at)]) for at, child in forked.items()
-        )
-    return names
 
 
 @pytest.fixture
