@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
+from adk_fluent.cli import _sessions
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -80,9 +81,8 @@ def model(*chunks):
 pipeline = FanOut(Agent("a", model("one ", "two ", "three")), Agent("b", model("1 ", "2 ", "3")))
 """,
     )
-    words = here("run", "desk.py", "hi", "--stream").out.split()
-    for word in ("one", "two", "three", "1", "2", "3"):
-        assert words.count(word) == 1
+    lines = here("run", "desk.py", "hi", "--stream").out.splitlines()
+    assert sorted(lines) == ["a: one two three", "b: 1 2 3"]
 
 
 def test_each_event_is_a_line_of_json(desk: str, cli: Cli) -> None:
@@ -234,6 +234,38 @@ def test_a_file_that_is_no_session_database_stays_as_it_is(
     assert "help: " in done.err
     assert "Traceback" not in done.err
     assert path.read_bytes() == before
+
+
+def test_a_session_database_of_adks_older_service(desk: str, here: Cli, place: Path) -> None:
+    with closing(sqlite3.connect(place / "old.sqlite")) as db, db:
+        for table in ("sessions", "events"):
+            db.execute(f"CREATE TABLE {table} (id TEXT, actions TEXT)")
+    done = here("run", desk, "hi", "--session-db", "old.sqlite")
+    assert (done.code, done.out) == (3, "")
+    assert "migrate" in done.err
+
+
+def test_a_session_database_that_somebody_else_writes(
+    desk: str, here: Cli, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sessions, "_SECONDS", 0.1)
+    with closing(sqlite3.connect(place / "kept.sqlite", isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        done = here("run", desk, "hi", "--session-db", "kept.sqlite")
+    assert (done.code, "found: database is locked" in done.err) == (3, True)
+
+
+def test_a_session_database_that_fails_during_the_run(desk: str, here: Cli, place: Path) -> None:
+    call = ("run", desk, "hi", "--session-db", "kept.sqlite", "--session", "s")
+    assert here(*call).code == 0
+    with closing(sqlite3.connect(place / "kept.sqlite")) as db, db:
+        db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    done = here(*call)
+    assert (done.code, done.out) == (3, "")
+    assert "the session database cannot be used" in done.err
+    assert "found: IntegrityError: full" in done.err
 
 
 @pytest.mark.parametrize(

@@ -148,11 +148,24 @@ def test_a_ticket_that_fails_does_not_stop_the_others(
     assert len(re.findall(r"^✓ T", out, re.MULTILINE)) == 4
 
 
-def test_a_real_run_needs_a_key_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "--real", "--tickets", "1")
-    assert code == 3
-    assert "there is no key" in err
-    assert "answered" not in out
+def test_a_real_run_needs_a_key_before_it_begins(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    code, out, err = run(capsys, "--real", "--database", "desk.sqlite")
+    assert (code, out) == (3, "")
+    assert "a real run uses Gemini, and there is no key" in err
+    assert "run it with --offline" in err
+    assert list(place.iterdir()) == []
+
+
+def test_a_model_that_adk_does_not_know_stops_it_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "never-used")
+    code, out, err = run(capsys, "--model", "gimini-9", "--tickets", "2")
+    assert code == 2
+    assert out == "Support desk: 2 tickets on gimini-9, backup gemini-2.5-flash-lite\n"
+    assert "ADK knows no model 'gimini-9'" in err
 
 
 def test_a_database_that_is_there_is_left_alone(

@@ -38,12 +38,24 @@ def require_credentials(root: Node, default_model: str | None = None) -> None:
             continue
         model = node.model or default_model
         if model is None or (isinstance(model, str) and model.startswith("gemini")):
-            raise CredentialsError(
-                f"agent {node.name!r} uses {model or 'Gemini'}, and there is no key",
-                node=node,
-                help=f"set {KEYS[0]} (or {CLOUD[1]}=true with Google Cloud credentials), "
-                "or give the agent a .mock(...)",
+            raise no_key(
+                f"agent {node.name!r} uses {model or 'Gemini'}", "give the agent a .mock(...)", node
             )
+
+
+def no_key(what: str, instead: str, node: Node | None = None) -> CredentialsError:
+    """The error about something that needs a key.
+
+    Args:
+        what: What needs it.
+        instead: What can be done without one.
+        node: Where in the pipeline.
+    """
+    return CredentialsError(
+        f"{what}, and there is no key",
+        node=node,
+        help=f"set {KEYS[0]} (or {CLOUD[1]}=true with Google Cloud credentials), or {instead}",
+    )
 
 
 def _needs_no_model(node: AgentNode) -> bool:

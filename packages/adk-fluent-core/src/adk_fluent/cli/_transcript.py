@@ -12,21 +12,30 @@ from adk_fluent.cli._text import plain, short
 if TYPE_CHECKING:
     from adk_fluent.protocol import AgentEvent, ToolCallInfo
 
-_Key = tuple[str, str | None]
+#: Who speaks: author, position in the pipeline, attempt.
+_Speaker = tuple[str, str | None, str | None]
 
 
 class Transcript:
-    """What agents say goes to standard output, what else happens to standard error."""
+    """What agents say goes to standard output, what else happens to standard error.
+
+    Of agents that stream at the same time one has the floor; the others are heard after it.
+    """
 
     def __init__(self) -> None:
-        self._speaker: _Key | None = None  # whose text the cursor stands behind
-        self._streamed: set[_Key] = set()  # whose text came in parts, and is yet to come as a whole
+        self._floor: _Speaker | None = None  # behind whose text the cursor stands
+        self._heard: set[_Speaker] = set()  # of whose streamed text something was shown
+        self._unheard: dict[_Speaker, str] = {}  # streamed text that was not shown yet
+        self._waiting: list[tuple[_Speaker, str]] = []  # whole texts that were not shown yet
 
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
-        key = (event.author, event.path)
-        if event.content:
-            self._say(key, event)
+        speaker = (event.author, event.path, event.attempt)
+        if event.is_partial:
+            self._unheard[speaker] = self._unheard.get(speaker, "") + (event.content or "")
+        elif event.content:
+            self._complete(speaker, event.content)
+        self._give_floor()
         for call in event.tool_calls if not event.is_partial else ():
             self._note(f"[{event.author} calls {_call(call)}]")
         if event.error is not None:
@@ -35,29 +44,52 @@ class Transcript:
             self._note(f"[{event.node}: an attempt failed and was undone]")
 
     def end(self) -> None:
-        """Finish the line that is being written."""
-        if self._speaker is not None:
+        """Show what was kept back, and finish the line."""
+        self._finish_line()
+        for speaker, text in [*self._waiting, *self._unheard.items()]:
+            self._say(speaker, text)
+            self._finish_line()
+        self._waiting, self._unheard = [], {}
+
+    def _complete(self, speaker: _Speaker, content: str) -> None:
+        rest = self._unheard.pop(speaker, "")
+        if speaker in self._heard:
+            self._heard.remove(speaker)
+            content = rest
+        if self._floor not in {None, speaker}:
+            self._waiting.append((speaker, content))
+            return
+        self._say(speaker, content)
+        self._finish_line()
+
+    def _give_floor(self) -> None:
+        """Let the one who has the floor go on, or those who waited speak."""
+        if self._floor is None:
+            for speaker, text in self._waiting:
+                self._say(speaker, text)
+                self._finish_line()
+            self._waiting = []
+        speaker = self._floor or next(iter(self._unheard), None)
+        if speaker in self._unheard:
+            self._heard.add(speaker)
+            self._say(speaker, self._unheard.pop(speaker))
+
+    def _say(self, speaker: _Speaker, text: str) -> None:
+        if not text:
+            return
+        if self._floor != speaker:
+            click.echo(f"{click.style(speaker[0], bold=True)}: ", nl=False)
+            self._floor = speaker
+        click.echo(plain(text), nl=False)
+
+    def _finish_line(self) -> None:
+        if self._floor is not None:
             click.echo()
-            self._speaker = None
+            self._floor = None
 
     def _note(self, text: str, fg: str | None = None) -> None:
-        self.end()
+        self._finish_line()
         note(text, fg)
-
-    def _say(self, key: _Key, event: AgentEvent) -> None:
-        if event.is_partial:
-            self._streamed.add(key)
-        elif key in self._streamed:
-            self._streamed.remove(key)
-            self.end()
-            return
-        if self._speaker != key:
-            self.end()
-            click.echo(f"{click.style(event.author, bold=True)}: ", nl=False)
-            self._speaker = key
-        click.echo(plain(event.content or ""), nl=False)
-        if not event.is_partial:
-            self.end()
 
 
 def note(text: str, fg: str | None = None) -> None:
