@@ -21,6 +21,7 @@ from adk_fluent.backends.adk import _compile as compiling
 from adk_fluent.backends.adk._compile import Compiled, compile_ir
 from adk_fluent.errors import (
     BuildError,
+    LegalityError,
     MissingLayerError,
     UnknownNameError,
     UnsupportedConfigError,
@@ -37,17 +38,20 @@ from adk_fluent.ir import (
     ExecutionConfig,
     GateNode,
     Location,
+    Match,
     MiddlewareNode,
     ModelSelectorNode,
     Node,
     Ref,
     RemoteAgentNode,
     ResourceNode,
+    RouteNode,
     SequenceNode,
     StateFieldRef,
     TelemetryConfig,
     TimeoutNode,
     ToolSpec,
+    assert_legal,
     node,
 )
 from adk_fluent.testing import ScriptedModel
@@ -497,6 +501,15 @@ def test_passes_run_in_order_and_every_result_can_be_verified(
     )
     assert seen == [("rename", "AgentNode"), ("timeout", "TimeoutNode")]
     assert made.root.plan.node == TimeoutNode("renamed", AgentNode("renamed"), 5)
+
+
+def test_a_pass_that_makes_illegal_ir_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine: PassList[CompileContext] = PassList()
+    mine.add(Pass("empties", lambda root, cx: root.replace(tests=())))
+    monkeypatch.setattr(compiling, "passes", mine)
+    route = RouteNode("way", "k", (Match("eq", "k", 1),), (AgentNode("a"),))
+    with pytest.raises(LegalityError, match="way"):
+        compile_ir(route, verify=lambda name, root: assert_legal(root))
 
 
 async def test_a_rule_of_a_layer_is_asked_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:

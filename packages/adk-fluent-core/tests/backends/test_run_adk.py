@@ -396,6 +396,13 @@ def refused_again(name: str = "a") -> AgentNode:
     return agent(name, reply(error_code="SAFETY", error_message="no"))
 
 
+@pytest.mark.parametrize("mode", ["none", "sse"])
+async def test_an_empty_answer_is_an_answer_on_every_version(mode: Any) -> None:
+    config = ExecutionConfig(streaming_mode=mode)
+    result = await run(fallback(agent("empty", reply("")), agent("second")), config=config)
+    assert "second" not in {e.author for e in result}
+
+
 async def test_without_a_fallback_an_error_event_is_reported() -> None:
     result = await run(seq(refused_again(), agent("b")))
     assert [str(e) for e in result.errors] == ["SAFETY: no"]

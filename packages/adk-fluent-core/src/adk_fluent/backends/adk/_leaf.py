@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Where a step leaves word for a flow below it: a key of its context's ``__dict__``, which ADK
 #: carries on into every copy.
 _OUTER: Final = "_adk_fluent_outer"
+#: ADK 2.x reports an empty answer as an error, unless it is streamed; for control flow it is an
+#: answer like any other, as it is on every version and in every mode.
+_SAID_NOTHING: Final = "MODEL_RETURNED_NO_CONTENT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class AdkLeaf:
             actions.state_delta or actions.escalate or event.partial or event.error_code or waits
         ):
             return None
-        error = event.error_code
+        error = None if event.error_code == _SAID_NOTHING else event.error_code
         if error and event.error_message:
             error = f"{error}: {event.error_message}"
         calls = event.get_function_calls() if waits and not event.partial else ()
