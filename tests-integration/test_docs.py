@@ -11,7 +11,8 @@ HTML comments above a block say more about it: ``file: NAME`` saves it and runs 
 ``from: PATH`` is an excerpt of that file of the repository, ``raises`` ends in an error, whose last
 lines are its output, and ``gemini`` needs a model from the network, which is replaced. Above a
 table, ``names: MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not
-all of them; a second column called "default" has their defaults.
+all of them; a second column called "default" has their defaults, one called "also a" their bases.
+``folders: PATH`` says that it lists every folder there.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ class Reader:
                 tomllib.loads(block.text)
             case "sh":
                 self._check_commands(block)
+            case "table" if "folders" in says:
+                check_folders(block)
             case "table":
                 check_names(block)
             case other:
@@ -269,6 +272,18 @@ def check_names(block: Block) -> None:
         for name, cells in zip(listed, rows, strict=True):
             bases = {base.__name__ for base in getattr(import_module(target), name).__mro__}
             assert set(re.findall(r"\w+", cells[1])) <= bases, f"{block.place}: {name}"
+
+
+def check_folders(block: Block) -> None:
+    """That a table lists every folder below one, and nothing that is not there."""
+    top = ROOT / block.says["folders"]
+    listed = {name for row in _rows(block) for name in re.findall(r"`([\w/]+)`", row.split("|")[1])}
+    absent = [
+        name for name in listed if not ((top / name).is_dir() or (top / f"{name}.py").exists())
+    ]
+    assert not absent, f"{block.place}: there is no {absent}"
+    there = {path.parent.relative_to(top).as_posix() for path in top.rglob("*.py")} - {"."}
+    assert not there - listed, f"{block.place} lacks {there - listed}"
 
 
 def _rows(block: Block) -> list[str]:
