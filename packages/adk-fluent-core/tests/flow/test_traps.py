@@ -142,6 +142,18 @@ async def test_joining_writes_only_what_differs_from_the_last_declared_writer(b:
     assert ran.wrote[-1] == {"a": "y"}
 
 
+# 8
+async def test_joining_looks_at_what_the_branches_wrote_not_at_what_is_live(b: Bench) -> None:
+    """Another fork may have written the very same in the meantime, and be undone later."""
+    branches = b.say("late", ticks=6, k="late"), b.say("early", k="early"), b.say("idle", ticks=14)
+    join = b.par(*branches, name="join")
+    other = b.fallback(
+        b.seq(b.say("same", ticks=9, k="early"), b.say("idle2", ticks=15), b.fails("x")), b.say("y")
+    )
+    await b.run(b.par(other, join, name="both"))
+    assert b.state["k"] == "early"
+
+
 # 9
 async def test_live_errors_never_enter_the_position(b: Bench) -> None:
     class Unspeakable(Exception):  # noqa: N818
@@ -245,6 +257,23 @@ async def test_a_snapshot_forgets_discarded_writes(b: Bench) -> None:
     b.state["list"] = [1]
     await b.run(b.race(b.map(body, result="seen"), b.hangs("h")))
     assert b.state["results"] == [["start", "own", None, 1]]
+
+
+async def test_a_snapshot_still_sees_what_is_never_undone(b: Bench) -> None:
+    b.state["list"] = [1]
+    attempt = b.seq(b.fn("f", lambda _: {"user:u": 1, "k": 1}), b.fails("x"))
+    look = b.fn("look", seen=lambda s: [s.get("user:u"), s.get("k")])
+    await b.run(b.map(b.seq(b.fallback(attempt, b.say("y")), look), result="seen"))
+    assert b.state["results"] == [[1, None]]
+    assert b.state["user:u"] == 1
+
+
+async def test_what_is_never_undone_stays_also_when_the_attempt_around_it_fails(b: Bench) -> None:
+    inner = b.fallback(
+        b.seq(b.fn("f", lambda _: {"app:p": 1}), b.fails("x")), b.say("y"), name="in"
+    )
+    await b.run(b.fallback(b.seq(inner, b.fails("z")), b.say("last")))
+    assert b.clean_state == {"app:p": 1}
 
 
 async def test_a_snapshot_sees_what_a_race_on_it_left(b: Bench) -> None:
