@@ -265,7 +265,7 @@ class ContractError(BuildError):
     """The contract check found errors, so the pipeline was not run.
 
     Cause: a step reads what nothing wrote, types do not fit, names clash, and so on.
-    Fix: each diagnostic of `report` has its own help; `adk-fluent check` prints them.
+    Fix: each diagnostic of `report` has its own help; ``print(error.report)`` shows them all.
 
     Attributes:
         report: The whole ContractReport.
@@ -415,7 +415,7 @@ class StepTimeoutError(RunError, TimeoutError):
     """A step, or the whole run, took longer than it may.
 
     Cause: the seconds of `timeout(...)` or of ``ExecutionConfig.timeout_seconds`` passed.
-    Fix: allow more time, or find out what was slow with `adk-fluent run --trace`.
+    Fix: allow more time, or find out what was slow: every event has a timestamp.
 
     Attributes:
         seconds: What was allowed.
