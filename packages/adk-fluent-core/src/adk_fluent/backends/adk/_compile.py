@@ -15,13 +15,18 @@ from pydantic import ValidationError
 from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk._compaction import compaction_config
-from adk_fluent.backends.adk._config import check_config, unsupported
+from adk_fluent.backends.adk._config import check_config
 from adk_fluent.backends.adk._context import CompileContext, nesting, tree
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._sites import install_sites
 from adk_fluent.backends.adk._values import MODEL
-from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
+from adk_fluent.errors import (
+    UnknownNameError,
+    UnsupportedConfigError,
+    UnsupportedNodeError,
+    UsageError,
+)
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
 
 if TYPE_CHECKING:
@@ -201,7 +206,13 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
         UsageError: There is no App to put a setting into.
     """
     if node.middlewares:
-        raise unsupported("middlewares", node.middlewares, "adk-fluent-middleware")
+        raise UnsupportedConfigError(
+            f"the middleware {node.middlewares[0].name} would have no effect with this version",
+            field="middlewares",
+            brings="adk-fluent-middleware",
+            node=node,
+            help="leave .middleware(...) out; adk-fluent-middleware brings it",
+        )
     if node.resources:
         raise UnsupportedNodeError(
             f"resources are not injected yet: {node.resources[0].name}",
