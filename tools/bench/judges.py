@@ -83,6 +83,13 @@ def under(limit: float, *others: str, unless: str = "") -> Judge:
     return judge
 
 
+def runs(samples: Samples) -> Finding:
+    """Ours gets to the end."""
+    finding = shown(samples)
+    finding.reached = "ours" in samples.seconds
+    return finding
+
+
 def at_most(factor: float, *others: str) -> Judge:
     """Ours takes at most that many times as long as the fastest of others, at 95 %."""
 

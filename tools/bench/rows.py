@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.crew import Case
-from bench.judges import above, at_most, growing, linear, shown, sorting, under
+from bench.judges import above, at_most, growing, linear, runs, shown, sorting, under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,6 +194,7 @@ ROWS: tuple[Row, ...] = (
             "ours": Case("ours", "run-deep", 500, 1),
             "adk sequential": Case("adk", "run-deep", 500, 1),
         },
+        judge=runs,
         rounds=2,
     ),
     Row(
@@ -204,6 +205,7 @@ ROWS: tuple[Row, ...] = (
             "ours": Case("ours", "run-functions", 10_000, 10_001),
             "adk": Case("adk", "run-functions", 10_000, 10_001),
         },
+        judge=runs,
         rounds=0,
     ),
     Row(

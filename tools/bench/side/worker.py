@@ -49,8 +49,11 @@ class Worker:
         key = request["task"], request["size"]
         if key not in self.ready:
             self.ready.clear()  # only the row that is being measured takes memory
+            gc.unfreeze()
             self.ready[key] = self.tasks[key[0]](key[1])
             self.measure(self.ready[key], 1, collect=False)  # what happens once does not count
+            gc.collect()
+            gc.freeze()
         seconds, result = self.measure(
             self.ready[key], request["repeat"], collect=request.get("gc", False)
         )
@@ -59,7 +62,6 @@ class Worker:
     def measure(self, once: Once, repeat: int, *, collect: bool) -> tuple[float, Any]:
         """CPU seconds of all repetitions, and what the last one returned."""
         gc.collect()
-        gc.freeze()
         if not collect:
             gc.disable()
         try:
@@ -68,7 +70,6 @@ class Worker:
             return _timed(once, repeat)
         finally:
             gc.enable()
-            gc.unfreeze()
 
 
 def _timed(once: Once, repeat: int) -> tuple[float, Any]:

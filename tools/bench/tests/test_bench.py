@@ -11,7 +11,18 @@ import pytest
 from bench import cli
 from bench.crew import Case, Samples, interleaved
 from bench.environments import BenchError, Environments, sources
-from bench.judges import Finding, above, at_most, duration, growing, linear, shown, sorting, under
+from bench.judges import (
+    Finding,
+    above,
+    at_most,
+    duration,
+    growing,
+    linear,
+    runs,
+    shown,
+    sorting,
+    under,
+)
 from bench.rows import ROWS, Row
 from bench.stats import differences, estimate, ratios
 from bench.table import report, verdict
@@ -97,6 +108,11 @@ def test_so_much_more_for_each_part() -> None:
     judged = above(0.02, 100, "adk")
     assert judged(samples(ours=2.0, adk=1.0)).reached is True
     assert judged(samples(ours=4.0, adk=1.0)).reached is False
+
+
+def test_what_gets_to_the_end_runs() -> None:
+    assert runs(samples(ours=9.0)).reached is True
+    assert runs(samples(adk=9.0)).reached is False
 
 
 def test_growth() -> None:
