@@ -65,7 +65,7 @@ class Usage:
     def from_genai(cls, metadata: Any) -> Usage | None:
         """What a `google.genai` ``usage_metadata`` says; None for None.
 
-        Nothing is imported: any object with its attributes will do.
+        Nothing is imported: any object with its attributes, and a ``__dict__``, will do.
         """
         if metadata is None:
             return None
@@ -80,7 +80,8 @@ class Usage:
             tool=_count(metadata, "tool_use_prompt_token_count"),
             audio=_of_modality(prompt, "AUDIO"),
             cached_audio=_of_modality(cached, "AUDIO"),
-            cache_write=_count(metadata, "cache_creation_input_tokens"),
+            # no field of genai's: ADK sets it past pydantic, whose own search for it is slow
+            cache_write=vars(metadata).get("cache_creation_input_tokens") or 0,
             audio_output=_of_modality(output, "AUDIO"),
             image_output=_of_modality(output, "IMAGE"),
         )
@@ -94,9 +95,11 @@ def _count(metadata: Any, name: str) -> int:
 
 
 def _of_modality(details: Iterable[Any] | None, modality: str) -> int:
+    if not details:
+        return 0
     return sum(
         each.token_count or 0
-        for each in details or ()
+        for each in details
         if getattr(each.modality, "value", each.modality) == modality
     )
 
