@@ -164,7 +164,7 @@ ROWS: tuple[Row, ...] = (
         judge=at_most(1.10, "adk loop", "adk sequential"),
     ),
     Row(
-        "run",
+        "run-own",
         "run of a 10-step pipeline, our own run()",
         "95 % bound <= 1.10 x by hand",
         cases={"ours": Case("ours", "run", 10, 10, 5), **_RUN},
