@@ -65,33 +65,30 @@ class Usage:
     def from_genai(cls, metadata: Any) -> Usage | None:
         """What a `google.genai` ``usage_metadata`` says; None for None.
 
-        Nothing is imported: any object with its attributes, and a ``__dict__``, will do.
+        Nothing is imported: any object with its attributes in a ``__dict__`` will do.
         """
         if metadata is None:
             return None
-        prompt = getattr(metadata, "prompt_tokens_details", None)
-        cached = getattr(metadata, "cache_tokens_details", None)
-        output = getattr(metadata, "candidates_tokens_details", None)
+        # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
+        known: dict[str, Any] = vars(metadata)
+        get = known.get
+        prompt = get("prompt_tokens_details")
+        output = get("candidates_tokens_details")
         return cls(
-            prompt=_count(metadata, "prompt_token_count"),
-            cached=_count(metadata, "cached_content_token_count"),
-            output=_count(metadata, "candidates_token_count"),
-            thoughts=_count(metadata, "thoughts_token_count"),
-            tool=_count(metadata, "tool_use_prompt_token_count"),
+            prompt=get("prompt_token_count") or 0,
+            cached=get("cached_content_token_count") or 0,
+            output=get("candidates_token_count") or 0,
+            thoughts=get("thoughts_token_count") or 0,
+            tool=get("tool_use_prompt_token_count") or 0,
             audio=_of_modality(prompt, "AUDIO"),
-            cached_audio=_of_modality(cached, "AUDIO"),
-            # no field of genai's: ADK sets it past pydantic, whose own search for it is slow
-            cache_write=vars(metadata).get("cache_creation_input_tokens") or 0,
+            cached_audio=_of_modality(get("cache_tokens_details"), "AUDIO"),
+            cache_write=get("cache_creation_input_tokens") or 0,
             audio_output=_of_modality(output, "AUDIO"),
             image_output=_of_modality(output, "IMAGE"),
         )
 
 
 _FIELDS = tuple(f.name for f in fields(Usage))
-
-
-def _count(metadata: Any, name: str) -> int:
-    return getattr(metadata, name, None) or 0
 
 
 def _of_modality(details: Iterable[Any] | None, modality: str) -> int:
