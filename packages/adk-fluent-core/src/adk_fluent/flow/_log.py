@@ -172,7 +172,6 @@ class UndoLog:
 
     def _replay(self, scope: Scope, isolation: Isolation | None) -> None:
         """Give a scope its snapshot back, with what was written on it before a restart."""
-        scope.isolation = isolation
         if isolation is None or "own" not in scope.data:
             return
         entries: list[tuple[str, list[Any]]] = []

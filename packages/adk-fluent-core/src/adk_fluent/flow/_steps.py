@@ -290,6 +290,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
         e.log.discard([scope])
         s.scope = scope.parent
         f["undone"] = 1
+        del f["scope"]
 
     if not scope.touched:
         committed()
@@ -299,8 +300,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
 
 
 def _next_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
-    for key in ("undo", "undone", "scope"):
-        f.pop(key, None)
+    del f["undo"], f["undone"]
     if f["i"] + 1 == len(n.attempts):
         return e.recall(f)
     f["i"] += 1
