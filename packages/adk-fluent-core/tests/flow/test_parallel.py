@@ -225,6 +225,21 @@ async def test_a_leaf_that_is_cancelled_from_inside_fails_and_hangs_nothing(
     assert isinstance(error.__cause__, asyncio.CancelledError)
 
 
+async def test_a_branch_that_somebody_else_cancels_fails_and_hangs_nothing(b: Bench) -> None:
+    async def act(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        yield turn.event()
+
+    error = await b.error(b.par(b.agent("x", act), b.hangs("h")))
+    assert isinstance(error, RunError)
+    assert error.node == "par"
+    assert isinstance(error.__cause__, asyncio.CancelledError)
+    assert sorted(b.closed) == ["h", "x"]
+
+
 async def test_ctrl_c_in_a_branch_is_not_taken_for_a_failure(b: Bench) -> None:
     async def act(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
         raise SystemExit(3)

@@ -157,6 +157,26 @@ PROGRAMS: dict[str, Callable[[Bench], Node]] = {
         b, b.loop(b.seq(b.mark("b"), b.par(b.escalates("up"), bump(b, "q", 6)), b.mark("c")))
     ),
     "race": lambda b: around(b, b.race(lose(b), win(b), b.fails("x", k=3))),
+    "race that reads": lambda b: around(
+        b,
+        b.race(
+            lose(b),
+            b.seq(b.say("w1", ticks=5), b.say("w2"), b.fn("f", seen=lambda s: s.get("k"))),
+        ),
+    ),
+    "race that reads in a map": lambda b: around(
+        b,
+        b.map(
+            b.seq(
+                b.fn("e", own=lambda s: s["item"]),
+                b.race(
+                    b.seq(b.fn("g", own="lost"), b.hangs("h1")),
+                    b.seq(b.say("w1", ticks=5), b.say("w2"), b.fn("f", seen=lambda s: s["own"])),
+                ),
+            ),
+            result="seen",
+        ),
+    ),
     "first_complete": lambda b: around(b, b.first(win(b), lose(b))),
     "race with attempts in the losers": lambda b: around(b, b.race(deep_lose(b), win(b))),
     "race in a race": lambda b: around(b, b.race(b.race(lose(b), deep_lose(b), name="in"), win(b))),
@@ -274,6 +294,24 @@ async def test_from_every_step_below_something_else(b: Bench, name: str) -> None
     ):
         b.state = {**LIST, "list2": [1, 2]}
         await b.restarts(b.seq(outer, b.mark("z"), name="root"))
+
+
+@pytest.mark.parametrize("ticks", range(3))
+async def test_in_the_moment_in_which_an_attempt_is_undone(b: Bench, ticks: int) -> None:
+    """Committed, but its strand has not gone on yet: another one saves the position."""
+    attempts = b.fallback(b.seq(b.say("p", k=1), b.fails("x")), b.seq(b.say("y"), b.mark("z")))
+    other = b.seq(*[b.say(f"o{i}", ticks=ticks if i == 0 else 0) for i in range(6)])
+    seen = 0
+    for root in (b.par(attempts, other), b.par(other, attempts)):
+        await b.restarts(root)
+        gone = {id for event in (await b.run(root)).events for id in event.discarded}
+        moments = [save for save in await b.saves(root) if '"undone"' in save.position]
+        assert gone
+        for save in moments:
+            ran = await b.run(root, position=json.loads(save.position))
+            assert all(gone.isdisjoint((e.attempt or "").split(".")) for e in ran.events)
+        seen += len(moments)
+    assert seen
 
 
 async def test_a_position_is_flat_json_and_small(b: Bench) -> None:
