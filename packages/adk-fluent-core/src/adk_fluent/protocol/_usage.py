@@ -71,18 +71,17 @@ class Usage:
             return None
         # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
         known: dict[str, Any] = vars(metadata)
-        get = known.get
-        prompt = get("prompt_tokens_details")
-        output = get("candidates_tokens_details")
+        prompt = known.get("prompt_tokens_details")
+        output = known.get("candidates_tokens_details")
         return cls(
-            prompt=get("prompt_token_count") or 0,
-            cached=get("cached_content_token_count") or 0,
-            output=get("candidates_token_count") or 0,
-            thoughts=get("thoughts_token_count") or 0,
-            tool=get("tool_use_prompt_token_count") or 0,
+            prompt=known.get("prompt_token_count") or 0,
+            cached=known.get("cached_content_token_count") or 0,
+            output=known.get("candidates_token_count") or 0,
+            thoughts=known.get("thoughts_token_count") or 0,
+            tool=known.get("tool_use_prompt_token_count") or 0,
             audio=_of_modality(prompt, "AUDIO"),
-            cached_audio=_of_modality(get("cache_tokens_details"), "AUDIO"),
-            cache_write=get("cache_creation_input_tokens") or 0,
+            cached_audio=_of_modality(known.get("cache_tokens_details"), "AUDIO"),
+            cache_write=known.get("cache_creation_input_tokens") or 0,
             audio_output=_of_modality(output, "AUDIO"),
             image_output=_of_modality(output, "IMAGE"),
         )
