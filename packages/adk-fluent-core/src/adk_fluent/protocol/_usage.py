@@ -70,7 +70,7 @@ class Usage:
         if metadata is None:
             return None
         # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
-        known: dict[str, Any] = vars(metadata)
+        known: dict[str, Any] = metadata.__dict__
         prompt = known.get("prompt_tokens_details")
         output = known.get("candidates_tokens_details")
         return cls(
