@@ -193,6 +193,27 @@ async def test_a_mock_may_be_a_function_of_the_prompt() -> None:
     assert (await run(desk, "where is it?")).text == "WHERE IS IT?"
 
 
+def test_a_value_adk_does_not_take_names_agent_and_field() -> None:
+    wrong = AgentNode("desk", settings=(("disallow_transfer_to_peers", "maybe"),))
+    with pytest.raises(UsageError, match="ADK refuses the agent 'desk'") as caught:
+        compiled(wrong)
+    assert "disallow_transfer_to_peers" in str(caught.value)
+
+
+@pytest.mark.parametrize("history", ["own", "input", "none"])
+def test_a_history_mode_adk_could_not_keep_is_refused(history: Any) -> None:
+    desk = AgentNode("desk", delegates=(AgentNode("kid", history=history),))
+    with pytest.raises(UnsupportedNodeError, match="no effect on a delegate") as caught:
+        compiled(desk)
+    assert caught.value.node == "kid"
+    caller = AgentNode("desk", agent_tools=(AgentNode("kid", history=history),))
+    if history == "none":
+        with pytest.raises(UnsupportedNodeError, match="no effect on a tool"):
+            compiled(caller)
+    else:
+        assert len(agents_of(caller)) == 1
+
+
 # --- models --------------------------------------------------------------------------------------
 
 

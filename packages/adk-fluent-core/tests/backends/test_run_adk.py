@@ -827,6 +827,22 @@ async def test_transfer_within_a_leaf_and_then_the_flow_goes_on() -> None:
     assert result.text == "last"
 
 
+async def test_the_flow_may_transfer_to_a_delegate() -> None:
+    kid = agent("kid", "from kid")
+    boss = agent("boss", "from boss", delegates=(kid,))
+    result = await run(seq(boss, TransferNode("hand_over", "kid")))
+    assert [e.content for e in result if e.content] == ["from boss", "from kid"]
+    assert result.text == "from kid"
+
+
+async def test_a_pipeline_may_be_a_tool() -> None:
+    pipe = seq(agent("x", "X"), par(agent("y", "Y"), agent("z", "Z")), agent("w", "W"), name="pipe")
+    boss = agent("boss", Call("pipe", {"request": "go"}), "done", agent_tools=(pipe,))
+    result = await run(seq(boss, agent("last", "L")))
+    assert [r.result for e in result for r in e.tool_responses] == [{"result": "W"}]
+    assert [e.content for e in result if e.content] == ["done", "L"]
+
+
 # --- flows below flows ---------------------------------------------------------------------------
 
 

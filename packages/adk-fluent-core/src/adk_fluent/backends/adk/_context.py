@@ -15,7 +15,7 @@ from adk_fluent.ir import AgentNode, GateNode, SequenceNode
 from adk_fluent.protocol import check_middleware, hooks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Collection, Generator, Iterable, Iterator
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
@@ -180,19 +180,25 @@ class CompileContext:
         return agents
 
     def _below(self, node: Node) -> tuple[BaseAgent, ...]:
-        """The agents of a leaf's children: tools in a world of names of their own."""
+        """The agents of a leaf's children: first the tools, in a world of names of their own."""
         if not node.children:
             return ()
         if not isinstance(node, AgentNode):
             return tuple(self.lower(child) for child in node.children)
-        before = () if node.selector is None else (self.lower(node.selector),)
+        if node.selector is not None:  # a pass of its layer replaces it by the model it chooses
+            rules.rule_for(node.selector)
         tools: list[BaseAgent] = []
         for child in node.agent_tools:
+            _check_history(child, ("none",), "a tool", "sees what it is called with, and no more")
             with self._frame(names={}, inherits=False):
                 tools.append(self.lower(child))
         with self._frame(names=self._names, inherits=True):
+            for child in node.delegates:
+                _check_history(
+                    child, ("own", "input", "none"), "a delegate", "sees the whole conversation"
+                )
             delegates = [self.lower(child) for child in node.delegates]
-        return (*before, *tools, *delegates)
+        return (*tools, *delegates)
 
     @contextmanager
     def _frame(self, *, names: dict[str, Node], inherits: bool) -> Generator[None]:
@@ -222,6 +228,20 @@ def nesting(agents: Iterable[BaseAgent]) -> frozenset[str]:
 
 def _runs_in_engine(node: Node) -> bool:
     return RULES.get(type(node), _LEAF) is not _LEAF
+
+
+def _check_history(node: Node, refused: Collection[str], role: str, fact: str) -> None:
+    """Refuse a history mode where ADK runs an agent by itself, so that nothing can be hidden.
+
+    Raises:
+        UnsupportedNodeError: The agent has such a mode.
+    """
+    if isinstance(node, AgentNode) and node.history in refused:
+        raise UnsupportedNodeError(
+            f"history {node.history!r} has no effect on {role}, which {fact}",
+            node=node,
+            help="leave it at 'transcript', or make the agent a step of the pipeline",
+        )
 
 
 def _check_arrangement(node: Node) -> None:

@@ -11,6 +11,7 @@ from google.adk.events.event_actions import EventActions
 
 from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._prompt import Prompts
+from adk_fluent.errors import BuildError
 from adk_fluent.flow import Facts
 from adk_fluent.ir import AgentNode
 
@@ -97,8 +98,9 @@ class AdkLeaf:
         """Run an agent."""
         stamp = self._stamp(node, strand)
         branch = self._branch(strand)
-        ctx, seen = self._context(node, strand, stamp, branch)
-        async with aclosing(self._agents[node.name].run_async(ctx)) as events:
+        agent = self._agents.get(node.name) or self._below(node)
+        ctx, seen = self._context(node, agent.name, strand, stamp)
+        async with aclosing(agent.run_async(ctx)) as events:
             async for event in events:
                 self._mark(event, stamp)
                 before = len(self._ctx.session.events)
@@ -201,15 +203,29 @@ class AdkLeaf:
         above, here = self._ctx.branch, strand.branch
         return f"{above}.{here}" if above and here else here or above
 
+    def _below(self, node: Node) -> BaseAgent:
+        """The agent of a delegate that the flow itself transfers to.
+
+        Raises:
+            BuildError: There is no such agent in the compiled pipeline.
+        """
+        for agent in self._agents.values():
+            if (found := agent.find_agent(node.name)) is not None:
+                return found
+        raise BuildError(
+            f"no agent of this pipeline is called {node.name!r}",
+            node=node,
+            help="compile the pipeline again: its agents were changed or removed",
+        )
+
     def _context(
-        self, node: Node, strand: Strand, stamp: Stamp, branch: str | None
+        self, node: Node, name: str, strand: Strand, stamp: Stamp
     ) -> tuple[InvocationContext, list[Event] | None]:
         """The context for a step, and the events it sees if those are not simply the session's."""
-        ctx = self._ctx
+        ctx, branch = self._ctx, self._branch(strand)
         changes: dict[str, Any] = {}
         if branch != ctx.branch:
             changes["branch"] = branch
-        name = self._agents[node.name].name
         if name in self._nesting:
             changes[_OUTER] = _Outer(stamp, self._is_open, self._discard)
         session: dict[str, Any] = {}

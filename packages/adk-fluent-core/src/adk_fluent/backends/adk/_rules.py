@@ -12,6 +12,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.version import __version__ as adk_version
+from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import RuleTable
@@ -35,7 +36,20 @@ _FIELDS: Final = frozenset(LlmAgent.model_fields) - {"parent_agent"}
 
 @rules.rule(AgentNode)
 def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
-    """An LlmAgent with what the user set and nothing else, so that ADK's defaults stay ADK's."""
+    fields = _fields(node, children, cx)
+    if not fields.keys() <= _FIELDS:
+        raise _unknown_field(node, fields)
+    try:
+        return LlmAgent(**fields)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise UsageError(
+            f"ADK refuses the agent {node.name!r}", node=node, found="; ".join(faults)
+        ) from error
+
+
+def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> dict[str, Any]:
+    """What the user set and nothing else, so that ADK's defaults stay ADK's."""
     fields: dict[str, Any] = {"name": cx.name_of(node)}
     model = _model(node, cx)
     if model is not None:
@@ -60,9 +74,7 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
         fields[f"{name}_callback"] = functions[0] if len(functions) == 1 else functions
     for name, value in node.settings:
         fields[name] = _value(value)
-    if not fields.keys() <= _FIELDS:
-        raise _unknown_field(node, fields)
-    return LlmAgent(**fields)
+    return fields
 
 
 @rules.rule(AdkAgentNode)
