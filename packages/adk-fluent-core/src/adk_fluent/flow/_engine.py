@@ -14,7 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Generic, cast
+from typing import Any, Generic, NoReturn, cast
 
 from adk_fluent.errors import (
     AgentReportedError,
@@ -23,7 +23,7 @@ from adk_fluent.errors import (
     add_place,
 )
 from adk_fluent.flow._commit import Commit, Parcel
-from adk_fluent.flow._fork import ForkRun, is_race
+from adk_fluent.flow._fork import ForkRun, is_race, left_by
 from adk_fluent.flow._functions import matches
 from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._port import E, Facts, Leaf
@@ -119,7 +119,7 @@ class Engine(Generic[E]):
                 elif commit.scope is not None and commit.delta:
                     self.log.record(commit.scope, commit.delta)
         if isinstance(main.outcome, Exception):
-            raise main.outcome
+            _raise(main.outcome)
         self.outcome = main.outcome
         # what a branch asked that has lost since is no longer a question
         strands = self.position["strands"].values()
@@ -196,6 +196,8 @@ class Engine(Generic[E]):
         signal: Any = ENTER
         moved = False
         while (todo := self._advance(s, signal)) is not None:
+            if s.cancelled:  # a step swallowed it
+                raise asyncio.CancelledError
             if moved:
                 await self.stepped()
             moved = not isinstance(todo, Call | Test)  # these commit nothing
@@ -243,7 +245,7 @@ class Engine(Generic[E]):
         except asyncio.CancelledError as error:
             return _cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-            return add_place(error, node)
+            return _failure(error, node)
 
     async def _test(self, s: Strand, node: Node, predicate: Predicate) -> bool:
         if isinstance(predicate, Match):
@@ -285,7 +287,7 @@ class Engine(Generic[E]):
         except asyncio.CancelledError as error:
             signal = _cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-            signal = add_place(error, node)
+            signal = _failure(error, node)
         if waiting and not isinstance(signal, Exception):
             frame["waits"] = waiting
             self._wait(node, waiting)
@@ -376,6 +378,13 @@ def _is_loop(node: Node) -> bool:
     return isinstance(node, LoopNode)
 
 
+def _failure(error: Exception, node: Node) -> Exception:
+    """The failure of a step, with its place; its type stays where a generator can raise it."""
+    if isinstance(error, StopIteration | StopAsyncIteration):
+        return left_by(error, node)
+    return add_place(error, node)
+
+
 def _cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
     """The failure of a step that something of its own cancelled; cancelling us is no failure."""
     task = asyncio.current_task()
@@ -394,10 +403,19 @@ def _chained(errors: list[Exception]) -> Exception:
     """The last error, with each one before it as the context of the next."""
     for earlier, later in pairwise(errors):
         known = {id(each) for each in _contexts(earlier)}  # one raised twice must make no ring
-        chain = _contexts(later)
-        if known.isdisjoint(map(id, chain)):
-            chain[-1].__context__ = earlier
+        own = [each for each in _contexts(later) if id(each) not in known]
+        if own:
+            own[-1].__context__ = earlier
     return errors[-1]
+
+
+def _raise(error: Exception) -> NoReturn:
+    """Raise an error with its own chain, also while the caller handles another one."""
+    before = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = before or error.__context__
 
 
 def _contexts(error: BaseException) -> list[BaseException]:
