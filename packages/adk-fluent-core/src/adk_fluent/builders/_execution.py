@@ -87,15 +87,21 @@ def run_now(name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
         UsageError: An event loop runs in this thread already.
     """
+    if _is_in_loop():
+        raise UsageError(
+            f"{name}() cannot wait inside a running event loop",
+            location=Location.caller(),
+            help=f"write: await {name}_async(...)",
+        )
+    return _here.loop.runner.run(make(), context=copy_context())
+
+
+def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _here.loop.runner.run(make(), context=copy_context())
-    raise UsageError(
-        f"{name}() cannot wait inside a running event loop",
-        location=Location.caller(),
-        help=f"write: await {name}_async(...)",
-    )
+        return False
+    return True
 
 
 async def run_each(
