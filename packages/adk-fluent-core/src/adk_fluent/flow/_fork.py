@@ -57,6 +57,8 @@ class ForkRun(Generic[E]):
         self.racing = is_race(node)
         self.joined = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._running: dict[int, Strand] = {}
+        self._fatal: BaseException | None = None
         self._context = copy_context()  # a branch that starts late starts in the same one
         self._closing = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -90,11 +92,19 @@ class ForkRun(Generic[E]):
         finally:
             if timer is not None:
                 timer.cancel()
-            self._closing = True
-            tasks = list(self._tasks.values())
-            for task in tasks:
-                task.cancel()
-            await settled(tasks)
+            await self._close()
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def _close(self) -> None:
+        """Cancel the branches that still run; one that swallows that goes no step further."""
+        self._closing = True
+        for child in self._running.values():
+            child.cancelled = True
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await settled(tasks)
 
     # --- starting children ---------------------------------------------------------------------
 
@@ -143,6 +153,7 @@ class ForkRun(Generic[E]):
             return False
         index, child = planned
         run = self._run_child(index, child)
+        self._running[index] = child
         self._tasks[index] = asyncio.get_running_loop().create_task(
             run, context=self._context.copy()
         )
@@ -152,6 +163,8 @@ class ForkRun(Generic[E]):
         try:
             async with aclosing(self.engine.drive(child)) as commits:
                 async for commit in commits:
+                    if child.cancelled:  # nobody is there any more to take it
+                        raise asyncio.CancelledError
                     parcel = Parcel(commit)
                     self.engine.queue.put_nowait(parcel)
                     await parcel.delivered()
@@ -166,8 +179,16 @@ class ForkRun(Generic[E]):
             outcome.__cause__ = error
         except Exception as error:  # noqa: BLE001  # a fault of the engine's own must not hang the fork
             outcome = error
+        except GeneratorExit as error:  # a step's own: ours ends in `drive`
+            outcome = left_by(error, self.node)
+        except (KeyboardInterrupt, SystemExit):  # asyncio ends the loop with these
+            raise
+        except BaseException as error:  # noqa: BLE001  # raised again where the fork was made
+            self._fatal = error
+            self._finish()
+            return
         finally:
-            del self._tasks[index]
+            del self._tasks[index], self._running[index]
         self.joined.ended[index] = outcome
         self._judge(index, outcome)
         if not self._over.done() and not self._start() and not self._tasks:
@@ -250,6 +271,18 @@ def _segments(node: Node) -> Callable[[int], str]:
         return f"{node.name}.{name}" if counts[name] == 1 else f"{node.name}.{name}[{index}]"
 
     return segment
+
+
+def left_by(error: BaseException, node: Node) -> RunError:
+    """What stands for an exception that a step may raise but no generator can pass on."""
+    kind = type(error).__name__
+    failure = RunError(
+        f"{node.name} was left by {kind}",
+        node=node,
+        help=f"catch {kind} in the step: it means something else to those who wait for it",
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def _at_item(node: Node, index: int, error: Exception) -> Exception:

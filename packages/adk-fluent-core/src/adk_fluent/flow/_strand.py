@@ -56,6 +56,7 @@ class Strand:
         isolation: The snapshot it works on, or None when it sees shared state.
         muted: Its partial events are not forwarded (it may lose a race).
         outcome: How it ended.
+        cancelled: Nobody waits for it any more; it goes no step further.
         segment: Its own part of the branch name.
     """
 
@@ -63,6 +64,7 @@ class Strand:
         "_prefix",
         "_state",
         "_view",
+        "cancelled",
         "frames",
         "id",
         "isolation",
@@ -96,6 +98,7 @@ class Strand:
         self.isolation: Isolation | None = isolation
         self.muted: bool = muted
         self.outcome: Any = None
+        self.cancelled: bool = False
         self.segment: str = segment
         self._state = state
         self._view: Mapping[str, Any] | None = None
