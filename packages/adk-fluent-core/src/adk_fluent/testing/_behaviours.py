@@ -62,15 +62,16 @@ class Says(_Printed, Script):
 
     Attributes:
         name: Noted at each call.
-        text: What it says; None is no text at all.
+        text: What it says.
         reads: Also says what state holds under this key, which its instruction shows it.
         pieces: In how many pieces the text is streamed.
         ticks: Turns of the event loop before it answers.
-        ends: How its turn ends: it answers, raises, reports an error, calls `leave`, or never does.
+        ends: How its turn ends: it answers, raises, reports an error, leaves the loop by a tool, or
+            never comes to an end.
     """
 
     name: str
-    text: str | None = ""
+    text: str = ""
     reads: str | None = None
     pieces: int = 1
     ticks: int = 0
@@ -82,7 +83,7 @@ class Says(_Printed, Script):
     def act(self, shown: str) -> Act:
         """What it does when it is shown this."""
         says = self.text
-        if says is not None and self.reads is not None:
+        if self.reads is not None:
             says = f"{says}<{shown[-_TAIL:]}>"
         return Act(
             says=says,
@@ -103,11 +104,11 @@ class Says(_Printed, Script):
         if act.reports is not None:
             return reply(error_code=act.reports[0], error_message=act.reports[1])
         if act.escalates:
-            return reply(*([act.says] if act.says else ()), Call(leave.__name__))
-        chunks = self._chunks(act.says or "")
+            return reply(*([act.says] if act.says else ()), Call(exit_loop.__name__))
+        chunks = self._chunks(act.says)
         if act.raises is not None:
             return reply(chunks=chunks, raises=act.raises)
-        return reply(chunks=chunks) if chunks else reply(*([] if act.says is None else [act.says]))
+        return reply(chunks=chunks) if chunks else reply(act.says)
 
     def _chunks(self, text: str) -> list[str]:
         if self.pieces < 2:
@@ -116,8 +117,8 @@ class Says(_Printed, Script):
         return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def leave(tool_context: Any) -> None:
-    """Leave the loop."""
+def exit_loop(tool_context: Any) -> None:
+    """Leave the loop, as ADK's tool of this name does."""
     tool_context.actions.escalate = True
     tool_context.actions.skip_summarization = True
 
@@ -132,7 +133,7 @@ def agent(says: Says, writes: str | None = None) -> AgentNode:
     return AgentNode(
         says.name,
         instruction="Speak." if says.reads is None else f"«{{{says.reads}?}}»",
-        tools=(ToolSpec(Ref.to(leave)),) if says.ends == "leaves" else (),
+        tools=(ToolSpec(Ref.to(exit_loop)),) if says.ends == "leaves" else (),
         writes_keys=() if writes is None else (StateFieldRef(writes),),
         mock=Ref(says, says.name),
     )

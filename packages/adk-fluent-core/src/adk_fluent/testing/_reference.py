@@ -59,14 +59,14 @@ class Act:
     """What an agent does in one turn.
 
     Attributes:
-        says: Its answer; None is no text at all.
+        says: Its answer.
         raises: The error it raises instead.
         reports: Code and message of the error it reports instead.
         escalates: It calls a tool that ends the loop; what it says beside is no answer.
         hangs: It never ends.
     """
 
-    says: str | None = None
+    says: str = ""
     raises: Exception | None = None
     reports: tuple[str, str] | None = None
     escalates: bool = False
@@ -130,8 +130,7 @@ class _Reference:
             return Outcome(order=order, reported=(act.reports,))
         if act.escalates:
             return Outcome("escalates" if inside.loop else "done", order=order)
-        keys = [] if act.says is None else [ref.key for ref in node.writes_keys]
-        return Outcome.wrote(dict.fromkeys(keys, act.says), order, act.says or "")
+        return Outcome.wrote({ref.key: act.says for ref in node.writes_keys}, order, act.says)
 
     def function(self, node: FunctionNode | TapNode, state: State, inside: _Inside) -> Outcome:
         delta, made = self._called(node, node.fn, state)

@@ -1,0 +1,36 @@
+"""Options of the tests that may look longer and further than CI does."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("adk-fluent")
+    group.addoption(
+        "--flow-examples",
+        type=int,
+        default=None,
+        metavar="N",
+        help="how many random pipelines to run; other ones each time",
+    )
+    group.addoption(
+        "--flow-seed", type=int, default=None, metavar="SEED", help="the ones of an earlier run"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.flow_seed is None:
+        given = config.option.flow_examples is not None
+        config.option.flow_seed = random.randrange(2**32) if given else 0
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if config.option.flow_examples is None:
+        return None
+    again = f"--flow-examples {config.option.flow_examples} --flow-seed {config.option.flow_seed}"
+    return f"random pipelines: {again}"

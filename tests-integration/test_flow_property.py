@@ -1,0 +1,352 @@
+"""Random pipelines do the same wherever they run: on the engine alone, on the mock backend, and
+on ADK by `ask`, `run`, `stream` and a Runner of ADK's own, with sessions in memory and in SQLite.
+
+What they should do is told by `adk_fluent.testing._reference`: final state, answer, errors, and the
+order of calls. The same programs run in every CI; ``--flow-examples 50000`` runs that many, other
+ones each time, and ``--flow-seed`` those of an earlier run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from adk_fluent import ir
+from adk_fluent.backends._dict_leaf import DictLeaf
+from adk_fluent.backends.mock import mock_backend
+from adk_fluent.builders._running import Running
+from adk_fluent.flow import RULES, Engine
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    ExecutionConfig,
+    GateNode,
+    RemoteAgentNode,
+    verify,
+    walk,
+)
+from adk_fluent.protocol import AgentEvent, ErrorInfo, final_text, kept_events
+from adk_fluent.testing import Asked, Call, _behaviours
+from adk_fluent.testing._behaviours import act, recorded, shown
+from adk_fluent.testing._programs import Program, programs
+from adk_fluent.testing._reference import KINDS, meaning
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterable,
+        Awaitable,
+        Callable,
+        Iterator,
+        Mapping,
+    )
+    from pathlib import Path
+
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    from adk_fluent.flow import Strand
+    from adk_fluent.ir import Node
+
+    Examine = Callable[[int, Callable[[Program], "Ran"]], None]
+
+FLOW_EXAMPLES = 2_000
+ENOUGH = 50  # examples, for every kind of node to occur
+SECONDS = 30  # for one pipeline; far more than any takes
+EMPTY = "MODEL_RETURNED_NO_CONTENT"  # ADK 2.x also reports what for control flow is an answer
+PLAIN = ExecutionConfig(max_llm_calls=100_000)
+STREAMED = ExecutionConfig(max_llm_calls=100_000, streaming_mode="sse")
+
+
+@dataclass
+class Ran:
+    """What was seen of a run; None where the way it ran does not show it."""
+
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+    states: list[Mapping[str, Any]] = field(default_factory=list["Mapping[str, Any]"])
+    calls: list[str] = field(default_factory=list[str])
+    text: str | None = None
+    error: Exception | None = None
+
+    async def follow(self, events: AsyncIterable[AgentEvent]) -> None:
+        async for event in events:
+            self.events.append(event)
+        self.text = final_text(self.events)
+
+    def wrong(self, program: Program) -> list[str]:
+        """What differs from what it should be."""
+        with recorded():
+            wanted = meaning(program.root, program.state, act)
+        found = [wanted.error_differs(self.error), wanted.calls_differ(self.calls)]
+        found += [wanted.state_differs(state) for state in self.states]
+        if not wanted.fails and self.error is None:
+            assert self.text is not None
+            found.append(wanted.text_differs(self.text))
+            if self.events:
+                errors = (each.error for each in kept_events(self.events))
+                told = [(each.code, each.message) for each in errors if each]
+                found.append(wanted.reports_differ(each for each in told if each[0] != EMPTY))
+        return [each for each in found if each is not None]
+
+
+async def ran(program: Program, way: Callable[[Program, Ran], Awaitable[None]]) -> Ran:
+    """Run a pipeline, note what it calls and how it ends, and see that nothing is left running."""
+    seen = Ran()
+    before = asyncio.all_tasks()
+    with recorded() as seen.calls:
+        limit = asyncio.timeout(SECONDS)
+        try:
+            async with limit:
+                await way(program, seen)
+        except Exception as error:  # noqa: BLE001  # compared with what should be raised
+            seen.error = error
+    assert not limit.expired(), "it never ends"
+    assert asyncio.all_tasks() <= before
+    return seen
+
+
+# --- the engine alone ----------------------------------------------------------------------------
+
+
+class PlainLeaf(DictLeaf):
+    """Follows the scripts of agents, with nothing but Python."""
+
+    async def run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        assert isinstance(node, AgentNode)
+        assert node.mock is not None
+        instruction = re.sub(
+            r"{(.+)\?}", lambda key: shown(strand.state, key[1]), str(node.instruction)
+        )
+        reply = await node.mock.value.answer(Asked(system=instruction, agent=node.name))
+        for chunk in reply.chunks:
+            yield self.event(node, strand, content=chunk, is_partial=True)
+        if reply.raises is not None:
+            raise reply.raises
+        if reply.error_code is not None:
+            error = ErrorInfo(reply.error_code, reply.error_message)
+            yield self.event(node, strand, error=error, is_final=True)
+            return
+        if any(isinstance(part, Call) for part in reply.parts):
+            yield self.event(node, strand, content=reply.text)
+            yield self.event(node, strand, escalate=True, is_final=True)
+            return
+        written = {ref.key: reply.text for ref in node.writes_keys}
+        yield self.event(node, strand, content=reply.text, is_final=True, state_delta=written)
+
+
+async def on_the_engine(program: Program, seen: Ran) -> None:
+    state = dict(program.state)
+    leaf = PlainLeaf(state, program.root.name, "run")
+    engine = Engine(program.root, leaf)
+
+    async def committed() -> AsyncGenerator[AgentEvent, None]:
+        async with aclosing(engine.run()) as events:
+            async for event in events:
+                leaf.commit(event)
+                yield event
+
+    seen.states.append(state)
+    await seen.follow(committed())
+    assert not engine.log.open
+    assert engine.position["strands"] == {"0": []}
+    assert not engine.position["scopes"]
+
+
+async def on_mock(program: Program, seen: Ran) -> None:
+    backend = mock_backend()
+    compiled = backend.compile(program.root, STREAMED)
+    try:
+        await seen.follow(backend.stream(compiled, "go", state=program.state))
+    finally:
+        seen.states.extend(session.state for session in backend._sessions.values())
+
+
+# --- ADK -----------------------------------------------------------------------------------------
+
+
+class Pipe(Running):
+    """IR with the methods of builders."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._runs = None
+
+    def to_ir(self) -> Node:
+        return self._node
+
+
+class OnAdk:
+    """Runs on ADK, each in a session of its own, which is read back afterwards."""
+
+    app = PLAIN.app_name
+
+    def __init__(self, service: BaseSessionService) -> None:
+        self.service = service
+        self.count = 0
+
+    def options(self, program: Program) -> dict[str, Any]:
+        self.count += 1
+        return {
+            "user_id": f"user {self.count}",
+            "session_id": f"session {self.count}",
+            "session_service": self.service,
+            "state": program.state,
+        }
+
+    async def read_back(self, seen: Ran, options: Mapping[str, Any]) -> None:
+        ids = {key: options[key] for key in ("user_id", "session_id")}
+        session = await self.service.get_session(app_name=self.app, **ids)
+        assert session is not None
+        seen.states.append(session.state)
+        await self.service.delete_session(app_name=self.app, **ids)
+
+    async def run(self, program: Program, seen: Ran) -> None:
+        options = self.options(program)
+        try:
+            result = await Pipe(program.root).run("go", config=PLAIN, **options)
+            seen.states.append(result.state)
+            seen.events, seen.text = list(result), result.text
+        finally:
+            await self.read_back(seen, options)
+
+    async def stream(self, program: Program, seen: Ran) -> None:
+        options = self.options(program)
+        try:
+            await seen.follow(Pipe(program.root).stream("go", config=STREAMED, **options))
+        finally:
+            await self.read_back(seen, options)
+
+    async def to_app(self, program: Program, seen: Ran) -> None:
+        from google.adk.runners import Runner
+        from google.genai import types
+
+        from adk_fluent.backends.adk._events import to_agent_event
+
+        options = self.options(program)
+        ids = {key: options[key] for key in ("user_id", "session_id")}
+        await self.service.create_session(app_name=self.app, state=program.state, **ids)
+        runner = Runner(app=Pipe(program.root).to_app(PLAIN), session_service=self.service)
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+
+        async def translated() -> AsyncGenerator[AgentEvent, None]:
+            async with aclosing(runner.run_async(new_message=message, **ids)) as events:
+                async for event in events:
+                    yield to_agent_event(event)
+
+        try:
+            await seen.follow(translated())
+        finally:
+            await self.read_back(seen, options)
+
+    def ask(self, program: Program) -> Ran:
+        """Not async, and on an event loop of its own."""
+        seen, options = Ran(), self.options(program)
+        with recorded() as seen.calls:
+            try:
+                seen.text = Pipe(program.root).ask("go", config=PLAIN, **options)
+            except Exception as error:  # noqa: BLE001  # compared with what should be raised
+                seen.error = error
+        asyncio.run(self.read_back(seen, options))
+        return seen
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def on_adk(request: pytest.FixtureRequest, tmp_path: Path) -> OnAdk:
+    if request.param == "memory":
+        from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+        return OnAdk(InMemorySessionService())
+    from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
+    return OnAdk(SqliteSessionService(str(tmp_path / "sessions.db")))
+
+
+# --- random pipelines ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def examine(request: pytest.FixtureRequest) -> Examine:
+    """Runs a share of the examples, in per cent, and compares each with the reference."""
+    option = request.config.option
+    examples = option.flow_examples or FLOW_EXAMPLES
+    begin = zlib.crc32(request.node.name.encode()) ^ option.flow_seed
+
+    def examine(share: int, way: Callable[[Program], Ran]) -> None:
+        met: Counter[type[Node]] = Counter()
+        count = max(1, examples * share // 100)
+
+        @seed(begin)
+        @settings(
+            max_examples=count,
+            phases=[Phase.generate, Phase.shrink],
+            deadline=None,
+            database=None,
+            suppress_health_check=[*HealthCheck],
+        )
+        @given(programs())
+        def agrees(program: Program) -> None:
+            met.update(type(node) for node in walk(program.root))
+            wrong = way(program).wrong(program)
+            assert not wrong, "\n".join(wrong)
+
+        agrees()
+        assert count < ENOUGH or met.keys() == KINDS
+
+    return examine
+
+
+def test_every_kind_the_engine_runs_has_a_meaning() -> None:
+    assert RULES.keys() - {AdkAgentNode, GateNode, RemoteAgentNode} == KINDS
+
+
+def test_a_program_is_legal_and_its_repr_makes_it_again() -> None:
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+    @given(programs())
+    def check(program: Program) -> None:
+        assert verify(program.root) == ()
+        names = {**vars(ir), **vars(_behaviours), "Program": Program}
+        exec(repr(program), names)
+        again: Any = names["program"]
+        assert repr(again) == repr(program)
+        with recorded():
+            assert meaning(again.root, again.state, act) == meaning(
+                program.root, program.state, act
+            )
+
+    check()
+
+
+def test_on_the_engine_alone(examine: Examine, loop: asyncio.Runner) -> None:
+    examine(50, lambda program: loop.run(ran(program, on_the_engine)))
+
+
+def test_on_the_mock_backend(examine: Examine, loop: asyncio.Runner) -> None:
+    examine(20, lambda program: loop.run(ran(program, on_mock)))
+
+
+@pytest.mark.adk
+def test_asked_on_adk(examine: Examine, on_adk: OnAdk) -> None:
+    examine(3, on_adk.ask)
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("way", ["run", "stream", "to_app"])
+def test_on_adk(examine: Examine, loop: asyncio.Runner, on_adk: OnAdk, way: str) -> None:
+    examine(4, lambda program: loop.run(ran(program, getattr(on_adk, way))))
