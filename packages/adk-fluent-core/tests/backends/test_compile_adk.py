@@ -475,7 +475,7 @@ def test_settings_of_the_app_arrive_or_are_refused() -> None:
 
 
 def test_middlewares_and_resources_of_an_application_are_refused() -> None:
-    with pytest.raises(UnsupportedConfigError, match="middlewares"):
+    with pytest.raises(UnsupportedConfigError, match="middleware m would have no effect"):
         compiled(AppNode("shop", AgentNode("a"), middlewares=(Ref(object(), "m"),)))
     database = ResourceNode("db", Ref(object(), "db"))
     with pytest.raises(UnsupportedNodeError, match="resources are not injected yet: db"):

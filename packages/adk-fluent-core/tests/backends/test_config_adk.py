@@ -6,7 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from adk_programs import agent, built, by_runner, model_of, par, run, seq, turns
+from adk_programs import (
+    agent,
+    built,
+    by_runner,
+    fallback,
+    model_of,
+    par,
+    raiser,
+    run,
+    seq,
+    turns,
+)
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import LlmCallsLimitExceededError
 from google.adk.agents.llm_agent import LlmAgent
@@ -23,6 +34,7 @@ from adk_fluent.backends.adk._config import merged, run_config
 from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.errors import StepTimeoutError, UsageError
 from adk_fluent.ir import CompactionConfig, ExecutionConfig, Node, Ref
+from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -266,3 +278,42 @@ def test_an_agent_of_adks_brings_its_model_for_summaries() -> None:
     root = to_agent(built(LlmAgent(name="mine", model=model)), COMPACTING)
     assert root.name == "mine_flow"
     assert to_content("x").role == "user"
+
+
+@pytest.mark.parametrize("room", ["app", "agent"])
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+async def test_summaries_by_size_disturb_no_step_of_a_run(
+    room: str, store: str, tmp_path: Any
+) -> None:
+    """Newer versions of ADK summarise in the middle of a run, also for a step on a copy."""
+    if store == "memory":
+        service: Any = InMemorySessionService()
+    else:
+        module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
+        service = module.SqliteSessionService(str(tmp_path / "s.db"))
+    writer = ScriptedModel(default="SUMMARY", model="writer")
+    config = ExecutionConfig(
+        compaction=CompactionConfig(
+            interval=100, overlap=0, token_threshold=10, event_retention_size=1
+        ),
+        default_model=Ref.to(writer),
+    )
+
+    def big(name: str, **fields: Any) -> Any:
+        said = reply("x" * 50, usage=Usage(prompt=1000, output=10))
+        return agent(name, *[said] * 9, **fields)
+
+    program = seq(
+        big("a"),
+        fallback(seq(big("b"), raiser("no", ValueError("no")), name="first"), big("c")),
+        par(big("d"), seq(big("e"), big("f"), name="line")),
+        big("g", history="own"),
+        big("h"),
+    )
+    app = rooms(program, config)[room]
+    await service.create_session(app_name=app.name, user_id="u", session_id="s")
+    for turn in ("one", "two", "three"):
+        events = await by_runner(app, turn, service=service, session_id="s")
+        said = [e.author for e in events if e.content]
+        assert sorted(said) == sorted("abcdefgh")
+    assert writer.calls

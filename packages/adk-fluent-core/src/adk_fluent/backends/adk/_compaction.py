@@ -65,6 +65,23 @@ def compaction_config(config: CompactionConfig, llm: BaseLlm) -> EventsCompactio
         ) from error
 
 
+def own_compaction(
+    config: EventsCompactionConfig | None, ctx: InvocationContext
+) -> EventsCompactionConfig | None:
+    """What a root agent must see to itself; None when there is nothing, or its App does it.
+
+    Args:
+        config: The agent's own configuration.
+        ctx: Its context; newer versions of ADK summarise during a run, too, if this tells them how.
+    """
+    field = "events_compaction_config"
+    if config is None or getattr(ctx, field, None) is not None:
+        return None
+    if field in type(ctx).model_fields:
+        setattr(ctx, field, config)
+    return config
+
+
 async def compact(config: EventsCompactionConfig, root: BaseAgent, ctx: InvocationContext) -> None:
     """What ADK's Runner does at the end of a run when its App has compaction.
 

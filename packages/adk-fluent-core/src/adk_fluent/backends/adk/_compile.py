@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
-from google.adk.tools.base_toolset import BaseToolset
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
@@ -20,6 +18,7 @@ from adk_fluent.backends.adk._context import CompileContext, nesting, tree
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._sites import install_sites
+from adk_fluent.backends.adk._toolsets import in_use, toolsets_of
 from adk_fluent.backends.adk._values import MODEL
 from adk_fluent.errors import (
     UnknownNameError,
@@ -30,12 +29,12 @@ from adk_fluent.errors import (
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.adk.runners import Runner
 
     from adk_fluent.ir import Node
 
@@ -56,16 +55,7 @@ class Compiled:
         root: ADK's root agent.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_app",
-        "_settings",
-        "_toolsets",
-        "_users",
-        "config",
-        "node",
-        "root",
-    )
+    __slots__ = ("__weakref__", "_app", "_settings", "_toolsets", "config", "node", "root")
 
     def __init__(
         self, node: Node, config: ExecutionConfig, root: FlowAgent, settings: dict[str, Any]
@@ -75,8 +65,7 @@ class Compiled:
         self.root: FlowAgent = root
         self._settings = settings
         self._app: App | None = None
-        self._toolsets = any(_toolsets(root))
-        self._users = 0
+        self._toolsets = toolsets_of([root])
 
     @property
     def app(self) -> App:
@@ -85,16 +74,9 @@ class Compiled:
             self._app = self.to_app()
         return self._app
 
-    @asynccontextmanager
-    async def in_use(self, runner: Runner) -> AsyncGenerator[None]:
-        """While any run lasts; after the last one toolsets (connections, processes) are closed."""
-        self._users += 1
-        try:
-            yield
-        finally:
-            self._users -= 1
-            if self._toolsets and not self._users:
-                await runner.close()
+    def in_use(self) -> AbstractAsyncContextManager[None]:
+        """While a run lasts that was started here; see `in_use` of toolsets."""
+        return in_use(self._toolsets, ours=True)
 
     def _plugins(self) -> list[BasePlugin]:
         return [MiddlewarePlugin()] if self.root.plan.middlewares else []
@@ -156,11 +138,14 @@ def compile_ir(
     root = passes(root, cx, verify)
     agents = cx.agents(root)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
+    resources = list(cx.resources)
+    if toolsets := toolsets_of(agents):  # for runs that somebody else's Runner does
+        resources.append(lambda ctx: in_use(toolsets, ours=False))
     plan = Plan(
         root,
         config,
         nodes=cx.nodes,
-        resources=tuple(cx.resources),
+        resources=tuple(resources),
         closers=tuple(cx.closers),
         middlewares=tuple(cx.middlewares),
         nesting=nesting(agents),
@@ -235,12 +220,6 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
             help="export the App: app = pipeline.to_app(...)",
         )
     return dict(node.settings)
-
-
-def _toolsets(root: BaseAgent) -> Iterator[BaseToolset]:
-    for agent in tree([root]):
-        tools: list[Any] = getattr(agent, "tools", [])
-        yield from (tool for tool in tools if isinstance(tool, BaseToolset))
 
 
 def _summary_model(config: ExecutionConfig, root: BaseAgent) -> BaseLlm:

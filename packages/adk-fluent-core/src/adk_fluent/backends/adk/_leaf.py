@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
+from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._prompt import Prompts
 from adk_fluent.errors import BuildError
@@ -84,6 +86,7 @@ class AdkLeaf:
         self._outer: _Outer | None = ctx.__dict__.get(_OUTER)
         self._run = run if self._outer is None else self._outer.stamp.get("run", run)
         self._engine: Engine[Event] | None = None
+        self._merging = merges_dicts(ctx.session_service)
         self._prompts = Prompts(ctx.session, self._run, ctx.user_content, self._is_open)
 
     def bind(self, engine: Engine[Event]) -> None:
@@ -99,12 +102,18 @@ class AdkLeaf:
         stamp = self._stamp(node, strand)
         branch = self._branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
-        ctx, seen = self._context(node, agent.name, strand, stamp)
+        drafts = self._drafts(strand)
+        ctx, seen = self._context(node, agent.name, strand, stamp, drafts)
+        output = _output_key(node)
         async with aclosing(agent.run_async(ctx)) as events:
             async for event in events:
                 self._mark(event, stamp)
+                if output is not None and event.author == agent.name:
+                    self._put_out(output, event)
                 before = len(self._ctx.session.events)
                 yield event
+                if drafts is not None and not event.partial:
+                    _drop_committed(drafts, event.actions.state_delta)
                 if branch or seen is not None:
                     self._committed(event, before, branch, seen)
 
@@ -152,6 +161,19 @@ class AdkLeaf:
         if event.partial or event.content is None or not event.is_final_response():
             return None
         return "".join(p.text for p in event.content.parts or () if p.text and not p.thought)
+
+    def _put_out(self, key: str, event: Event) -> None:
+        """Write an agent's answer to its key: its final text, whatever the version of ADK.
+
+        2.x puts all the agent said in the turn there, also what stood beside tool calls; 1.x
+        leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop.
+        """
+        text = self.text(event)
+        delta = event.actions.state_delta
+        if text:
+            delta[key] = text
+        elif text is not None and delta.get(key) == "" and event.get_function_responses():
+            del delta[key]
 
     # --- marks ---------------------------------------------------------------------------------
 
@@ -218,8 +240,17 @@ class AdkLeaf:
             help="compile the pipeline again: its agents were changed or removed",
         )
 
+    def _drafts(self, strand: Strand) -> dict[str, Any] | None:
+        """Where a step's writes go until they are committed, if they must not show before that.
+
+        ADK writes what tools and callbacks set into the session's state at once. In a step that
+        may be discarded nobody else may see that; and where dicts are merged, the value that the
+        service has must be known.
+        """
+        return {} if strand.scope is not None or self._merging else None
+
     def _context(
-        self, node: Node, name: str, strand: Strand, stamp: Stamp
+        self, node: Node, name: str, strand: Strand, stamp: Stamp, drafts: dict[str, Any] | None
     ) -> tuple[InvocationContext, list[Event] | None]:
         """The context for a step, and the events it sees if those are not simply the session's."""
         ctx, branch = self._ctx, self._branch(strand)
@@ -238,8 +269,10 @@ class AdkLeaf:
         )
         if seen is not None:
             session["events"] = seen
-        if strand.isolation is not None:
-            session["state"] = strand.state
+        if drafts is not None:
+            below = strand.state
+            maps = below.maps if isinstance(below, ChainMap) else [self.state]
+            session["state"] = ChainMap(drafts, *maps)
         if session:
             changes["session"] = ctx.session.model_copy(update=session)
             if getattr(ctx, "events_compaction_config", None) is not None:
@@ -259,3 +292,17 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _output_key(node: Node) -> str | None:
+    """The key that an agent's answer is written to as text."""
+    if not isinstance(node, AgentNode) or node.output_schema is not None:
+        return None
+    return node.writes_keys[0].key if len(node.writes_keys) == 1 else None
+
+
+def _drop_committed(drafts: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    """From here on the committed value counts, unless the step has written again meanwhile."""
+    for key, value in delta.items():
+        if key in drafts and (drafts[key] is value or drafts[key] == value):
+            del drafts[key]

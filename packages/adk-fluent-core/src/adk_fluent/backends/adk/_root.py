@@ -21,7 +21,7 @@ from pydantic import Field
 
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._chain import Chain, attach, attached
-from adk_fluent.backends.adk._compaction import compact
+from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
 from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._leaf import AdkLeaf
@@ -114,6 +114,7 @@ class FlowAgent(BaseAgent):
                 attach(ctx, Chain(plan.middlewares, plan.nodes, run, attached(ctx)))
                 ensure_plugin(ctx)
             ctx.run_config = merged(ctx.run_config, plan.config)
+            compaction = own_compaction(plan.compaction, ctx)
             metadata = ctx.run_config.custom_metadata or {}
             agents = {agent.name: agent for agent in self.sub_agents}
             leaf = AdkLeaf(self.name, agents, ctx, run=run, metadata=metadata, nesting=plan.nesting)
@@ -130,8 +131,8 @@ class FlowAgent(BaseAgent):
                     writes.after(temporary)
                 else:
                     yield event
-            if plan.compaction and getattr(ctx, "events_compaction_config", None) is None:
-                await compact(plan.compaction, self, ctx)
+            if compaction is not None:
+                await compact(compaction, self, ctx)
 
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         raise unsupported("streaming_mode", "bidi")

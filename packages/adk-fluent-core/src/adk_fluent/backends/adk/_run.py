@@ -192,7 +192,7 @@ class ADKBackend(BackendBase[Compiled]):
     ) -> AsyncGenerator[AgentEvent, None]:
         runner = self._runner(compiled, service)
         async with (
-            compiled.in_use(runner),
+            compiled.in_use(),
             aclosing(
                 runner.run_async(
                     user_id=user_id,
