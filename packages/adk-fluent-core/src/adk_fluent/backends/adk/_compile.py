@@ -140,7 +140,7 @@ def compile_ir(
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
     resources = list(cx.resources)
     if toolsets := toolsets_of(agents):  # for runs that somebody else's Runner does
-        resources.append(lambda ctx: in_use(toolsets, ours=False))
+        resources.append(lambda _: in_use(toolsets, ours=False))
     plan = Plan(
         root,
         config,
