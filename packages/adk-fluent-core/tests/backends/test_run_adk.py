@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import sqlite3
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -541,6 +542,17 @@ async def test_a_damaged_store_is_told_from_other_errors(tmp_path: Path) -> None
     with pytest.raises(SessionStoreError, match="cannot be read or written") as caught:
         await run(agent("a"), session_service=service)
     assert "not a database" in str(caught.value)
+
+
+async def test_a_session_of_another_version_is_told_from_other_errors(tmp_path: Path) -> None:
+    module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
+    path = tmp_path / "sessions.db"
+    service = module.SqliteSessionService(str(path))
+    await run(agent("a"), session_service=service, session_id="s")
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE events SET event_data = ?", ('{"author": 5}',))
+    with pytest.raises(SessionStoreError, match="author"):
+        await run(agent("a"), session_service=service, session_id="s")
 
 
 # --- runs beside each other ----------------------------------------------------------------------

@@ -122,6 +122,7 @@ def compile_ir(
         verify: Called with the name of each pass and the IR it returned.
 
     Raises:
+        UsageError: A field of the configuration holds a value that has no meaning.
         UnsupportedConfigError: A field of the configuration has no effect in this version.
         MissingLayerError: A node's layer is not installed.
         UnsupportedNodeError: There is no rule for a node.

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 
+from adk_fluent.backends._config import check_values
 from adk_fluent.errors import UnsupportedConfigError
 from adk_fluent.ir import ExecutionConfig
 
@@ -14,11 +15,13 @@ _LATER: Final = "a later version of adk-fluent-core"
 
 
 def check_config(config: ExecutionConfig) -> None:
-    """Refuse what would be ignored.
+    """Refuse what has no meaning, and what would be ignored.
 
     Raises:
+        UsageError: A field holds a value that has no meaning.
         UnsupportedConfigError: A field has no effect in this version.
     """
+    check_values(config)
     layer = "adk-fluent-middleware"
     refused = (
         ("telemetry", config.telemetry is not None, layer),

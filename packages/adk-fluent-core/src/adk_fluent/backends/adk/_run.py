@@ -11,6 +11,7 @@ from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
+from adk_fluent.backends._config import check_state
 from adk_fluent.backends.adk._compile import Compiled, compile_ir
 from adk_fluent.backends.adk._config import run_config
 from adk_fluent.backends.adk._events import to_agent_event
@@ -98,11 +99,12 @@ class ADKBackend(BackendBase[Compiled]):
 
         Raises:
             UnknownNameError: There is no such argument.
-            UsageError: The prompt is no message.
+            UsageError: The prompt is no message, or the state no mapping.
             SessionStoreError: The sessions cannot be read or written.
             Exception: Whatever a step raised, with its own type.
         """
         _refuse(unknown)
+        check_state(state)
         message = to_content(prompt)
         service = session_service or self.session_service
         app_name = compiled.config.app_name
@@ -126,6 +128,7 @@ class ADKBackend(BackendBase[Compiled]):
     ) -> RunResult:
         """Run to the end; arguments and errors as for `stream`."""
         _refuse(unknown)
+        check_state(state)
         message = to_content(prompt)
         service = session_service or self.session_service
         app_name = compiled.config.app_name

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import contextmanager
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.errors.already_exists_error import AlreadyExistsError
+from pydantic import ValidationError
 
 from adk_fluent.errors import SessionError, SessionStoreError
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 #: Keys with these prefixes are not the session's own.
 FOREIGN: Final = ("app:", "user:", "temp:")
+_SHOWN: Final = 160  # characters of a store's own error
 
 
 async def find_session(
@@ -98,13 +101,14 @@ def readable_store() -> Generator[None]:
     except _store_errors() as error:
         raise SessionStoreError(
             "the sessions cannot be read or written",
-            found=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}",
-            help="is it a session database of ADK, and may it be read and written? Move a damaged "
-            "file away to start anew, or restore it from a backup",
+            found=f"{type(error).__name__}: {' '.join(str(error).split())[:_SHOWN]}",
+            help="is it a session database of this version of ADK, and may it be read and written? "
+            "Move a damaged file away to start anew, or restore it from a backup",
         ) from error
 
 
 def _store_errors() -> tuple[type[Exception], ...]:
     database: Any = sys.modules.get("sqlalchemy.exc")  # not imported: nothing of it can be raised
     more = () if database is None else (database.SQLAlchemyError,)
-    return (sqlite3.Error, OSError, *more)
+    # the last two: what is stored is no event, or one of a newer ADK
+    return (sqlite3.Error, OSError, *more, ValidationError, JSONDecodeError)
