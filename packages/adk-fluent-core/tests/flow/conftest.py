@@ -361,12 +361,17 @@ class Bench:
         await self.run(root, on_step=save)
         return saves
 
-    async def restarts(self, root: Node) -> int:
-        """Run; then go on from every saved step, with the same result and nothing done twice."""
+    async def restarts(self, root: Node, *, every: int = 1) -> int:
+        """Run; then go on from every saved step, with the same result and nothing done twice.
+
+        Args:
+            root: What runs.
+            every: 2 goes on from every other one only, and so on.
+        """
         start = copy.deepcopy(self.state)
         saves = await self.saves(root)
         end, once = self.clean_state, Counter(self.calls)
-        for save in saves:
+        for save in saves[::every]:
             self.state, self.calls = copy.deepcopy(save.state), []
             position = json.loads(save.position)
             await self.run(root, position=position)

@@ -293,7 +293,7 @@ async def test_from_every_step_below_something_else(b: Bench, name: str) -> None
         b.map(program, "list2", result="trail", concurrency=1, name="o"),
     ):
         b.state = {**LIST, "list2": [1, 2]}
-        await b.restarts(b.seq(outer, b.mark("z"), name="root"))
+        await b.restarts(b.seq(outer, b.mark("z"), name="root"), every=3)
 
 
 @pytest.mark.parametrize("ticks", range(3))
