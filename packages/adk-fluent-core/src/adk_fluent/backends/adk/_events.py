@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from pydantic import BaseModel
 
+from adk_fluent.backends._config import STAMP
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
     from google.genai import types
-
-STAMP: Final = "adk_fluent"
 
 # The function calls with which ADK asks for something; the same names in every version.
 REQUEST_INPUT: Final = "adk_request_input"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent._registry import INSTALLED, missing_layer
+from adk_fluent.backends._config import check_state, check_values
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
 from adk_fluent.backends.mock._prompt import USER
 from adk_fluent.backends.mock._responses import Conditional, Response, When, script_of
@@ -92,6 +93,7 @@ class MockBackend(BackendBase[MockApp]):
         """Make a pipeline ready to run.
 
         Raises:
+            UsageError: A field of the configuration holds a value that has no meaning.
             UnsupportedConfigError: A field of the configuration has no effect here.
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: A node has no meaning here.
@@ -134,12 +136,14 @@ class MockBackend(BackendBase[MockApp]):
 
         Raises:
             UnknownNameError: There is no such argument, or nobody said what an agent answers.
+            UsageError: The prompt is no message, or the state no mapping.
             Exception: Whatever a step raised, with its own type.
         """
         for name in unknown:
             raise UnknownNameError(
                 f"a run on the mock backend takes no {name!r}", unknown=name, known=_OPTIONS
             )
+        check_state(state)
         session_id = session_id or str(uuid.uuid4())
         session = self._open(compiled.config.app_name, user_id, session_id, state)
         async with aclosing(self._events(compiled, _text(prompt), session)) as events:
@@ -288,6 +292,7 @@ def _check_app(node: AppNode) -> None:
 
 
 def _check_config(config: ExecutionConfig) -> None:
+    check_values(config)
     refused = {
         "telemetry": config.telemetry is not None,
         "middlewares": bool(config.middlewares),
