@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,10 @@ async def test_an_error_of_the_body_is_its_own(b: Bench) -> None:
 
 
 async def test_no_timer_is_left(b: Bench) -> None:
-    await b.run(b.seq(b.timeout(b.say("a"), 0.005), b.timeout(b.say("b", ticks=3), 100)))
+    await b.run(b.seq(b.timeout(b.say("a"), 50), b.timeout(b.say("b", ticks=3), 100)))
     assert b.calls == ["a", "b"]
+    timers: list[asyncio.TimerHandle] = vars(asyncio.get_running_loop())["_scheduled"]
+    assert all(timer.cancelled() for timer in timers)
 
 
 async def test_time_passes_while_the_consumer_is_busy(b: Bench) -> None:
