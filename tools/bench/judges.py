@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log
@@ -88,6 +89,20 @@ def runs(samples: Samples) -> Finding:
     finding = shown(samples)
     finding.reached = "ours" in samples.seconds
     return finding
+
+
+def tests(limit: float) -> Judge:
+    """A suite takes less than that many seconds; also says what a thousand tests take."""
+
+    def judge(samples: Samples) -> Finding:
+        finding = under(limit)(samples)
+        passed = re.search(r"(\d+) passed", str(samples.results["ours"]))
+        if passed:
+            each = finding.numbers["ours"] / int(passed[1])
+            finding.ratio = f"{passed[1]} tests, {duration(1000 * each)} a 1 000"
+        return finding
+
+    return judge
 
 
 def at_most(factor: float, *others: str) -> Judge:

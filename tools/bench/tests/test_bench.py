@@ -21,6 +21,7 @@ from bench.judges import (
     runs,
     shown,
     sorting,
+    tests,
     under,
 )
 from bench.rows import ROWS, Row
@@ -113,6 +114,13 @@ def test_so_much_more_for_each_part() -> None:
 def test_what_gets_to_the_end_runs() -> None:
     assert runs(samples(ours=9.0)).reached is True
     assert runs(samples(adk=9.0)).reached is False
+
+
+def test_a_suite_is_told_by_the_thousand() -> None:
+    suite = samples(ours=8.0)
+    suite.results["ours"] = "500 passed, 3 skipped in 9.10s"
+    assert tests(10.0)(suite).reached is True
+    assert tests(10.0)(suite).ratio == "500 tests, 16 s a 1 000"
 
 
 def test_growth() -> None:
