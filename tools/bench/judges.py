@@ -91,7 +91,7 @@ def runs(samples: Samples) -> Finding:
     return finding
 
 
-def tests(limit: float) -> Judge:
+def suite(limit: float) -> Judge:
     """A suite takes less than that many seconds; also says what a thousand tests take."""
 
     def judge(samples: Samples) -> Finding:

@@ -21,7 +21,7 @@ from bench.judges import (
     runs,
     shown,
     sorting,
-    tests,
+    suite,
     under,
 )
 from bench.rows import ROWS, Row
@@ -117,10 +117,10 @@ def test_what_gets_to_the_end_runs() -> None:
 
 
 def test_a_suite_is_told_by_the_thousand() -> None:
-    suite = samples(ours=8.0)
-    suite.results["ours"] = "500 passed, 3 skipped in 9.10s"
-    assert tests(10.0)(suite).reached is True
-    assert tests(10.0)(suite).ratio == "500 tests, 16 s a 1 000"
+    run = samples(ours=8.0)
+    run.results["ours"] = "500 passed, 3 skipped in 9.10s"
+    assert suite(10.0)(run).reached is True
+    assert suite(10.0)(run).ratio == "500 tests, 16 s a 1 000"
 
 
 def test_growth() -> None:
