@@ -790,7 +790,7 @@ async def test_a_compiled_pipeline_survives_clone_and_copy() -> None:
 async def test_a_module_level_root_agent_is_found_by_adks_loader(tmp_path: Path) -> None:
     from google.adk.cli.utils.agent_loader import AgentLoader
 
-    app = tmp_path / "shop"
+    app = tmp_path / "loaded_by_adk"  # it stays imported: no other test may use the name
     app.mkdir()
     (app / "__init__.py").write_text("from . import agent\n")
     (app / "agent.py").write_text(
@@ -801,7 +801,7 @@ async def test_a_module_level_root_agent_is_found_by_adks_loader(tmp_path: Path)
         "root_agent = to_agent(SequenceNode('pipe', (\n"
         "    AgentNode('a', mock=Ref('hello', 'mock')), FunctionNode('count', Ref.to(count)))))\n"
     )
-    loaded = AgentLoader(str(tmp_path)).load_agent("shop")
+    loaded = AgentLoader(str(tmp_path)).load_agent("loaded_by_adk")
     events = await by_runner(loaded)
     assert [(e.author, e.actions.state_delta) for e in events] == [("a", {}), ("pipe", {"n": 1})]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from time import process_time
@@ -112,10 +113,15 @@ async def test_time_grows_with_size_not_with_its_square(b: Bench, kind: str) -> 
                 *[b.seq(each, b.fails("x")) for each in steps], b.say("w")
             ),
         }[kind]()
-        start = process_time()
-        await b.run(root)
-        return process_time() - start
+        gc.collect()
+        gc.disable()  # what other tests have left on the heap is not what is measured
+        try:
+            start = process_time()
+            await b.run(root)
+            return process_time() - start
+        finally:
+            gc.enable()
 
     await cost(50)
-    small = min([await cost(100) for _ in range(3)])
-    assert await cost(800) < 25 * small + 0.05
+    small = min([await cost(100) for _ in range(5)])
+    assert min([await cost(800) for _ in range(3)]) < 25 * small
