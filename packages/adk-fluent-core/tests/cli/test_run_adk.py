@@ -264,7 +264,7 @@ def test_a_session_database_that_fails_during_the_run(desk: str, here: Cli, plac
         )
     done = here(*call)
     assert (done.code, done.out) == (3, "")
-    assert "the session database cannot be used" in done.err
+    assert "the sessions cannot be read or written" in done.err
     assert "found: IntegrityError: full" in done.err
 
 
@@ -452,7 +452,9 @@ def test_ctrl_c_loses_nothing(write: Write, process: Cli, place: Path) -> None:
         assert running.stdout is not None
         shown = b""
         while b"and on and" not in shown:  # it comes while the model still talks
-            shown += os.read(running.stdout.fileno(), 4096)
+            some = os.read(running.stdout.fileno(), 4096)
+            assert some, running.communicate()
+            shown += some
         running.send_signal(signal.SIGINT)
         rest, errors = running.communicate(timeout=20)
     assert running.returncode == 130

@@ -71,7 +71,7 @@ def _shown(value: object) -> str:
     """What was found; never contents, which may be secret."""
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
-    if isinstance(value, Mapping) and not _has_names(cast("object", value)):
+    if not _has_names(value) and isinstance(value, Mapping):
         return "a mapping with keys that are no str"
     return "''" if value == "" else f"an instance of {type(value).__qualname__}"
 

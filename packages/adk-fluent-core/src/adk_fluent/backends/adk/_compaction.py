@@ -12,6 +12,7 @@ from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from pydantic import ValidationError
 
+from adk_fluent.backends.adk._sessions import is_stale
 from adk_fluent.backends.adk._stamps import discarded_in, is_discarded
 from adk_fluent.errors import UsageError
 
@@ -98,6 +99,6 @@ async def compact(config: EventsCompactionConfig, root: BaseAgent, ctx: Invocati
         async for event in made:
             await ctx.session_service.append_event(session=ctx.session, event=event)
     except ValueError as error:
-        if type(error).__name__ != "StaleSessionError":
+        if not is_stale(error):
             raise
         _logger.info("a newer turn wrote to session %s: its summary has to wait", ctx.session.id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -16,6 +18,7 @@ from adk_fluent.backends.adk._compile import Compiled, compile_ir
 from adk_fluent.backends.adk._config import run_config
 from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.backends.adk._rewind import RewindingSessions
+from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._sessions import existing_session, open_session, readable_store
 from adk_fluent.backends.adk._values import to_content
 from adk_fluent.errors import SessionError, UnknownNameError
@@ -100,6 +103,7 @@ class ADKBackend(BackendBase[Compiled]):
         Raises:
             UnknownNameError: There is no such argument.
             UsageError: The prompt is no message, or the state no mapping.
+            SessionError: Another run wrote to the session meanwhile.
             SessionStoreError: The sessions cannot be read or written.
             Exception: Whatever a step raised, with its own type.
         """
@@ -166,7 +170,8 @@ class ADKBackend(BackendBase[Compiled]):
             session_service: Where it is kept; None is the backend's.
 
         Raises:
-            SessionError: There is no such session, or no such run in it.
+            SessionError: There is no such session, or no such run in it, or a run wrote to it
+                meanwhile.
             SessionStoreError: The sessions cannot be read or written.
         """
         service = session_service or self.session_service
@@ -178,7 +183,7 @@ class ADKBackend(BackendBase[Compiled]):
                 help="use the invocation_id of a RunResult or of an event",
             )
         runner = self._new_runner(compiled, RewindingSessions(service))
-        with readable_store():
+        with readable_store(session_id):
             await runner.rewind_async(
                 user_id=user_id,
                 session_id=session_id,
@@ -193,20 +198,16 @@ class ADKBackend(BackendBase[Compiled]):
         user_id: str,
         session_id: str,
     ) -> AsyncGenerator[AgentEvent, None]:
-        runner = self._runner(compiled, service)
-        async with (
-            compiled.in_use(),
-            aclosing(
-                runner.run_async(
-                    user_id=user_id,
-                    session_id=session_id,
-                    new_message=message,
-                    run_config=run_config(compiled.config),
-                )
-            ) as events,
-        ):
-            async for event in events:
-                yield to_agent_event(event)
+        running = self._runner(compiled, service).run_async(
+            user_id=user_id,
+            session_id=session_id,
+            new_message=message,
+            run_config=run_config(compiled.config),
+        )
+        with readable_store(session_id, partial(_raised_by, service)):
+            async with compiled.in_use(), aclosing(running) as events:
+                async for event in events:
+                    yield to_agent_event(event)
 
     def _runner(self, compiled: Compiled, service: BaseSessionService) -> Runner:
         """The pipeline's Runner; it holds nothing of a run, so there need be but one."""
@@ -223,6 +224,17 @@ class ADKBackend(BackendBase[Compiled]):
             memory_service=self.memory_service,
             credential_service=self.credential_service,
         )
+
+
+def _raised_by(service: BaseSessionService, error: Exception) -> bool:
+    """Whether a call of a session service raised it, and not a step of the pipeline."""
+    for frame, _ in walk_tb(error.__traceback__):
+        caller = frame.f_locals.get("self")
+        if caller is service:
+            return True
+        if isinstance(caller, FlowAgent):
+            return False
+    return False
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:

@@ -1,0 +1,145 @@
+"""What goes wrong in a session store during a run: said so, and told from other errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import aclosing, closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from adk_programs import agent, fn, seq
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+from adk_fluent.backends.adk import ADKBackend
+from adk_fluent.errors import SessionError, SessionStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import BaseSessionService
+    from google.adk.sessions.session import Session
+
+    from adk_fluent.protocol import AgentEvent
+
+pytestmark = pytest.mark.adk
+
+PROGRAM = seq(agent("a"), agent("b"), agent("c"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions.db"
+
+
+@pytest.fixture
+def sqlite(path: Path) -> BaseSessionService:
+    module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
+    return module.SqliteSessionService(str(path))
+
+
+def stream(service: BaseSessionService, **options: Any) -> AsyncGenerator[AgentEvent, None]:
+    backend = ADKBackend(session_service=service)
+    return backend.stream(backend.compile(PROGRAM), "hi", session_id="s", **options)
+
+
+async def test_two_runs_of_one_session_at_the_same_time(sqlite: BaseSessionService) -> None:
+    async with aclosing(stream(sqlite)) as events:
+        await anext(events)
+        backend = ADKBackend(session_service=sqlite)
+        await backend.run(backend.compile(PROGRAM), "between", session_id="s")
+        with pytest.raises(SessionError, match="another run wrote to session 's'") as caught:
+            _ = [event async for event in events]
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert "earlier than the update_time" in (caught.value.found or "")
+    assert "one after the other" in (caught.value.help or "")
+
+
+STALE = (
+    "The session has been modified in storage since it was loaded. "
+    "Please reload the session before appending more events."
+)
+
+
+class Failing(InMemorySessionService):
+    """Fails when the second event of an agent is committed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        if event.author == "b":
+            raise self.error
+        return await super().append_event(session, event)
+
+
+async def test_a_stale_session_of_adks_database_service() -> None:
+    with pytest.raises(SessionError, match="another run wrote to session 's'") as caught:
+        _ = [event async for event in stream(Failing(ValueError(STALE)))]
+    assert str(caught.value.__cause__) == STALE
+
+
+async def test_other_errors_of_a_service_stay_as_they_are() -> None:
+    error = ValueError("no such app")
+    with pytest.raises(ValueError, match="no such app") as caught:
+        _ = [event async for event in stream(Failing(error))]
+    assert caught.value is error
+
+
+async def test_a_store_of_somebody_elses_that_fails() -> None:
+    with pytest.raises(SessionStoreError, match="cannot be read or written") as caught:
+        _ = [event async for event in stream(Failing(OSError("disk gone")))]
+    assert caught.value.found == "OSError: disk gone"
+
+
+@pytest.mark.parametrize("name", ["sqlite", "database"])
+async def test_a_store_that_fails_during_a_run(
+    name: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    if name == "sqlite":
+        service = request.getfixturevalue("sqlite")
+    else:
+        pytest.importorskip("greenlet", reason="sqlalchemy needs it to work with asyncio")
+        module = pytest.importorskip("google.adk.sessions.database_session_service")
+        service = module.DatabaseSessionService(f"sqlite+aiosqlite:///{path}")
+    _ = [event async for event in stream(service)]
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    backend = ADKBackend(session_service=service)
+    with pytest.raises(SessionStoreError, match="cannot be read or written") as caught:
+        await backend.run(backend.compile(PROGRAM), "hi", session_id="s")
+    assert "full" in (caught.value.found or "")
+    if name == "database":
+        await service.close()
+
+
+@pytest.mark.parametrize(
+    "error", [sqlite3.OperationalError("mine"), OSError("mine"), ValueError(STALE)]
+)
+async def test_errors_of_steps_stay_as_they_are(error: Exception, sqlite: Any) -> None:
+    def fail(state: Any) -> None:
+        raise error
+
+    backend = ADKBackend(session_service=sqlite)
+    with pytest.raises(type(error)) as caught:
+        await backend.run(backend.compile(seq(agent("a"), fn("f", fail))), "hi")
+    assert caught.value is error
+
+
+async def test_a_step_that_uses_the_same_store_keeps_its_errors(sqlite: Any, path: Path) -> None:
+    async def look(state: Any) -> None:
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("ALTER TABLE sessions RENAME TO gone")
+        try:
+            await sqlite.get_session(app_name="x", user_id="u", session_id="other")
+        finally:
+            with closing(sqlite3.connect(path)) as db, db:
+                db.execute("ALTER TABLE gone RENAME TO sessions")
+
+    backend = ADKBackend(session_service=sqlite)
+    with pytest.raises(sqlite3.OperationalError):
+        await backend.run(backend.compile(seq(agent("a"), fn("look", look))), "hi")
