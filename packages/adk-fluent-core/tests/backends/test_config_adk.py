@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,9 +31,10 @@ from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import ADKBackend, to_agent, to_app, to_content
+from adk_fluent.backends.adk import _compile as compiling
 from adk_fluent.backends.adk._config import merged, run_config
 from adk_fluent.backends.adk._events import to_agent_event
-from adk_fluent.errors import StepTimeoutError, UsageError
+from adk_fluent.errors import StepTimeoutError, UnsupportedConfigError, UsageError
 from adk_fluent.ir import CompactionConfig, ExecutionConfig, Node, Ref
 from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -265,6 +267,16 @@ async def test_an_app_with_compaction_of_its_own_is_left_to_it() -> None:
     for turn in ("one", "two"):
         await by_runner(app, turn, service=service, session_id="s")
     assert len(theirs.calls) <= 1
+
+
+def test_a_bare_agent_cannot_summarise_where_adk_has_no_door_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiling, "CAPS", replace(compiling.CAPS, sliding_window=False))
+    with pytest.raises(UnsupportedConfigError, match="only under an App") as caught:
+        to_agent(agent("a"), COMPACTING)
+    assert caught.value.field == "compaction"
+    assert to_app(agent("a"), COMPACTING).events_compaction_config is not None
 
 
 def test_compaction_values_adk_refuses_are_explained() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from google.adk.apps import compaction
 from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 
@@ -24,12 +25,14 @@ class Caps:
         workflow: It has its own graph runtime (2.0).
         context: One `Context` class serves callbacks and tools; before, each has its own (1.39).
         event_output: Events carry structured output and node info (2.0).
+        sliding_window: Its compaction can be asked for by who is no Runner; private, so it may go.
         plugin_error_hooks: Plugins hear of errors of agents and runs (2.x).
     """
 
     workflow: bool
     context: bool
     event_output: bool
+    sliding_window: bool
     plugin_error_hooks: bool
 
 
@@ -37,6 +40,7 @@ CAPS: Final = Caps(
     workflow=find_spec("google.adk.workflow") is not None,
     context=find_spec("google.adk.agents.context") is not None,
     event_output="output" in Event.model_fields,
+    sliding_window=hasattr(compaction, "_run_compaction_for_sliding_window"),
     plugin_error_hooks=hasattr(BasePlugin, "on_run_error_callback"),
 )
 

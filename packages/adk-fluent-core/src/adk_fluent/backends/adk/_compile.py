@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import Pass, PassList
+from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._compaction import compaction_config
 from adk_fluent.backends.adk._config import check_config
 from adk_fluent.backends.adk._context import CompileContext, nesting, tree
@@ -155,6 +156,13 @@ def compile_ir(
     if cx.middlewares:
         install_sites(agent)
     if standalone and config.compaction is not None:
+        if not CAPS.sliding_window:
+            raise UnsupportedConfigError(
+                f"google-adk {adk_version} summarises events only under an App of its own",
+                field="compaction",
+                brings="an App",
+                help="export the App: app = pipeline.to_app(...)",
+            )
         plan.compaction = compaction_config(config.compaction, _summary_model(config, agent))
     return Compiled(node, config, agent, settings)
 
