@@ -208,6 +208,8 @@ def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str
         (["run", "desk.py", "hi", "--max-llm-calls", "0"], "--max-llm-calls"),
         (["run", "desk.py", "hi", "--timeout", "soon"], "--timeout"),
         (["run", "desk.py", "hi", "--timeout", "0"], "--timeout"),
+        (["run", "desk.py", "hi", "--timeout", "nan"], "nan is no number of seconds"),
+        (["run", "desk.py", "hi", "--timeout", "inf"], "inf is no number of seconds"),
         (["run", "desk.py", "hi", "--state", "ticket"], "'ticket' is not KEY=VALUE"),
         (["run", "desk.py", "hi", "--state", "=3"], "'=3' is not KEY=VALUE"),
         (["run", "desk.py", "hi", "--session-db", "."], "is a directory"),

@@ -285,6 +285,13 @@ def test_a_place_where_no_database_can_be_made(path: str, desk: str, cli: Cli) -
     assert "Traceback" not in done.err
 
 
+def test_a_folder_that_is_not_there_is_to_be_made(desk: str, cli: Cli) -> None:
+    done = cli("run", desk, "hi", "--session-db", "no/such/kept.sqlite")
+    assert (done.code, done.out) == (3, "")
+    assert "found: there is no directory no/such" in done.err.replace("\\", "/")
+    assert "help: create the directory first" in done.err
+
+
 # --- how it ends ---------------------------------------------------------------------------------
 
 

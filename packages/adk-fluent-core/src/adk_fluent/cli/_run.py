@@ -7,6 +7,7 @@ import json
 import sys
 import uuid
 from contextlib import aclosing, contextmanager, redirect_stdout
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,12 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return state
 
 
+def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not isfinite(value):  # FloatRange lets nan pass
+        raise click.BadParameter(f"{value} is no number of seconds.")
+    return value
+
+
 @click.command()
 @click.argument("target")
 @click.argument("message", required=False)
@@ -61,7 +68,12 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     help="What a new session's state starts with; VALUE is JSON or text. May be repeated.",
 )
 @click.option("--max-llm-calls", type=click.IntRange(min=1), help="Model calls at most.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds at most.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_seconds,
+    help="Seconds at most.",
+)
 @click.option(
     "--stream/--no-stream", default=None, help="Show text as it comes. [default: on a terminal]"
 )

@@ -34,6 +34,12 @@ def session_service(path: Path) -> Any:
 
 def _check(path: Path) -> None:
     """Look into the file before ADK does, which would add its tables to any database."""
+    if not path.parent.is_dir():
+        raise SessionStoreError(
+            f"sessions cannot be kept in {path}",
+            found=f"there is no directory {path.parent}",
+            help="create the directory first, or name another file",
+        )
     try:
         with closing(sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")  # fails where writing would

@@ -88,7 +88,11 @@ def to_content(message: object, cx: ValueContext = NOWHERE) -> types.Content:
     Raises:
         UsageError: It is no message, or an empty one.
     """
-    return values(MESSAGE, message, cx)
+    content = values(MESSAGE, message, cx)
+    parts = content.parts or ()
+    if all(part.text is not None and not part.text.strip() for part in parts):
+        raise UsageError("the message is empty", node=cx.node, help=f"give {MESSAGE.accepts}")
+    return content
 
 
 # --- models --------------------------------------------------------------------------------------
