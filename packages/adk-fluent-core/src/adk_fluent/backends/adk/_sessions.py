@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import contextmanager
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.errors.already_exists_error import AlreadyExistsError
+from pydantic import ValidationError
 
 from adk_fluent.errors import SessionError, SessionStoreError
 
@@ -136,9 +138,9 @@ def _explained(error: Exception, session_id: str) -> RunError | None:
     if isinstance(error, _store_errors()):
         return SessionStoreError(
             "the sessions cannot be read or written",
-            found=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}",
-            help="is it a session database of ADK, may it be written, and is there space? Move "
-            "a damaged file away to start anew, or restore it from a backup",
+            found=f"{type(error).__name__}: {' '.join(str(error).split())[:_SHOWN]}",
+            help="is it a session database of this version of ADK, may it be written, and is there "
+            "space? Move a damaged file away to start anew, or restore it from a backup",
         )
     return None
 
@@ -146,4 +148,5 @@ def _explained(error: Exception, session_id: str) -> RunError | None:
 def _store_errors() -> tuple[type[Exception], ...]:
     database: Any = sys.modules.get("sqlalchemy.exc")  # not imported: nothing of it can be raised
     more = () if database is None else (database.SQLAlchemyError,)
-    return (sqlite3.Error, OSError, *more)
+    # the last two: what is stored is no event, or one of a newer ADK
+    return (sqlite3.Error, OSError, *more, ValidationError, JSONDecodeError)
