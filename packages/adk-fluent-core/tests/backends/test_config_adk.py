@@ -32,6 +32,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import ADKBackend, to_agent, to_app, to_content
 from adk_fluent.backends.adk import _compile as compiling
+from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._config import merged, run_config
 from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.errors import StepTimeoutError, UnsupportedConfigError, UsageError
@@ -272,7 +273,7 @@ async def test_an_app_with_compaction_of_its_own_is_left_to_it() -> None:
 def test_a_bare_agent_cannot_summarise_where_adk_has_no_door_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(compiling, "CAPS", replace(compiling.CAPS, sliding_window=False))
+    monkeypatch.setattr(compiling, "CAPS", replace(CAPS, sliding_window=False))
     with pytest.raises(UnsupportedConfigError, match="only under an App") as caught:
         to_agent(agent("a"), COMPACTING)
     assert caught.value.field == "compaction"

@@ -29,8 +29,9 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads it off our tools
 from google.genai import types
 
+from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import CAPS
-from adk_fluent.backends.adk._events import STAMP, to_agent_event
+from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
+from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import merges_dicts
-from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._prompt import Prompts
 from adk_fluent.errors import BuildError
 from adk_fluent.flow import Facts

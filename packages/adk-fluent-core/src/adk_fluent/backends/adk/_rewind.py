@@ -13,8 +13,8 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import BaseSessionService
 
+from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import merges_dicts
-from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._replacing import dicts_to_clear
 from adk_fluent.backends.adk._sessions import FOREIGN
 from adk_fluent.backends.adk._stamps import stamp_of

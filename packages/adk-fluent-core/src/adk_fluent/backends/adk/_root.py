@@ -19,11 +19,11 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from pydantic import Field
 
+from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._chain import Chain, attach, attached
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
-from adk_fluent.backends.adk._events import STAMP
 from adk_fluent.backends.adk._leaf import AdkLeaf
 from adk_fluent.backends.adk._plugin import ensure_plugin
 from adk_fluent.backends.adk._replacing import dicts_to_clear

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from adk_fluent.backends.adk._events import STAMP
+from adk_fluent.backends._config import STAMP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
