@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import zlib
 from collections import Counter
 from contextlib import aclosing
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from adk_fluent import ir
 from adk_fluent.backends._dict_leaf import DictLeaf
@@ -28,14 +29,24 @@ from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
     ExecutionConfig,
+    FallbackNode,
+    FunctionNode,
     GateNode,
+    LoopNode,
+    MapOverNode,
+    ParallelNode,
+    RaceNode,
+    Ref,
     RemoteAgentNode,
+    RouteNode,
+    SequenceNode,
+    TimeoutNode,
     verify,
     walk,
 )
 from adk_fluent.protocol import AgentEvent, ErrorInfo, final_text, kept_events
 from adk_fluent.testing import Asked, Call, _behaviours
-from adk_fluent.testing._behaviours import act, recorded, shown
+from adk_fluent.testing._behaviours import Says, Step, act, agent, recorded, shown
 from adk_fluent.testing._programs import Program, programs
 from adk_fluent.testing._reference import KINDS, meaning
 
@@ -58,8 +69,9 @@ if TYPE_CHECKING:
     Examine = Callable[[int, Callable[[Program], "Ran"]], None]
 
 FLOW_EXAMPLES = 2_000
+HEALTHY = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much
 ENOUGH = 50  # examples, for every kind of node to occur
-SECONDS = 30  # for one pipeline; far more than any takes
+SECONDS = 120  # for one pipeline; far more than any takes
 EMPTY = "MODEL_RETURNED_NO_CONTENT"  # ADK 2.x also reports what for control flow is an answer
 PLAIN = ExecutionConfig(max_llm_calls=100_000)
 STREAMED = ExecutionConfig(max_llm_calls=100_000, streaming_mode="sse")
@@ -290,6 +302,7 @@ def examine(request: pytest.FixtureRequest) -> Examine:
 
     def examine(share: int, way: Callable[[Program], Ran]) -> None:
         met: Counter[type[Node]] = Counter()
+        passed: set[str] = set()
         count = max(1, examples * share // 100)
 
         @seed(begin)
@@ -298,15 +311,19 @@ def examine(request: pytest.FixtureRequest) -> Examine:
             phases=[Phase.generate, Phase.shrink],
             deadline=None,
             database=None,
-            suppress_health_check=[*HealthCheck],
+            suppress_health_check=[*HEALTHY],
         )
         @given(programs())
         def agrees(program: Program) -> None:
-            met.update(type(node) for node in walk(program.root))
+            text = repr(program)
+            assume(text not in passed)
             wrong = way(program).wrong(program)
             assert not wrong, "\n".join(wrong)
+            passed.add(text)
+            met.update(type(node) for node in walk(program.root))
 
         agrees()
+        assert len(passed) == count
         assert count < ENOUGH or met.keys() == KINDS
 
     return examine
@@ -334,7 +351,7 @@ def test_a_program_is_legal_and_its_repr_makes_it_again() -> None:
 
 
 def test_on_the_engine_alone(examine: Examine, loop: asyncio.Runner) -> None:
-    examine(50, lambda program: loop.run(ran(program, on_the_engine)))
+    examine(100, lambda program: loop.run(ran(program, on_the_engine)))
 
 
 def test_on_the_mock_backend(examine: Examine, loop: asyncio.Runner) -> None:
@@ -342,11 +359,103 @@ def test_on_the_mock_backend(examine: Examine, loop: asyncio.Runner) -> None:
 
 
 @pytest.mark.adk
+@pytest.mark.parametrize("way", ["run", "stream", "to_app"])
+def test_on_adk(examine: Examine, loop: asyncio.Runner, on_adk: OnAdk, way: str) -> None:
+    examine(4, lambda program: loop.run(ran(program, getattr(on_adk, way))))
+
+
+@pytest.mark.adk
 def test_asked_on_adk(examine: Examine, on_adk: OnAdk) -> None:
     examine(3, on_adk.ask)
 
 
+def test_errors_stay_chained_while_another_one_is_handled(loop: asyncio.Runner) -> None:
+    names = "abc"
+    attempts = [FunctionNode(name, Ref(Step(name, ends="raises"), name)) for name in names]
+
+    async def handling(program: Program, seen: Ran) -> None:
+        try:
+            raise KeyError("what the caller is busy with")
+        except KeyError:
+            await on_the_engine(program, seen)
+
+    for root in (FallbackNode("root", tuple(attempts)), RaceNode("root", tuple(attempts))):
+        program = Program(root, {})
+        assert loop.run(ran(program, handling)).wrong(program) == []
+
+
+# --- deep and wide -------------------------------------------------------------------------------
+
+
+def count(at: int) -> Node:
+    """A step that counts up one of a few keys."""
+    name = f"f{at}"
+    return FunctionNode(name, Ref(Step(name, counts=(f"n{at % 7}",)), name))
+
+
+def deep(depth: int) -> Program:
+    """Arrangements of all kinds, one in the other, each with a step before it."""
+    here: Node = agent(Says("a", "done", reads="i0"), "t1")
+    for at in range(depth):
+        name = f"x{at}"
+        around: dict[int, Callable[[Node], Node]] = {
+            0: lambda body, name=name: LoopNode(name, body, 1),
+            1: lambda body, name=name: RouteNode(name, default=body),
+            2: lambda body, name=name: FallbackNode(name, (body,)),
+            3: lambda body, name=name: TimeoutNode(name, body, 600),
+            4: lambda body, name=name: ParallelNode(name, (body,)),
+            5: lambda body, name=name: RaceNode(name, (body,)),
+            6: lambda body, name=name: MapOverNode(name, "one", body, "i0", name, "t1"),
+        }
+        here = around[at % 7](SequenceNode(f"q{at}", (count(at), here)))
+    return Program(here, {"one": ["it"]})
+
+
+def write(at: int) -> Node:
+    """A step that writes its number to one of a few keys."""
+    name = f"f{at}"
+    return FunctionNode(name, Ref(Step(name, ((f"j{at % 7}", at),)), name))
+
+
+def wide(width: int, *, parallel: bool) -> Program:
+    """Many functions and some agents, in a row or at the same time."""
+    steps = [
+        agent(Says(f"a{at}", f"answer {at}"), f"t{at % 7}") if at % 100 == 0 else write(at)
+        for at in range(width)
+    ]
+    kind = ParallelNode if parallel else SequenceNode
+    return Program(kind("root", tuple(steps)), {})
+
+
+LARGE = {
+    "deep": lambda: deep(500),
+    "long": lambda: wide(10_000, parallel=False),
+    "wide": lambda: wide(10_000, parallel=True),
+}
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_large_ones_on_the_engine(shape: str, loop: asyncio.Runner) -> None:
+    program = LARGE[shape]()
+    seen = loop.run(ran(program, on_the_engine))
+    assert compared(program, seen) == []
+
+
 @pytest.mark.adk
-@pytest.mark.parametrize("way", ["run", "stream", "to_app"])
-def test_on_adk(examine: Examine, loop: asyncio.Runner, on_adk: OnAdk, way: str) -> None:
-    examine(4, lambda program: loop.run(ran(program, getattr(on_adk, way))))
+@pytest.mark.parametrize("shape", LARGE)
+def test_large_ones_on_adk(shape: str, loop: asyncio.Runner) -> None:
+    from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+    program = LARGE[shape]()
+    seen = loop.run(ran(program, OnAdk(InMemorySessionService()).run))
+    assert compared(program, seen) == []
+
+
+def compared(program: Program, seen: Ran) -> list[str]:
+    """What is wrong, by a reference that may recurse; what ran may not."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        return seen.wrong(program)
+    finally:
+        sys.setrecursionlimit(limit)

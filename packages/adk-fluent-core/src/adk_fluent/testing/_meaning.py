@@ -8,6 +8,7 @@ told apart (`Outcome.unsure`, `Outcome.loose`); all else is determined.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -278,14 +279,14 @@ def _agrees(order: Order, calls: list[str]) -> bool:
                 return False
             at += 1
             continue
-        flat = [list(_flat(branch)) for branch in each.branches]
-        here = calls[at : at + sum(map(len, flat))]
-        if sorted(here) != sorted(chain.from_iterable(flat)):
+        flat = [Counter(_flat(branch)) for branch in each.branches]
+        every = Counter(_flat((each,)))
+        here = calls[at : at + every.total()]
+        if Counter(here) != every:
             return False
         at += len(here)
-        for index, (branch, mine) in enumerate(zip(each.branches, flat, strict=True)):
-            others = set(chain.from_iterable(flat[:index] + flat[index + 1 :]))
-            own = set(mine)
-            if own.isdisjoint(others) and not _agrees(branch, [n for n in here if n in own]):
+        for branch, own in zip(each.branches, flat, strict=True):
+            alone = all(every[name] == count for name, count in own.items())
+            if alone and own.total() > 1 and not _agrees(branch, [n for n in here if n in own]):
                 return False
     return at == len(calls)

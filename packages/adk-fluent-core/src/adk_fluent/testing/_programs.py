@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _SHORT: Final = 0.02  # seconds, for what never ends
 _LONG: Final = 60.0
 _MOST_TIMES: Final = 12  # that one leaf runs
-_MOST_NAMES: Final = 80
+_MOST_NAMES: Final = 60
+_DEPTH: Final = 4
 
 
 class Program:
@@ -106,14 +107,16 @@ class _Programs(Leaves):
 
     def program(self) -> Program:
         place = Place((*KEYS, SHARED), fails=self.happens(30))
-        root = self.part(self.one_of((1, 2, 3, 4, 5, 3, 4)), place)
+        parts = [self.part(_DEPTH, place) for _ in range(self.choose(1, 3))]
+        root = parts[0] if len(parts) == 1 else SequenceNode("root", tuple(parts))
         return Program(root, {k: v for k, v in START.items() if not self.happens(10)})
 
     def part(self, depth: int, place: Place) -> Node:
         if depth < 1 or self.made > _MOST_NAMES:
             return self.leaf(place)
         kinds = [
-            *[self.sequence] * 4,
+            *[lambda _, here: self.leaf(here)] * 2,
+            *[self.sequence] * 5,
             *[self.parallel, self.fallback] * 3,
             *[self.loop, self.route, self.race, self.map, self.timeout] * 2,
         ]
