@@ -112,15 +112,17 @@ class _Programs(Leaves):
         return Program(root, {k: v for k, v in START.items() if not self.happens(10)})
 
     def part(self, depth: int, place: Place) -> Node:
-        if depth < 1 or self.made > _MOST_NAMES:
-            return self.leaf(place)
         kinds = [
-            *[lambda _, here: self.leaf(here)] * 2,
+            *[self.one_leaf] * 2,
             *[self.sequence] * 5,
             *[self.parallel, self.fallback] * 3,
             *[self.loop, self.route, self.race, self.map, self.timeout] * 2,
         ]
-        return self.one_of(kinds)(depth - 1, place)
+        ends = depth < 1 or self.made > _MOST_NAMES
+        return self.leaf(place) if ends else self.one_of(kinds)(depth - 1, place)
+
+    def one_leaf(self, depth: int, place: Place) -> Node:
+        return self.leaf(place)
 
     # --- one after the other -------------------------------------------------------------------
 
