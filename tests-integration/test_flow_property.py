@@ -12,7 +12,6 @@ import asyncio
 import re
 import sys
 import zlib
-from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from adk_fluent.ir import (
     GateNode,
     LoopNode,
     MapOverNode,
+    Match,
     ParallelNode,
     RaceNode,
     Ref,
@@ -41,6 +41,7 @@ from adk_fluent.ir import (
     RouteNode,
     SequenceNode,
     TimeoutNode,
+    TransformNode,
     verify,
     walk,
 )
@@ -71,6 +72,17 @@ if TYPE_CHECKING:
 FLOW_EXAMPLES = 2_000
 HEALTHY = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much
 ENOUGH = 50  # examples, for every kind of node to occur
+PLENTY = 1_000  # and every trait
+TRAITS = {
+    *("answers", "leaves", "hangs", "reports", "streamed"),  # agents
+    *("returns", "ignores", "misreturns", "raises", "sync", "async"),  # functions
+    *("merge", "replace_session", "delete_keys"),
+    *("wait_all", "interleave", "first_complete"),
+    *("result", "answer", "all at once", "some at once"),  # maps
+    *("in time", "late"),
+    *("matched", "checked", "the rest", "nothing"),  # routes
+    *("until", "shared"),
+}
 SECONDS = 120  # for one pipeline; far more than any takes
 EMPTY = "MODEL_RETURNED_NO_CONTENT"  # ADK 2.x also reports what for control flow is an answer
 PLAIN = ExecutionConfig(max_llm_calls=100_000)
@@ -301,7 +313,7 @@ def examine(request: pytest.FixtureRequest) -> Examine:
     begin = zlib.crc32(request.node.name.encode()) ^ option.flow_seed
 
     def examine(share: int, way: Callable[[Program], Ran]) -> None:
-        met: Counter[type[Node]] = Counter()
+        met: set[object] = set()
         passed: set[str] = set()
         count = max(1, examples * share // 100)
 
@@ -320,13 +332,47 @@ def examine(request: pytest.FixtureRequest) -> Examine:
             wrong = way(program).wrong(program)
             assert not wrong, "\n".join(wrong)
             passed.add(text)
-            met.update(type(node) for node in walk(program.root))
+            met.update(traits(program))
 
         agrees()
         assert len(passed) == count
-        assert count < ENOUGH or met.keys() == KINDS
+        assert count < ENOUGH or met >= KINDS
+        assert count < PLENTY or met == KINDS | TRAITS
 
     return examine
+
+
+def traits(program: Program) -> Iterator[object]:
+    """What occurs in a program: kinds of nodes, and what there is of each."""
+    seen: set[int] = set()
+    for node in walk(program.root):
+        yield type(node)
+        if id(node) in seen:
+            yield "shared"
+        seen.add(id(node))
+        match node:
+            case AgentNode(mock=Ref(value=Says() as says)):
+                yield says.ends
+                yield from ["streamed"] if says.pieces > 1 else []
+            case FunctionNode(fn=Ref(value=Step() as step)):
+                yield step.ends
+                yield "sync" if step.ticks is None else "async"
+            case TransformNode():
+                yield node.semantics
+            case ParallelNode():
+                yield node.merge
+            case MapOverNode():
+                yield "answer" if node.result_key is None else "result"
+                yield "all at once" if node.concurrency is None else "some at once"
+            case TimeoutNode():
+                yield "late" if node.seconds < 1 else "in time"
+            case RouteNode():
+                yield from ("matched" if isinstance(t, Match) else "checked" for t in node.tests)
+                yield "nothing" if node.default is None else "the rest"
+            case LoopNode(until=until) if until is not None:
+                yield "until"
+            case _:
+                continue
 
 
 def test_every_kind_the_engine_runs_has_a_meaning() -> None:

@@ -115,8 +115,8 @@ class _Programs(Leaves):
         kinds = [
             *[self.one_leaf] * 2,
             *[self.sequence] * 5,
-            *[self.parallel, self.fallback] * 3,
-            *[self.loop, self.route, self.race, self.map, self.timeout] * 2,
+            *[self.parallel, self.fallback, self.race, self.map] * 3,
+            *[self.loop, self.route, self.timeout] * 2,
         ]
         ends = depth < 1 or self.made > _MOST_NAMES
         return self.leaf(place) if ends else self.one_of(kinds)(depth - 1, place)
