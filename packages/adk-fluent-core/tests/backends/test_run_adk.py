@@ -6,7 +6,7 @@ import asyncio
 import copy
 import gc
 import sqlite3
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
