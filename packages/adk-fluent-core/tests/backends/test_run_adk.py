@@ -549,7 +549,7 @@ async def test_a_session_of_another_version_is_told_from_other_errors(tmp_path: 
     path = tmp_path / "sessions.db"
     service = module.SqliteSessionService(str(path))
     await run(agent("a"), session_service=service, session_id="s")
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE events SET event_data = ?", ('{"author": 5}',))
     with pytest.raises(SessionStoreError, match="author"):
         await run(agent("a"), session_service=service, session_id="s")
