@@ -29,8 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.flow_seed = random.randrange(2**32) if given else 0
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    if config.option.flow_examples is None:
-        return None
-    again = f"--flow-examples {config.option.flow_examples} --flow-seed {config.option.flow_seed}"
-    return f"random pipelines: {again}"
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    option = terminalreporter.config.option
+    examples = "" if option.flow_examples is None else f"--flow-examples {option.flow_examples} "
+    terminalreporter.line(f"random pipelines: {examples}--flow-seed {option.flow_seed}")

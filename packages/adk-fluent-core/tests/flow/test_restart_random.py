@@ -78,7 +78,7 @@ async def test_from_every_step(b: Bench, start: int) -> None:
 
 
 async def check(b: Bench, chance: random.Random) -> None:
-    program = generate(chance.randint)
+    program = generate(chance.randint, plain=True)
     with recorded():
         wanted = meaning(program.root, program.state, act)
     once = await follow(program, copy.deepcopy(program.state))

@@ -68,6 +68,10 @@ class Says(_Printed, Script):
         ticks: Turns of the event loop before it answers.
         ends: How its turn ends: it answers, raises, reports an error, leaves the loop by a tool, or
             never comes to an end.
+        notes: Keys and values that a callback writes before its turn.
+        keeps: Keys and values that a tool writes, which it calls before anything else.
+        clings: It answers when it is cancelled, instead of ending.
+        built: On ADK, an agent built by hand is used.
     """
 
     name: str
@@ -76,6 +80,10 @@ class Says(_Printed, Script):
     pieces: int = 1
     ticks: int = 0
     ends: Literal["answers", "raises", "reports", "leaves", "hangs"] = "answers"
+    notes: tuple[tuple[str, Any], ...] = ()
+    keeps: tuple[tuple[str, Any], ...] = ()
+    clings: bool = False
+    built: bool = False
 
     def __post_init__(self) -> None:
         super().__init__(default=self._turn)
@@ -87,6 +95,7 @@ class Says(_Printed, Script):
             says = f"{says}<{shown[-_TAIL:]}>"
         return Act(
             says=says,
+            writes={**dict(self.notes), **dict(self.keeps)},
             raises=ScriptedError(self.name) if self.ends == "raises" else None,
             reports=_CODE if self.ends == "reports" else None,
             escalates=self.ends == "leaves",
@@ -94,13 +103,17 @@ class Says(_Printed, Script):
         )
 
     async def _turn(self, asked: Asked) -> Reply:
-        _CALLS.get().append(self.name)
+        going_on = asked.prompt.startswith(f"[result {keep.__name__}")
+        if not going_on:
+            _CALLS.get().append(self.name)
         for _ in range(self.ticks):
             await asyncio.sleep(0)
+        if self.keeps and not going_on:
+            return reply(Call(keep.__name__, {"values": dict(self.keeps)}))
         shown = _SHOWN.search(asked.system)
         act = self.act(shown[1] if shown else "")
         if act.hangs:
-            await asyncio.Event().wait()
+            await self._hang()
         if act.reports is not None:
             return reply(error_code=act.reports[0], error_message=act.reports[1])
         if act.escalates:
@@ -109,6 +122,13 @@ class Says(_Printed, Script):
         if act.raises is not None:
             return reply(chunks=chunks, raises=act.raises)
         return reply(chunks=chunks) if chunks else reply(act.says)
+
+    async def _hang(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not self.clings:
+                raise
 
     def _chunks(self, text: str) -> list[str]:
         if self.pieces < 2:
@@ -123,6 +143,29 @@ def exit_loop(tool_context: Any) -> None:
     tool_context.actions.skip_summarization = True
 
 
+def keep(values: dict[str, Any], tool_context: Any) -> str:
+    """Write to state."""
+    for key, value in values.items():
+        tool_context.state[key] = value
+    return "kept"
+
+
+@dataclass(frozen=True, repr=False)
+class Notes(_Printed):
+    """A callback that writes to state.
+
+    Attributes:
+        writes: Keys and values it writes.
+    """
+
+    writes: tuple[tuple[str, Any], ...]
+
+    def __call__(self, callback_context: Any) -> None:
+        """Be called before an agent's turn."""
+        for key, value in self.writes:
+            callback_context.state[key] = value
+
+
 def agent(says: Says, writes: str | None = None) -> AgentNode:
     """The agent that follows a script.
 
@@ -130,10 +173,13 @@ def agent(says: Says, writes: str | None = None) -> AgentNode:
         says: The script.
         writes: The key its answer is written to.
     """
+    tools = ([keep] if says.keeps else []) + ([exit_loop] if says.ends == "leaves" else [])
+    notes = Ref(Notes(says.notes), "notes")
     return AgentNode(
         says.name,
         instruction="Speak." if says.reads is None else f"«{{{says.reads}?}}»",
-        tools=(ToolSpec(Ref.to(exit_loop)),) if says.ends == "leaves" else (),
+        tools=tuple(ToolSpec(Ref.to(each)) for each in tools),
+        callbacks=(("before_agent", (notes,)),) if says.notes else (),
         writes_keys=() if writes is None else (StateFieldRef(writes),),
         mock=Ref(says, says.name),
     )
@@ -143,7 +189,7 @@ def act(node: AgentNode, state: Mapping[str, Any]) -> Act:
     """What such an agent does on a state, for the reference."""
     assert node.mock is not None  # noqa: S101  # made by `agent`
     says: Says = node.mock.value
-    return says.act(shown(state, says.reads or ""))
+    return says.act(shown({**state, **dict(says.notes), **dict(says.keeps)}, says.reads or ""))
 
 
 def shown(state: Mapping[str, Any], key: str) -> str:

@@ -99,10 +99,12 @@ class Leaves:
 
     Args:
         choose: Gives a random integer between two, both included; the lower the simpler.
+        plain: Agents have neither tools that write nor callbacks.
     """
 
-    def __init__(self, choose: Callable[[int, int], int]) -> None:
+    def __init__(self, choose: Callable[[int, int], int], *, plain: bool) -> None:
         self.choose = choose
+        self.plain = plain
         self.made = 0
 
     # --- choosing ------------------------------------------------------------------------------
@@ -142,17 +144,32 @@ class Leaves:
         if place.loop is not False:
             endings += ["leaves"] * (4 if place.loop else 1)
         reads = [*place.of("t"), *place.items]
+        ends = self.one_of(endings)
+        # after a turn without an answer, it could not tell its tool's old result from a new one
+        calls = not self.plain and (ends != "reports" or place.attempt)
+        keeps = self.kept(place) if calls and self.happens(25) else ()
         says = Says(
             self.name("a"),
-            self.one_of(_TEXTS),
+            self.one_of(_TEXTS[bool(keeps) :]),
             reads=self.one_of(reads) if reads and self.happens(60) else None,
             pieces=self.choose(1, 3),
             ticks=self.ticks(),
-            ends=self.one_of(endings),
+            ends=ends,
+            notes=self.kept(place) if not self.plain and self.happens(15) else (),
+            keeps=keeps,
+            built=not self.plain and self.happens(25),
         )
         # versions of ADK differ in what they write when a tool ends the turn
         writes = says.ends != "leaves" and self.happens(75)
         return agent(says, self.key(place, "t") if writes else None)
+
+    def kept(self, place: Place) -> tuple[tuple[str, Any], ...]:
+        """What a tool or a callback writes."""
+        key = self.key(place, "tnjl")
+        if key is None:
+            return ()
+        values: dict[str, Sequence[Any]] = {"t": _TEXTS, "n": range(4), "j": _JSON, "l": _LISTS}
+        return ((key, self.one_of(values[kind_of(key)])),)
 
     def function(self, place: Place) -> Node:
         name = self.name("f")
@@ -213,8 +230,18 @@ class Leaves:
             return ExpectNode(name, Match("gt", "absent", 0), f"{name} never holds")
         return FunctionNode(name, Ref(self.step(name, place, fails=True), name))
 
-    def hanging(self) -> Node:
-        return agent(Says(self.name("h"), ticks=self.ticks(), ends="hangs"))
+    def hanging(self, place: Place) -> Node:
+        """An agent that never ends, unless it is ended."""
+        says = Says(
+            self.name("h"),
+            "too late",
+            ticks=self.ticks(),
+            ends="hangs",
+            keeps=self.kept(place.cut()) if not self.plain and self.happens(25) else (),
+            clings=self.happens(25),
+            built=not self.plain and self.happens(25),
+        )
+        return agent(says, self.key(place.cut(), "t") if self.happens(50) else None)
 
     # --- predicates ----------------------------------------------------------------------------
 

@@ -54,22 +54,27 @@ class Program:
         return f"{source(self.root)}\nprogram = Program({self.root.name}, {self.state!r})"
 
 
-def generate(choose: Callable[[int, int], int]) -> Program:
+def generate(choose: Callable[[int, int], int], *, plain: bool = False) -> Program:
     """A random pipeline.
 
     Args:
         choose: Gives a random integer between two, both included; the lower the simpler.
+        plain: Agents have neither tools that write nor callbacks.
     """
-    return _Programs(choose).program()
+    return _Programs(choose, plain=plain).program()
 
 
-def programs() -> SearchStrategy[Program]:
-    """Random pipelines, as a strategy of hypothesis."""
+def programs(*, plain: bool = False) -> SearchStrategy[Program]:
+    """Random pipelines, as a strategy of hypothesis.
+
+    Args:
+        plain: Agents have neither tools that write nor callbacks.
+    """
     from hypothesis import strategies as st  # noqa: PLC0415  # only tests have it
 
     @st.composite
     def made(draw: st.DrawFn) -> Program:
-        return generate(lambda low, high: draw(st.integers(low, high)))
+        return generate(lambda low, high: draw(st.integers(low, high)), plain=plain)
 
     return made()
 
@@ -184,7 +189,7 @@ class _Programs(Leaves):
         places = [place._replace(keys=tuple(keys[at::count]), shared=True) for at in range(count)]
         if place.fails and self.happens(25):
             bad = self.followed(self.part(depth, places[0].surely()), place, 100)
-            branches = [bad, *(self.hanging() for _ in places[1:])]
+            branches = [bad, *(self.hanging(each) for each in places[1:])]
         else:
             branches = [self.part(depth, each) for each in places]
         merge: Literal["wait_all", "interleave"] = "interleave" if self.happens(20) else "wait_all"
@@ -200,7 +205,7 @@ class _Programs(Leaves):
             if at == winner:
                 branches.append(self.part(depth, place._replace(fails=False)))
                 continue
-            last = self.bad(place) if loses or self.happens(50) else self.hanging()
+            last = self.bad(place) if loses or self.happens(50) else self.hanging(place)
             if self.happens(70):
                 before = self.part(depth, place.surely()._replace(fails=True))
                 last = SequenceNode(self.name("q"), (before, last))
@@ -234,7 +239,7 @@ class _Programs(Leaves):
         name = self.name("d")
         if not self.happens(30):
             return TimeoutNode(name, self.part(depth, place), _LONG)
-        hanging = self.hanging()
+        hanging = self.hanging(place._replace(attempt=True))
         if self.happens(70):
             before = self.part(depth, place.cut().surely()._replace(attempt=True))
             hanging = SequenceNode(self.name("q"), (before, hanging))

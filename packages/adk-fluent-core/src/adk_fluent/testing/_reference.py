@@ -11,7 +11,7 @@ meaning here and raises `UndeterminedError`.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -60,6 +60,7 @@ class Act:
 
     Attributes:
         says: Its answer.
+        writes: What its callbacks and tools write before.
         raises: The error it raises instead.
         reports: Code and message of the error it reports instead.
         escalates: It calls a tool that ends the loop; what it says beside is no answer.
@@ -67,6 +68,7 @@ class Act:
     """
 
     says: str = ""
+    writes: State = field(default_factory=dict[str, Any])
     raises: Exception | None = None
     reports: tuple[str, str] | None = None
     escalates: bool = False
@@ -117,20 +119,22 @@ class _Reference:
     # --- leaves --------------------------------------------------------------------------------
 
     def agent(self, node: AgentNode, state: State, inside: _Inside) -> Outcome:
-        act, order = self._act(node, state), (node.name,)
+        act = self._act(node, state)
+        before = Outcome.wrote(act.writes, (node.name,))
         if act.hangs:
-            return Outcome("hangs", order=order)
+            return replace(before, end="hangs")
         if act.raises is not None:
-            return Outcome.failed(act.raises, order)
+            return before.then(Outcome.failed(act.raises))
         if act.reports is not None and inside.attempt:
             code, message = act.reports
             error = AgentReportedError("", error_code=code, error_message=message, node=node)
-            return Outcome.failed(error, order)
+            return before.then(Outcome.failed(error))
         if act.reports is not None:
-            return Outcome(order=order, reported=(act.reports,))
+            return replace(before, reported=(act.reports,))
         if act.escalates:
-            return Outcome("escalates" if inside.loop else "done", order=order)
-        return Outcome.wrote({ref.key: act.says for ref in node.writes_keys}, order, act.says)
+            return replace(before, end="escalates" if inside.loop else "done")
+        answer = {ref.key: act.says for ref in node.writes_keys}
+        return before.then(Outcome.wrote(answer, said=act.says))
 
     def function(self, node: FunctionNode | TapNode, state: State, inside: _Inside) -> Outcome:
         delta, made = self._called(node, node.fn, state)
