@@ -173,7 +173,7 @@ class PlainLeaf(DictLeaf):
         if reply.raises is not None:
             raise reply.raises
         if reply.error_code is not None:
-            error = ErrorInfo(reply.error_code, reply.error_message)
+            error = ErrorInfo(reply.error_code, reply.error_message or "")
             yield self.event(node, strand, error=error, is_final=True)
             return
         if any(isinstance(part, Call) for part in reply.parts):

@@ -5,6 +5,7 @@ Under pytest's importlib mode nothing is put on `sys.path`, so a helper is regis
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -21,3 +22,9 @@ def _provide(name: str) -> None:
 
 
 _provide("ir_strategies")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from going through all modules and tests again and again."""
+    gc.collect()
+    gc.freeze()

@@ -13,6 +13,7 @@ import pytest
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.errors import (
     MissingLayerError,
+    OutputMissingError,
     RemoteError,
     RunError,
     StepTimeoutError,
@@ -88,7 +89,7 @@ async def test_a_text_is_said_and_written_to_the_output_key() -> None:
 
 
 async def test_a_mapping_is_written_to_state_and_says_nothing() -> None:
-    result = await run(mock_backend({"a": {"x": 1, "user:y": [2]}}), seq(writer("a", "x", "z")))
+    result = await run(mock_backend({"a": {"x": 1, "user:y": [2]}}), seq(writer("a", "x")))
     assert result.state == {"x": 1, "user:y": [2]}
     assert result.text == ""
     assert result[0].content is None
@@ -185,11 +186,15 @@ async def test_several_keys_or_a_typed_one_want_a_mapping() -> None:
     for node in (writer("a", "x", "y"), writer("a", StateFieldRef("x", int))):
         with pytest.raises(UsageError, match="writes 'x'"):
             await run(mock_backend({"a": "text"}), node)
-        assert (await run(mock_backend({"a": {"x": 1}}), node)).state == {"x": 1}
+        given = {"x": 1, "y": 2}
+        assert (await run(mock_backend({"a": given}), node)).state == given
 
 
-async def test_a_text_without_content_writes_nothing_an_empty_one_does() -> None:
-    assert (await run(mock_backend({"a": reply()}), writer("a", "k"))).state == {}
+async def test_an_answer_without_content_writes_nothing_an_empty_text_does() -> None:
+    with pytest.raises(OutputMissingError, match="a did not write 'k'"):
+        await run(mock_backend({"a": reply()}), writer("a", "k"))
+    with pytest.raises(OutputMissingError, match="a did not write 'k'"):
+        await run(mock_backend({"a": {"other": 1}}), writer("a", "k"))
     assert (await run(mock_backend({"a": ""}), writer("a", "k"))).state == {"k": ""}
 
 

@@ -439,9 +439,9 @@ class ExpectationError(RunError, AssertionError):
 
 
 class OutputMissingError(RunError, LookupError):
-    """A step did not write a key that it declares.
+    """An agent did not write a key that it declares.
 
-    Cause: the answer was empty, the function returned no such key, or no tool wrote it.
+    Cause: it gave no answer, it reported an error instead, or no tool wrote the key.
     Fix: make the step write it, or remove the declaration from `.writes(...)`.
 
     Attributes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .conftest import Bench
 
 CONFIG = ExecutionConfig(max_llm_calls=0)
-SEEDS = 100
+SEEDS = 60
 MOST = 12  # positions tried of one program
 
 

@@ -70,13 +70,19 @@ class DictLeaf:
     def facts(self, event: AgentEvent) -> Facts | None:
         """What the engine must know of an event; None for a plain one."""
         if not (
-            event.state_delta or event.escalate or event.is_partial or event.error or event.pending
+            event.state_delta
+            or event.escalate
+            or event.transfer_to
+            or event.is_partial
+            or event.error
+            or event.pending
         ):
             return None
         return Facts(
             delta=None if event.is_partial else event.state_delta,
             partial=event.is_partial,
             escalate=event.escalate,
+            transfers=bool(event.transfer_to),
             error=str(event.error) if event.error else None,
             waits={each.id: each.kind for each in event.pending},
         )

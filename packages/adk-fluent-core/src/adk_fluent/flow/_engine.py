@@ -23,17 +23,16 @@ from adk_fluent.errors import (
     add_place,
 )
 from adk_fluent.flow._commit import Commit, Parcel
-from adk_fluent.flow._fork import ForkRun, is_race, left_by
+from adk_fluent.flow._ending import Ending
+from adk_fluent.flow._fork import ForkRun, left_by
 from adk_fluent.flow._functions import matches
 from adk_fluent.flow._log import Scope, UndoLog
-from adk_fluent.flow._port import E, Facts, Leaf
+from adk_fluent.flow._port import E, Leaf
 from adk_fluent.flow._steps import (
     ENTER,
-    ESCALATE,
     OK,
     PAUSE,
     RULES,
-    STOP,
     Call,
     Emit,
     Fork,
@@ -45,8 +44,6 @@ from adk_fluent.flow._steps import (
 )
 from adk_fluent.flow._strand import Frame, Strand
 from adk_fluent.ir import (
-    FallbackNode,
-    LoopNode,
     Match,
     Node,
     Predicate,
@@ -203,11 +200,11 @@ class Engine(Generic[E]):
             moved = not isinstance(todo, Call | Test)  # these commit nothing
             node = s.nodes[-1]
             if isinstance(todo, Run):
-                ended = _Ended()
-                async with aclosing(self._run_leaf(s, node, s.frames[-1], ended)) as commits:
+                ending = Ending(s, node, s.frames[-1])
+                async with aclosing(self._run_leaf(s, node, s.frames[-1], ending)) as commits:
                     async for commit in commits:
                         yield commit
-                signal = ended.signal
+                signal = ending.signal
                 if signal is PAUSE:
                     s.outcome = PAUSE
                     return
@@ -256,17 +253,15 @@ class Engine(Generic[E]):
         return bool(value)
 
     async def _run_leaf(
-        self, s: Strand, node: Node, frame: Frame, ended: _Ended
+        self, s: Strand, node: Node, frame: Frame, ending: Ending
     ) -> AsyncGenerator[Commit[E], None]:
         leaf, answers = self.leaf, self.answers
         waits: dict[str, Any] = frame.get("waits", {})
         open_calls = {call: asked for call, asked in waits.items() if call not in answers}
         if open_calls:
             self._wait(node, open_calls)
-            ended.signal = PAUSE
+            ending.signal = PAUSE
             return
-        signal: Any = OK
-        waiting: dict[str, str] = {}
         try:
             async with aclosing(
                 leaf.run(node, s, {call: answers[call] for call in waits})
@@ -276,8 +271,7 @@ class Engine(Generic[E]):
                     if facts is not None:
                         if facts.partial and s.muted:
                             continue
-                        waiting.update(facts.waits or {})
-                        signal = _signal(s, node, facts, signal)
+                        ending.take(facts)
                     if s.scope is not None:
                         s.scope.data["t"] = 1
                         if s.scope.listens and (text := leaf.text(event)):
@@ -285,16 +279,12 @@ class Engine(Generic[E]):
                     delta = None if facts is None or facts.partial else facts.delta
                     yield Commit(event, s.scope, delta)
         except asyncio.CancelledError as error:
-            signal = _cancelled_inside(error, node)
+            ending.signal = _cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-            signal = _failure(error, node)
-        if waiting and not isinstance(signal, Exception):
-            frame["waits"] = waiting
-            self._wait(node, waiting)
-            signal = PAUSE
-        else:
-            frame.pop("waits", None)
-        ended.signal = signal
+            ending.signal = _failure(error, node)
+        ending.end()
+        if ending.signal is PAUSE:
+            self._wait(node, ending.waits)
 
     def _wait(self, node: Node, calls: Mapping[str, str]) -> None:
         self.pending.update(
@@ -349,35 +339,6 @@ class Engine(Generic[E]):
         return str(number)
 
 
-class _Ended:
-    """How a leaf ended; filled by the generator that ran it."""
-
-    __slots__ = ("signal",)
-
-    def __init__(self) -> None:
-        self.signal: Any = OK
-
-
-def _signal(s: Strand, node: Node, facts: Facts, before: Any) -> Any:
-    """What the events of a leaf up to this one mean for the flow; the gravest counts."""
-    if isinstance(before, Exception):
-        return before
-    if facts.error and s.inside(_is_attempting):
-        return _reported(node, facts.error)
-    if facts.stop or before is STOP:
-        return STOP
-    return ESCALATE if facts.escalate and s.inside(_is_loop) else before
-
-
-def _is_attempting(node: Node) -> bool:
-    """Whether a failure below a node need not be one of the run."""
-    return isinstance(node, FallbackNode) or is_race(node)
-
-
-def _is_loop(node: Node) -> bool:
-    return isinstance(node, LoopNode)
-
-
 def _failure(error: Exception, node: Node) -> Exception:
     """The failure of a step, with its place; its type stays where a generator can raise it."""
     if isinstance(error, StopIteration | StopAsyncIteration):
@@ -429,13 +390,3 @@ def _contexts(error: BaseException) -> list[BaseException]:
 
 def _mapping(state: Mapping[str, Any]) -> Any:
     return state
-
-
-def _reported(node: Node, error: str) -> AgentReportedError:
-    code, _, message = error.partition(": ")
-    return AgentReportedError(
-        f"{node.name} reported an error: {error}",
-        error_code=code,
-        error_message=message,
-        node=node,
-    )

@@ -27,6 +27,7 @@ class Facts:
         delta: State the event writes once it is committed.
         partial: A streaming fragment; never committed.
         escalate: Ends the nearest loop.
+        transfers: Another agent goes on in its place.
         error: An agent reported a failure instead of raising it.
         waits: Calls that wait for an answer from outside: call id to what is asked.
         stop: Nothing after this event may run (a refusal).
@@ -35,6 +36,7 @@ class Facts:
     delta: Mapping[str, Any] | None = None
     partial: bool = False
     escalate: bool = False
+    transfers: bool = False
     error: str | None = None
     waits: Mapping[str, str] | None = None
     stop: bool = False

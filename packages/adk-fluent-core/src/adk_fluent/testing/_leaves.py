@@ -160,7 +160,7 @@ class Leaves:
             built=not self.plain and self.happens(25),
         )
         # versions of ADK differ in what they write when a tool ends the turn
-        writes = says.ends != "leaves" and self.happens(75)
+        writes = ends != "leaves" and (ends != "reports" or place.fails) and self.happens(75)
         return agent(says, self.key(place, "t") if writes else None)
 
     def kept(self, place: Place) -> tuple[tuple[str, Any], ...]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.errors import (
     AgentReportedError,
     ExpectationError,
+    OutputMissingError,
     StepTimeoutError,
     UsageError,
 )
@@ -125,16 +126,24 @@ class _Reference:
             return replace(before, end="hangs")
         if act.raises is not None:
             return before.then(Outcome.failed(act.raises))
-        if act.reports is not None and inside.attempt:
-            code, message = act.reports
-            error = AgentReportedError("", error_code=code, error_message=message, node=node)
-            return before.then(Outcome.failed(error))
         if act.reports is not None:
-            return replace(before, reported=(act.reports,))
+            return before.then(self._reports(node, act, act.reports, inside))
         if act.escalates:
             return replace(before, end="escalates" if inside.loop else "done")
         answer = {ref.key: act.says for ref in node.writes_keys}
         return before.then(Outcome.wrote(answer, said=act.says))
+
+    def _reports(
+        self, node: AgentNode, act: Act, error: tuple[str, str], inside: _Inside
+    ) -> Outcome:
+        if inside.attempt:
+            code, message = error
+            return Outcome.failed(
+                AgentReportedError("", error_code=code, error_message=message, node=node)
+            )
+        if {ref.key for ref in node.writes_keys} - act.writes.keys():
+            return Outcome.failed(OutputMissingError("", node=node))
+        return Outcome(reported=(error,))
 
     def function(self, node: FunctionNode | TapNode, state: State, inside: _Inside) -> Outcome:
         delta, made = self._called(node, node.fn, state)

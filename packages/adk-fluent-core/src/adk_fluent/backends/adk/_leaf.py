@@ -141,7 +141,12 @@ class AdkLeaf:
         """What the engine must know of an event; None for a plain one."""
         actions, waits = event.actions, event.long_running_tool_ids
         if not (
-            actions.state_delta or actions.escalate or event.partial or event.error_code or waits
+            actions.state_delta
+            or actions.escalate
+            or actions.transfer_to_agent
+            or event.partial
+            or event.error_code
+            or waits
         ):
             return None
         error = None if event.error_code == _SAID_NOTHING else event.error_code
@@ -152,6 +157,7 @@ class AdkLeaf:
             delta=None if event.partial else actions.state_delta,
             partial=bool(event.partial),
             escalate=bool(actions.escalate),
+            transfers=bool(actions.transfer_to_agent),
             error=error or None,
             waits={c.id: c.name or "" for c in calls if c.id and c.id in (waits or ())},
         )
