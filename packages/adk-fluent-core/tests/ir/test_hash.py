@@ -46,21 +46,29 @@ def _interpreters() -> dict[str, str]:
 
 INTERPRETERS = _interpreters()
 CURRENT = "{}.{}".format(*sys.version_info)
+#: What continuous integration names, so that no version is left out unnoticed; else all there are.
+ASKED = os.environ.get("ADK_FLUENT_PYTHONS", "").replace(",", " ").split()
+COMPARED = sorted({CURRENT, *(ASKED or INTERPRETERS)})
+
+
+def _interpreter(version: str) -> str:
+    if version not in INTERPRETERS:
+        pytest.fail(
+            f"ADK_FLUENT_PYTHONS asks for Python {version}, which does not start on this machine; "
+            f"these do: {', '.join(sorted(INTERPRETERS))}"
+        )
+    return INTERPRETERS[version]
 
 
 @functools.cache
-def _printed(interpreter: str, seed: str) -> dict[str, list[str]]:
+def _printed(interpreter: str, seed: str, program: Path = PROGRAM) -> dict[str, list[str]]:
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(SOURCES)}
     done = subprocess.run(
-        [interpreter, str(PROGRAM)], env=environment, capture_output=True, text=True, check=True
+        [interpreter, str(program)], env=environment, capture_output=True, text=True, check=False
     )
+    if done.returncode:
+        pytest.fail(f"{interpreter} cannot run {program.name}: {done.stderr}")
     return json.loads(done.stdout)
-
-
-def test_the_versions_that_must_be_tried_are_there() -> None:
-    """Continuous integration names them, so that none is left out unnoticed."""
-    required = os.environ.get("ADK_FLUENT_PYTHONS", CURRENT).split(",")
-    assert set(required) <= set(INTERPRETERS)
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "random"])
@@ -68,9 +76,21 @@ def test_hash_seeds_change_nothing(seed: str) -> None:
     assert _printed(sys.executable, seed) == _printed(sys.executable, "2")
 
 
-@pytest.mark.parametrize("version", sorted(INTERPRETERS))
+@pytest.mark.parametrize("version", COMPARED, ids=lambda version: f"{version} and {CURRENT}")
 def test_versions_of_python_change_nothing(version: str) -> None:
-    assert _printed(INTERPRETERS[version], "2") == _printed(sys.executable, "2")
+    assert _printed(_interpreter(version), "2") == _printed(sys.executable, "2")
+
+
+def test_a_version_that_is_asked_for_and_not_there_is_no_success() -> None:
+    with pytest.raises(pytest.fail.Exception, match=r"asks for Python 3\.1, .*these do: .*3\.1\d"):
+        _interpreter("3.1")
+
+
+def test_a_version_that_cannot_run_the_program_is_no_success(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("raise SystemExit('there is no hashlib')", "utf-8")
+    with pytest.raises(pytest.fail.Exception, match="cannot run .*: there is no hashlib"):
+        _printed(sys.executable, "2", program)
 
 
 def test_all_the_objects_of_the_program_differ() -> None:
