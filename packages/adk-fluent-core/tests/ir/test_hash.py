@@ -89,7 +89,7 @@ def test_a_version_that_is_asked_for_and_not_there_is_no_success() -> None:
 def test_a_version_that_cannot_run_the_program_is_no_success(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("raise SystemExit('there is no hashlib')", "utf-8")
-    with pytest.raises(pytest.fail.Exception, match="cannot run .*: there is no hashlib"):
+    with pytest.raises(pytest.fail.Exception, match=r"cannot run .*: there is no hashlib"):
         _printed(sys.executable, "2", program)
 
 
