@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.protocol import AgentEvent
 
@@ -208,13 +209,10 @@ def rooms(node: Node, config: ExecutionConfig) -> dict[str, App]:
 
 
 @pytest.mark.parametrize("room", ["app", "agent"])
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-async def test_old_turns_are_summarised_once(room: str, store: str, tmp_path: Any) -> None:
-    if store == "memory":
-        service: Any = InMemorySessionService()
-    else:
-        module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-        service = module.SqliteSessionService(str(tmp_path / "s.db"))
+# not the one for all databases: it rounds the times of events, and ADK 1.39 takes some of those
+# that are summarised for newer than their summary
+@pytest.mark.parametrize("service", ["memory", "sqlite"], indirect=True)
+async def test_old_turns_are_summarised_once(room: str, service: BaseSessionService) -> None:
     writer = ScriptedModel(default="SUMMARY", model="writer")
     a = agent("a", "reply")
     config = ExecutionConfig(
@@ -294,16 +292,10 @@ def test_an_agent_of_adks_brings_its_model_for_summaries() -> None:
 
 
 @pytest.mark.parametrize("room", ["app", "agent"])
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
 async def test_summaries_by_size_disturb_no_step_of_a_run(
-    room: str, store: str, tmp_path: Any
+    room: str, service: BaseSessionService
 ) -> None:
     """Newer versions of ADK summarise in the middle of a run, also for a step on a copy."""
-    if store == "memory":
-        service: Any = InMemorySessionService()
-    else:
-        module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-        service = module.SqliteSessionService(str(tmp_path / "s.db"))
     writer = ScriptedModel(default="SUMMARY", model="writer")
     config = ExecutionConfig(
         compaction=CompactionConfig(

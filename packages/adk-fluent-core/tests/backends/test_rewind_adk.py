@@ -6,38 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adk_programs import agent, by_runner, fn, par, seq, turns, writer
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import ADKBackend, to_agent
 from adk_fluent.errors import SessionError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from google.adk.sessions.base_session_service import BaseSessionService
 
 pytestmark = pytest.mark.adk
 
 APP = "adk_fluent_app"
-
-
-@pytest.fixture(params=["memory", "sqlite", "database"])
-async def service(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[BaseSessionService]:
-    if request.param == "memory":
-        yield InMemorySessionService()
-        return
-    if request.param == "sqlite":
-        module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-        yield module.SqliteSessionService(str(tmp_path / "sessions.db"))
-        return
-    pytest.importorskip("greenlet", reason="sqlalchemy needs it to work with asyncio")
-    module = pytest.importorskip("google.adk.sessions.database_session_service")
-    database = module.DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'sessions.db'}")
-    yield database
-    await database.close()
 
 
 class Desk:

@@ -119,24 +119,6 @@ async def no_task_left() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-@pytest.fixture(params=["memory", "sqlite", "database"])
-async def service(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[BaseSessionService]:
-    if request.param == "memory":
-        yield InMemorySessionService()
-        return
-    if request.param == "sqlite":
-        module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-        yield module.SqliteSessionService(str(tmp_path / "sessions.db"))
-        return
-    pytest.importorskip("greenlet", reason="sqlalchemy needs it to work with asyncio")
-    module = pytest.importorskip("google.adk.sessions.database_session_service")
-    database = module.DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'sessions.db'}")
-    yield database
-    await database.close()
-
-
 # --- what comes back -----------------------------------------------------------------------------
 
 
@@ -534,25 +516,23 @@ async def test_another_backend_on_the_same_store_goes_on(service: BaseSessionSer
     assert [turn.text for turn in model.calls[0].turns] == ["1", "said", "2"]
 
 
-async def test_a_damaged_store_is_told_from_other_errors(tmp_path: Path) -> None:
-    module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-    path = tmp_path / "sessions.db"
-    service = module.SqliteSessionService(str(path))
-    path.write_bytes(b"this is no database" * 100)
+async def test_a_damaged_store_is_told_from_other_errors(
+    store: BaseSessionService, path: Path
+) -> None:
+    await asyncio.to_thread(path.write_bytes, b"this is no database" * 100)
     with pytest.raises(SessionStoreError, match="cannot be read or written") as caught:
-        await run(agent("a"), session_service=service)
+        await run(agent("a"), session_service=store)
     assert "not a database" in str(caught.value)
 
 
-async def test_a_session_of_another_version_is_told_from_other_errors(tmp_path: Path) -> None:
-    module = pytest.importorskip("google.adk.sessions.sqlite_session_service")
-    path = tmp_path / "sessions.db"
-    service = module.SqliteSessionService(str(path))
-    await run(agent("a"), session_service=service, session_id="s")
+async def test_a_session_of_another_version_is_told_from_other_errors(
+    store: BaseSessionService, path: Path
+) -> None:
+    await run(agent("a"), session_service=store, session_id="s")
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE events SET event_data = ?", ('{"author": 5}',))
     with pytest.raises(SessionStoreError, match="author"):
-        await run(agent("a"), session_service=service, session_id="s")
+        await run(agent("a"), session_service=store, session_id="s")
 
 
 # --- runs beside each other ----------------------------------------------------------------------

@@ -123,14 +123,13 @@ class FlowAgent(BaseAgent):
             writes = _Writes(ctx, leaf.state, self.name)
             events = await stack.enter_async_context(aclosing(engine.run()))
             async for event in events:
+                temporary: dict[str, Any] = {}
                 if event.actions.state_delta and not event.partial:
                     first, temporary = writes.before(event)
                     if first is not None:
                         yield first
-                    yield event
-                    writes.after(temporary)
-                else:
-                    yield event
+                yield event
+                writes.after(temporary)
             if compaction is not None:
                 await compact(compaction, self, ctx)
 
@@ -181,13 +180,14 @@ class _Writes:
         return (_clearing(event, self._author, cleared) if cleared else None), temporary
 
     def after(self, temporary: Mapping[str, Any]) -> None:
-        """Bring state up to date once the event is committed."""
+        """Bring state up to date once an event is committed."""
         state, session = self._state, self._session
         if temporary:
             state.update(temporary)
         if session.state is not state:  # ADK 1.x reads it anew when another run wrote meanwhile
+            stored = session.state | {k: state[k] for k in state if k.startswith(_TEMP)}
             state.clear()
-            state.update(session.state)
+            state.update(stored)
             session.state = state
 
 
