@@ -51,7 +51,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     modules, handlers = set(sys.modules), logging.root.handlers[:]
     yield tmp_path
     for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+        module = sys.modules[name]  # a directory without an __init__.py has a __path__ alone
+        if str(tmp_path) in str([getattr(module, at, "") for at in ("__file__", "__path__")]):
             del sys.modules[name]
     logging.root.handlers[:] = handlers
     monkeypatch.undo()

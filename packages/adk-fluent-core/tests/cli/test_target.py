@@ -38,6 +38,13 @@ DESK = """
         ("C:/shop/desk.py:triage.agent", "C:/shop/desk.py", "triage.agent", True),
         ("/opt/a:b/desk.py:triage", "/opt/a:b/desk.py", "triage", True),
         ("c:desk", "c", "desk", False),
+        ("/opt/a:b/desk.py", "/opt/a:b/desk.py", None, True),
+        ("https://example.com/desk.py", "https://example.com/desk.py", None, True),
+        (".", ".", None, True),
+        ("..:triage", "..", "triage", True),
+        ("../desk.py:triage", "../desk.py", "triage", True),
+        ("..desk:triage", "..desk", "triage", False),
+        ("a:b:c", "a:b", "c", False),
     ],
 )
 def test_a_target_is_a_source_and_an_attribute(
@@ -47,11 +54,27 @@ def test_a_target_is_a_source_and_an_attribute(
     assert (target.source, target.attribute, target.is_file) == (source, attribute, is_file)
 
 
-@pytest.mark.parametrize("text", ["", ":", ":pipeline", "desk.py:", r"C:\desk.py:"])
-def test_a_target_without_one_of_them_is_none(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "no module and no file"),
+        (" ", "no module and no file"),
+        (":", "no module and no file before the colon"),
+        ("::", "no attribute after the colon"),
+        (":pipeline", "no module and no file before the colon"),
+        ("desk:", "no attribute after the colon"),
+        ("desk.py:", "no attribute after the colon"),
+        ("C:", "no attribute after the colon"),
+        (r"C:\desk.py:", "no attribute after the colon"),
+        ("desk:.", "a name is missing in '.'"),
+        ("desk:pipeline..name", "a name is missing in 'pipeline..name'"),
+    ],
+)
+def test_a_target_without_one_of_them_is_none(text: str, found: str) -> None:
     with pytest.raises(TargetError, match="is no target") as caught:
         Target.parse(text)
-    assert caught.value.target == text
+    assert (caught.value.target, caught.value.found) == (text, found)
+    assert caught.value.help == "write module:attribute or path.py:attribute"
 
 
 # --- what works ----------------------------------------------------------------------------------
@@ -80,6 +103,14 @@ def test_explain_shows_the_model_it_is_asked_about(write: Write, here: Cli) -> N
 def test_a_windows_path_is_a_file(write: Write, here: Cli) -> None:
     write(r"C:\desk.py", DESK)
     assert "agent classify" in here("explain", r"C:\desk.py:classify").out
+
+
+@pytest.mark.parametrize(
+    "target", ["my shop/my desk.py:classify", "./my shop/../my shop/my desk.py"]
+)
+def test_a_path_may_have_blanks(target: str, write: Write, here: Cli) -> None:
+    write("my shop/my desk.py", DESK)
+    assert "agent classify" in here("explain", target).out
 
 
 @pytest.mark.parametrize("name", ["pipeline", "root_agent", "agent"])
@@ -149,7 +180,89 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         "dsek.py:pipeline",
         ("there is no file dsek.py", "did you mean desk.py?"),
     ),
-    "a directory": ({"shop/a.py": ""}, "./shop", ("./shop is a directory", "folder/agent.py")),
+    "a directory": (
+        {"shop/b.py": "", "shop/a.py": "", "shop/__init__.py": "", "shop/notes.txt": ""},
+        "./shop",
+        ("./shop is a directory", "found: a.py, b.py\n", "such as shop/a.py\n"),
+    ),
+    "a directory with an agent for ADK's tools": (
+        {"shop/agent.py": "", "shop/a.py": ""},
+        "shop/:root_agent",
+        ("shop/ is a directory", "such as shop/agent.py:root_agent\n"),
+    ),
+    "a directory with many files": (
+        {f"shop/{name}.py": "" for name in "abcdefg"},
+        "shop/",
+        ("found: a.py, b.py, c.py, d.py, e.py...\n",),
+    ),
+    "a directory by its name": (
+        {"my shop/desk.py": DESK},
+        "my shop:pipeline",
+        ("my shop is a directory", "such as my shop/desk.py:pipeline\n"),
+    ),
+    "a directory in a directory": (
+        {"shop/eu/desk.py": DESK},
+        "shop.eu",
+        ("shop.eu is a directory", "such as shop/eu/desk.py\n"),
+    ),
+    "the current directory": (
+        {"desk.py": DESK},
+        ".",
+        (". is a directory", "found: desk.py", "such as desk.py\n"),
+    ),
+    "an attribute of the current directory": (
+        {"desk.py": DESK},
+        ".:classify",
+        (". is a directory", "such as desk.py:classify\n"),
+    ),
+    "the directory above": ({}, "..", (".. is a directory", "such as ../agent.py\n")),
+    "an empty directory": ({}, "./", ("./ is a directory", "found: no Python file in it")),
+    "the package of an agent, as ADK's tools ask for": (
+        {"shop/__init__.py": "from . import agent", "shop/agent.py": "root_agent = None"},
+        "shop",
+        ("shop is no pipeline", "found: a module", "such as shop.agent:root_agent\n"),
+    ),
+    "a relative name": (
+        {"desk.py": DESK},
+        "..desk:pipeline",
+        (
+            "'..desk' is no name of a module",
+            "found: a dot without a name on either side",
+            "as it is imported from here, such as shop.desk:pipeline, or name the file: path/to/",
+        ),
+    ),
+    "dots alone": ({}, "...", ("'...' is no name of a module",)),
+    "a name that ends with a dot": ({"desk.py": DESK}, "desk.", ("'desk.' is no name of",)),
+    "a name with a gap": ({}, "shop..desk:x", ("'shop..desk' is no name of a module",)),
+    "a colon too many": (
+        {"a.py": DESK},
+        "a:b:c",
+        ("'a:b:c' is no target", "found: another colon in 'a:b'", "write module:attribute or"),
+    ),
+    "a test's way of naming": (
+        {"desk.py": DESK},
+        "desk.py::pipeline",
+        ("'desk.py::pipeline' is no target", "did you mean desk.py:pipeline?"),
+    ),
+    "nothing": ({}, "", ("'' is no target", "found: no module and no file", "path.py:attribute")),
+    "blanks": ({}, "  ", ("'  ' is no target",)),
+    "a colon": ({}, ":", ("':' is no target", "before the colon")),
+    "no attribute": ({"a.py": DESK}, "a:", ("'a:' is no target", "after the colon")),
+    "an address": (
+        {},
+        "https://example.com/desk.py",
+        ("there is no file https://example.com/desk.py", "check the path"),
+    ),
+    "a path with blanks": (
+        {"my shop/my desk.py": DESK},
+        "my shop/my dsek.py:pipeline",
+        ("there is no file my shop/my dsek.py", "did you mean my shop/my desk.py?"),
+    ),
+    "a path of Windows": ({}, r"C:\x.py:attr", (r"there is no file C:\x.py", "check the path")),
+    "a file below a file": ({"desk.py": DESK}, "desk.py/x.py", ("there is no file desk.py/x.py",)),
+    "a path too long for a file": ({}, f"{'x' * 300}.py", ("there is no file xxx", "check the")),
+    "a name too long for a module": ({}, "x" * 300, ("there is no module 'xxx", "check the name")),
+    "a text": ({"notes.txt": ""}, "notes.txt", ("notes.txt is no Python file", "name a .py file")),
     "no Python file": ({"desk/notes.txt": ""}, "desk/notes.txt", ("no Python file", ".py file")),
     "no such module": ({}, "deskk", ("there is no module 'deskk'", "path/to/file.py:attribute")),
     "no such submodule": (
@@ -248,8 +361,17 @@ def test_what_is_wrong_with_a_target_is_said(case: str, write: Write, cli: Cli) 
     assert done.out == ""
     assert done.err.startswith("error: ")
     for text in said:
-        assert text in done.err
+        assert text in done.err.replace(os.sep, "/") or text in done.err
+    assert "importlib" not in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("target", [".", "..desk:pipeline", ":", ""])
+def test_run_says_it_too(target: str, write: Write, here: Cli) -> None:
+    write("desk.py", DESK)
+    done, explained = here("run", target, "hi"), here("explain", target)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == explained.err
 
 
 @pytest.mark.parametrize(

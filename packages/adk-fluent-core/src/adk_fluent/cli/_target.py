@@ -10,7 +10,9 @@ import traceback
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from stat import S_ISDIR, S_ISREG
+from types import ModuleType
+from typing import Any, Final
 
 from adk_fluent._layers import WHEELS
 from adk_fluent._registry import missing_layer
@@ -18,12 +20,12 @@ from adk_fluent.builders import Builder, BuilderBase, Pipeline
 from adk_fluent.errors import AdkFluentError, TargetError, nearest_name
 from adk_fluent.ir import Node
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 #: What is looked for when a target names no attribute.
 DEFAULTS: Final = ("pipeline", "root_agent", "agent")
-_WINDOWS_DRIVE: Final = re.compile(r"^[A-Za-z]:[\\/]")
+_WINDOWS_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=[\\/])")
+_SEPARATOR: Final = re.compile(r"[\\/]")
+_LISTED: Final = 5  # files of a directory that a message names
+_FORMS: Final = "write module:attribute or path.py:attribute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Target:
     @property
     def is_file(self) -> bool:
         """Whether the source is a path."""
-        return self.source.endswith(".py") or "/" in self.source or "\\" in self.source
+        source = self.source
+        return source.endswith(".py") or source in {".", ".."} or bool(_SEPARATOR.search(source))
 
     @property
     def folder(self) -> Path:
@@ -52,21 +55,26 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """Split a target at its last colon; the colon of a Windows drive is part of the path.
+        """Split a target at its last colon, unless that is a part of a path.
 
         Raises:
             TargetError: A part of it is empty.
         """
-        start = 2 if _WINDOWS_DRIVE.match(text) else 0
-        head, colon, attribute = text[start:].rpartition(":")
-        source = text[:start] + (head if colon else text[start:])
-        if not source or (colon and not attribute):
-            raise TargetError(
-                f"{text!r} is no target",
-                target=text,
-                help="write module:attribute or path.py:attribute",
-            )
-        return cls(text, source, attribute if colon else None)
+        drive = _WINDOWS_DRIVE.match(text)
+        start = drive.end() if drive else 0
+        source, colon, attribute = text[start:].rpartition(":")
+        if not colon or _SEPARATOR.search(attribute):
+            source, attribute = text[start:], None
+        target = cls(text, text[:start] + source, attribute)
+        if not target.source.strip():
+            found = "no module and no file" + (" before the colon" if colon else "")
+        elif attribute == "":
+            found = "no attribute after the colon"
+        elif attribute is not None and not all(attribute.split(".")):
+            found = f"a name is missing in {attribute!r}"
+        else:
+            return target
+        raise target.error(f"{text!r} is no target", _FORMS, found=found)
 
     def error(
         self,
@@ -123,17 +131,33 @@ def _module(target: Target) -> ModuleType:
 
 
 def _from_name(target: Target) -> ModuleType:
-    here = str(target.folder)
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    return importlib.import_module(target.source)
+    if ":" in target.source:
+        once = target.text.replace("::", ":")
+        hint = _FORMS if once == target.text else f"did you mean {once}?"
+        found = f"another colon in {target.source!r}"
+        raise target.error(f"{target.text!r} is no target", hint, found=found)
+    if not all(target.source.split(".")):
+        raise target.error(
+            f"{target.source!r} is no name of a module",
+            "name it as it is imported from here, such as shop.desk:pipeline, or name the file: "
+            "path/to/file.py:attribute",
+            found="a dot without a name on either side",
+        )
+    here = target.folder
+    if str(here) not in sys.path:
+        sys.path.insert(0, str(here))
+    module = importlib.import_module(target.source)
+    if getattr(module, "__file__", None) is None and (folders := getattr(module, "__path__", ())):
+        folder = Path(next(iter(folders)))  # without an __init__.py
+        raise _is_directory(target, folder.relative_to(here) if _is_below(folder, here) else folder)
+    return module
 
 
 def _from_file(target: Target) -> ModuleType:
     path = Path(target.source)
-    if path.is_dir():
-        raise target.error(f"{target.source} is a directory", "name a file in it: folder/agent.py")
-    if not path.is_file():
+    if S_ISDIR(_mode(path)):
+        raise _is_directory(target, path)
+    if not S_ISREG(_mode(path)):
         near = nearest_name(path.name, (p.name for p in path.parent.glob("*.py")))
         hint = f"did you mean {path.with_name(near)}?" if near else "check the path"
         raise target.error(f"there is no file {target.source}", hint)
@@ -153,6 +177,26 @@ def _from_file(target: Target) -> ModuleType:
     return module
 
 
+def _mode(path: Path) -> int:
+    """What kind of file it is; 0 when there is none."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):  # not there, out of reach, or too long for a name
+        return 0
+
+
+def _is_directory(target: Target, folder: Path) -> TargetError:
+    there = sorted(path.name for path in folder.glob("*.py") if path.name != "__init__.py")
+    one = "agent.py" if "agent.py" in there or not there else there[0]  # ADK's tools ask for it
+    attribute = f":{target.attribute}" if target.attribute else ""
+    return target.error(
+        f"{target.source} is a directory",
+        f"name a file in it, such as {(folder / one).as_posix()}{attribute}",
+        found=", ".join(there[:_LISTED]) + ("..." if there[_LISTED:] else "")
+        or "no Python file in it",
+    )
+
+
 def _package_of(path: Path) -> tuple[Path, str]:
     """The directory a file is imported from, and its module name seen from there."""
     folder, name = path.parent, path.stem
@@ -169,6 +213,8 @@ def _not_found(target: Target, error: ModuleNotFoundError) -> AdkFluentError:
         missing.location = _place(target, error)
         return missing
     if not target.is_file and f"{target.source}.".startswith(f"{name}."):
+        if S_ISREG(_mode(Path(target.source))):
+            return target.error(f"{target.source} is no Python file", "name a .py file")
         return target.error(
             f"there is no module {name!r}",
             "check the name, or name the file: path/to/file.py:attribute",
@@ -254,6 +300,9 @@ def _pipeline(target: Target, value: Any) -> Builder:
         hint = "name the pipeline or the root agent that the App was made from"
     elif callable(value) and not isinstance(value, type):
         hint = f"call it in its module and name what it returns: pipeline = {value.__name__}()"
+    elif isinstance(value, ModuleType):
+        there = [*_pipelines(value), DEFAULTS[1]]
+        hint = f"name what is in it, such as {value.__name__}:{there[0]}"
     raise target.error(f"{target.text} is no pipeline", hint, found=_kind(value))
 
 
