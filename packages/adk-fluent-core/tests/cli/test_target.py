@@ -261,6 +261,7 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     "a path of Windows": ({}, r"C:\x.py:attr", (r"there is no file C:\x.py", "check the path")),
     "a file below a file": ({"desk.py": DESK}, "desk.py/x.py", ("there is no file desk.py/x.py",)),
     "a path too long for a file": ({}, f"{'x' * 300}.py", ("there is no file xxx", "check the")),
+    "a directory too long for one": ({}, f"{'x' * 300}/desk.py", ("there is no file xxx",)),
     "a name too long for a module": ({}, "x" * 300, ("there is no module 'xxx", "check the name")),
     "a text": ({"notes.txt": ""}, "notes.txt", ("notes.txt is no Python file", "name a .py file")),
     "no Python file": ({"desk/notes.txt": ""}, "desk/notes.txt", ("no Python file", ".py file")),

@@ -158,7 +158,7 @@ def _from_file(target: Target) -> ModuleType:
     if S_ISDIR(_mode(path)):
         raise _is_directory(target, path)
     if not S_ISREG(_mode(path)):
-        near = nearest_name(path.name, (p.name for p in path.parent.glob("*.py")))
+        near = nearest_name(path.name, _python_files(path.parent))
         hint = f"did you mean {path.with_name(near)}?" if near else "check the path"
         raise target.error(f"there is no file {target.source}", hint)
     root, name = _package_of(path.resolve())
@@ -185,8 +185,12 @@ def _mode(path: Path) -> int:
         return 0
 
 
+def _python_files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.py")) if _mode(folder) else []
+
+
 def _is_directory(target: Target, folder: Path) -> TargetError:
-    there = sorted(path.name for path in folder.glob("*.py") if path.name != "__init__.py")
+    there = [name for name in _python_files(folder) if name != "__init__.py"]
     one = "agent.py" if "agent.py" in there or not there else there[0]  # ADK's tools ask for it
     attribute = f":{target.attribute}" if target.attribute else ""
     return target.error(
