@@ -8,6 +8,7 @@ import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools.exit_loop_tool import exit_loop
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads annotations
 from google.genai import types
 
@@ -136,6 +137,27 @@ async def test_the_output_is_what_a_callback_answered_in_place_of_the_agent() ->
 
     ran = await Agent("a", ScriptedModel("never")).before_agent(skip).writes("k").run("go")
     assert (ran.text, ran.state["k"]) == ("skipped", "skipped")
+
+
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")
+@pytest.mark.parametrize("kind", ["confirmation", "long running"])
+async def test_the_output_stays_while_a_call_waits(sessions: Any, kind: str) -> None:
+    def refund(order: str) -> str | None:
+        """Pay back."""
+        return None
+
+    tool: Any = refund if kind == "confirmation" else LongRunningFunctionTool(refund)
+    model = ScriptedModel(Call("refund", {"order": "1"}))
+    asks = Agent("a", model).tool(tool, require_confirmation=kind == "confirmation").writes("k")
+    ran = await asks.run("go", session_service=sessions, state={"k": "first"})
+    assert ran.pending
+    assert [event.state_delta for event in ran if "k" in event.state_delta] == []
+    assert (await stored(sessions, ran))["k"] == "first"
+
+
+async def test_an_empty_answer_is_no_error_on_any_version() -> None:
+    ran = await (Agent("a", ScriptedModel("")) >> Agent("b", ScriptedModel("B"))).run("go")
+    assert (ran.text, ran.errors) == ("B", [])
 
 
 async def test_the_output_stays_when_a_tool_ends_the_loop() -> None:

@@ -15,9 +15,7 @@ import pytest
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
 from adk_fluent.flow import Engine
 from adk_fluent.ir import AgentNode, ExecutionConfig, walk
-from adk_fluent.testing._behaviours import act, recorded
-from adk_fluent.testing._programs import Program, generate
-from adk_fluent.testing._reference import meaning
+from adk_fluent.testing._oracle import Program, act, generate, meaning, recorded
 
 if TYPE_CHECKING:
     from adk_fluent.flow import Position

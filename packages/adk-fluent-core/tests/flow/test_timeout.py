@@ -93,3 +93,30 @@ async def test_what_a_timed_out_branch_wrote_stays_unless_an_attempt_is_around_i
     assert b.clean_state == {}
     await b.error(b.timeout(body, 0.02))
     assert b.clean_state == {"x": 1, "y": 1}
+
+
+def busy(seconds: float) -> None:
+    """Compute without ever waiting."""
+    end = monotonic() + seconds
+    while monotonic() < end:
+        continue
+
+
+async def test_functions_that_never_wait_are_late_too(b: Bench) -> None:
+    async def slow(_: object) -> None:
+        busy(0.04)
+
+    with pytest.raises(StepTimeoutError):
+        await b.run(b.timeout(b.fn("f", lambda _: busy(0.04)), 0.02))
+    with pytest.raises(StepTimeoutError):
+        await b.run(b.timeout(b.fn("f", slow), 0.02))
+
+
+async def test_a_late_function_is_the_last_one(b: Bench) -> None:
+    slow = b.seq(b.tap(lambda _: busy(0.04)), b.fn("never"))
+    await b.run(b.fallback(b.timeout(slow, 0.02), b.fn("instead", x=1)))
+    assert b.calls == ["instead"]
+    inner = b.timeout(b.seq(slow), 60)
+    with pytest.raises(StepTimeoutError):
+        await b.run(b.timeout(inner, 0.02))
+    assert b.calls == ["instead"]

@@ -68,7 +68,7 @@ def test_shared_nodes_stay_shared() -> None:
     assert len({id(n) for n in ir.walk(again)}) == 3
 
 
-@pytest.mark.parametrize("root", [chain(5_000), wide(4_000)], ids=["deep", "wide"])
+@pytest.mark.parametrize("root", [chain(20_000), wide(4_000)], ids=["deep", "wide"])
 def test_many_nodes(root: ir.Node) -> None:
     assert ir.from_json(ir.to_json(root)) == root
 

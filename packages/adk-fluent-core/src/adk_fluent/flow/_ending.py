@@ -42,7 +42,7 @@ class Ending:
 
     def take(self, facts: Facts) -> None:
         """Take in one event."""
-        if self._owed and facts.delta and not facts.partial:
+        if self._owed and facts.delta:
             self._owed.difference_update(facts.delta)
         self._excused = self._excused or facts.escalate or facts.transfers
         self._error = facts.error or self._error
@@ -66,7 +66,6 @@ class Ending:
             self.signal = PAUSE
             return
         frame.pop("waits", None)
-        frame.pop("wrote", None)
         if self._owed and self.signal is OK and not self._excused:
             self.signal = _missing(self._node, sorted(self._owed), self._error)
 

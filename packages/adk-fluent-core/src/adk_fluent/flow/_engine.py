@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, Generic, NoReturn, cast
 
 from adk_fluent.errors import (
@@ -43,6 +42,7 @@ from adk_fluent.flow._steps import (
     leaf_rule,
 )
 from adk_fluent.flow._strand import Frame, Strand
+from adk_fluent.flow._view import StateView
 from adk_fluent.ir import (
     Match,
     Node,
@@ -193,8 +193,8 @@ class Engine(Generic[E]):
         signal: Any = ENTER
         moved = False
         while (todo := self._advance(s, signal)) is not None:
-            if s.cancelled:  # a step swallowed it
-                raise asyncio.CancelledError
+            if s.cancelled or s.overdue:
+                await _give_up(s)
             if moved:
                 await self.stepped()
             moved = not isinstance(todo, Call | Test)  # these commit nothing
@@ -234,7 +234,7 @@ class Engine(Generic[E]):
         """Call a user's function or predicate."""
         try:
             if isinstance(todo, Call):
-                value = self.leaf.call(node, todo.fn, s, MappingProxyType(_mapping(s.state)))
+                value = self.leaf.call(node, todo.fn, s, StateView(s.state))
                 if type(value) is not dict and inspect.isawaitable(value):
                     value = await value
                 return Returned(value)
@@ -247,7 +247,7 @@ class Engine(Generic[E]):
     async def _test(self, s: Strand, node: Node, predicate: Predicate) -> bool:
         if isinstance(predicate, Match):
             return matches(predicate, s.state)
-        value = self.leaf.call(node, predicate, s, MappingProxyType(_mapping(s.state)))
+        value = self.leaf.call(node, predicate, s, StateView(s.state))
         if inspect.isawaitable(value):
             value = await value
         return bool(value)
@@ -360,6 +360,13 @@ def _cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
     return failure
 
 
+async def _give_up(s: Strand) -> None:
+    """Go no further: a step swallowed that it was cancelled, or let no timer strike."""
+    if not s.cancelled:
+        await asyncio.get_running_loop().create_future()  # the timeout cancels this
+    raise asyncio.CancelledError
+
+
 def _chained(errors: list[Exception]) -> Exception:
     """The last error, with each one before it as the context of the next."""
     for earlier, later in pairwise(errors):
@@ -386,7 +393,3 @@ def _contexts(error: BaseException) -> list[BaseException]:
         found[id(here)] = here
         here = here.__context__
     return list(found.values())
-
-
-def _mapping(state: Mapping[str, Any]) -> Any:
-    return state

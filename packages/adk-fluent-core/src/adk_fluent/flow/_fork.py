@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from contextvars import copy_context
+from math import inf
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
@@ -61,6 +62,7 @@ class ForkRun(Generic[E]):
         self._fatal: BaseException | None = None
         self._context = copy_context()  # a branch that starts late starts in the same one
         self._closing = False
+        self._deadline = inf
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._plan = self._children()
 
@@ -69,6 +71,8 @@ class ForkRun(Generic[E]):
         node, over = self.node, self._over
         timer: asyncio.TimerHandle | None = None
         limit = node.concurrency if isinstance(node, MapOverNode) else None
+        if isinstance(node, TimeoutNode):
+            self._deadline = asyncio.get_running_loop().time() + node.seconds
         try:
             for index, outcome in self.joined.ended.items():
                 self._judge(index, outcome)
@@ -77,7 +81,7 @@ class ForkRun(Generic[E]):
             if not self._tasks:
                 self._finish()
             if isinstance(node, TimeoutNode):
-                timer = asyncio.get_running_loop().call_later(node.seconds, self._expire, node)
+                timer = asyncio.get_running_loop().call_at(self._deadline, self._expire, node)
             if self.strand.parent is not None:
                 await over
             while not over.done():
@@ -144,6 +148,7 @@ class ForkRun(Generic[E]):
                 ),
                 isolation=isolation,
                 muted=s.muted or self.racing,
+                deadline=self._deadline,
             )
             yield index, child
 
@@ -205,9 +210,14 @@ class ForkRun(Generic[E]):
         if failed and not self.racing:
             joined.error = _at_item(node, index, outcome)
             self._finish()
+        elif not failed and isinstance(node, TimeoutNode) and self._late():
+            self._expire(node)  # its functions never waited, so that nobody could tell it before
         elif not failed and (outcome is STOP or self.racing):
             joined.winner = index if self.racing else None
             self._finish()
+
+    def _late(self) -> bool:
+        return self._deadline < asyncio.get_running_loop().time()
 
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
         key, node, frame = str(index), self.node, self.frame

@@ -61,8 +61,8 @@ def transform_delta(
 def matches(test: Match, state: Mapping[str, Any]) -> bool:
     """Evaluate a comparison; an absent key, or None, equals None and nothing else holds of it."""
     value: Any = state.get(test.key)
-    if test.operator == "eq":
-        return bool(value == test.value)
+    if test.operator == "eq":  # to Python, True is 1
+        return isinstance(value, bool) == isinstance(test.value, bool) and bool(value == test.value)
     if value is None:
         return False
     if test.operator == "contains":

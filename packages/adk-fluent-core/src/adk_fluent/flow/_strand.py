@@ -7,7 +7,9 @@ names no node and a journal stays valid as long as the structure does.
 
 from __future__ import annotations
 
+import asyncio
 from collections import ChainMap
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.ir import (
@@ -58,6 +60,7 @@ class Strand:
         outcome: How it ended.
         cancelled: Nobody waits for it any more; it goes no step further.
         segment: Its own part of the branch name.
+        deadline: When the nearest timeout around it strikes, on the event loop's clock.
     """
 
     __slots__ = (
@@ -65,6 +68,7 @@ class Strand:
         "_state",
         "_view",
         "cancelled",
+        "deadline",
         "frames",
         "id",
         "isolation",
@@ -89,6 +93,7 @@ class Strand:
         scope: Scope | None = None,
         isolation: Isolation | None = None,
         muted: bool = False,
+        deadline: float = inf,
     ) -> None:
         self.id: str = id
         self.frames: list[Frame] = frames
@@ -99,6 +104,7 @@ class Strand:
         self.muted: bool = muted
         self.outcome: Any = None
         self.cancelled: bool = False
+        self.deadline: float = deadline if parent is None else min(deadline, parent.deadline)
         self.segment: str = segment
         self._state = state
         self._view: Mapping[str, Any] | None = None
@@ -112,6 +118,11 @@ class Strand:
         if self._view is None:
             self._view = ChainMap(self.isolation.writes, self.isolation.base)
         return self._view
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a timeout around it ought to have struck."""
+        return self.deadline != inf and self.deadline < asyncio.get_running_loop().time()
 
     @property
     def path(self) -> str:

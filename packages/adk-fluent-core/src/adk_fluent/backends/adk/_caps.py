@@ -14,6 +14,9 @@ from google.adk.plugins.base_plugin import BasePlugin
 if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
 
+#: The code with which ADK 2.x reports an empty answer, unless it is streamed. Here that is an
+#: answer like any other, as it is on every version and in every mode.
+SAID_NOTHING: Final = "MODEL_RETURNED_NO_CONTENT"
 _SQLITE: Final = "google.adk.sessions.sqlite_session_service"
 
 

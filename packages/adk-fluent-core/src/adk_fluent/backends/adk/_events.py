@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from pydantic import BaseModel
 
 from adk_fluent.backends._config import STAMP
+from adk_fluent.backends.adk._caps import SAID_NOTHING
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
@@ -147,7 +148,7 @@ def to_agent_event(event: Event) -> AgentEvent:
     _read_actions(made, event)
     if event.usage_metadata is not None:
         made.usage = Usage.from_genai(event.usage_metadata)
-    if event.error_code or event.error_message:
+    if (event.error_code or event.error_message) and event.error_code != SAID_NOTHING:
         code = str(_plain(event.error_code) or _NO_CODE)
         made.error = ErrorInfo(code, event.error_message or "")
     made.output = fields.get("output")

@@ -11,7 +11,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
 from adk_fluent.backends._config import STAMP
-from adk_fluent.backends.adk._caps import merges_dicts
+from adk_fluent.backends.adk._caps import SAID_NOTHING, merges_dicts
 from adk_fluent.backends.adk._prompt import Prompts
 from adk_fluent.errors import BuildError
 from adk_fluent.flow import Facts
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 #: Where a step leaves word for a flow below it: a key of its context's ``__dict__``, which ADK
 #: carries on into every copy.
 _OUTER: Final = "_adk_fluent_outer"
-#: ADK 2.x reports an empty answer as an error, unless it is streamed; for control flow it is an
-#: answer like any other, as it is on every version and in every mode.
-_SAID_NOTHING: Final = "MODEL_RETURNED_NO_CONTENT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,7 @@ class AdkLeaf:
             or waits
         ):
             return None
-        error = None if event.error_code == _SAID_NOTHING else event.error_code
+        error = None if event.error_code == SAID_NOTHING else event.error_code
         if error and event.error_message:
             error = f"{error}: {event.error_message}"
         calls = event.get_function_calls() if waits and not event.partial else ()
@@ -172,13 +169,14 @@ class AdkLeaf:
         """Write an agent's answer to its key: its final text, whatever the version of ADK.
 
         2.x puts all the agent said in the turn there, also what stood beside tool calls; 1.x
-        leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop.
+        leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop or a
+        call waits for an answer.
         """
         text = self.text(event)
         delta = event.actions.state_delta
         if text:
             delta[key] = text
-        elif text is not None and delta.get(key) == "" and event.get_function_responses():
+        elif text is not None and delta.get(key) == "" and _is_of_tools(event):
             del delta[key]
 
     # --- marks ---------------------------------------------------------------------------------
@@ -305,6 +303,10 @@ def _output_key(node: Node) -> str | None:
     if not isinstance(node, AgentNode) or node.output_schema is not None:
         return None
     return node.writes_keys[0].key if len(node.writes_keys) == 1 else None
+
+
+def _is_of_tools(event: Event) -> bool:
+    return bool(event.get_function_calls() or event.get_function_responses())
 
 
 def _drop_committed(drafts: dict[str, Any], delta: Mapping[str, Any]) -> None:

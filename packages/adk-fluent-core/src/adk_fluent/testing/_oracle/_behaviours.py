@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.ir import AgentNode, Ref, StateFieldRef, ToolSpec
-from adk_fluent.testing._reference import Act
+from adk_fluent.testing._oracle._reference import Act
 from adk_fluent.testing._replies import Asked, Call, Reply, reply
 from adk_fluent.testing._script import Script
 

@@ -14,7 +14,7 @@ from adk_fluent.ir import (
     TapNode,
     TransformNode,
 )
-from adk_fluent.testing._behaviours import Check, Says, Step, agent
+from adk_fluent.testing._oracle._behaviours import Check, Says, Step, agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ class Leaves:
             ends=ends,
             notes=self.kept(place) if not self.plain and self.happens(15) else (),
             keeps=keeps,
-            built=not self.plain and self.happens(25),
+            built=not self.plain and ends != "reports" and self.happens(25),
         )
         # versions of ADK differ in what they write when a tool ends the turn
         writes = ends != "leaves" and (ends != "reports" or place.fails) and self.happens(75)

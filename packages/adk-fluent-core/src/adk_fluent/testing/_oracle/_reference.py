@@ -43,7 +43,15 @@ from adk_fluent.ir import (
     TransformNode,
     walk,
 )
-from adk_fluent.testing._meaning import Chain, Meaning, Outcome, State, joined, kept, side_by_side
+from adk_fluent.testing._oracle._meaning import (
+    Chain,
+    Meaning,
+    Outcome,
+    State,
+    joined,
+    kept,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -334,7 +342,7 @@ KINDS: Final = frozenset(_KINDS)
 
 def _matches(test: Match, value: Any) -> bool:
     if test.operator == "eq":
-        return bool(value == test.value)
+        return isinstance(value, bool) is isinstance(test.value, bool) and value == test.value
     if value is None:
         return False
     if test.operator == "contains":

@@ -24,7 +24,7 @@ from adk_fluent.ir import (
     fold,
     import_path,
 )
-from adk_fluent.testing._leaves import ITEMS, KEYS, SHARED, START, Leaves, Place
+from adk_fluent.testing._oracle._leaves import ITEMS, KEYS, SHARED, START, Leaves, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
