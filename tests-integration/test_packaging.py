@@ -23,14 +23,24 @@ TOY = ROOT / "tests-integration" / "toy"
 UV = shutil.which("uv")
 
 
-def run(*command: str | Path, cwd: Path | None = None, expect: int = 0) -> str:
-    """Run a program outside any environment of ours and return what it printed."""
+def run(
+    *command: str | Path, cwd: Path | None = None, expect: int = 0, first: Path | None = None
+) -> str:
+    """Run a program outside any environment of ours and return what it printed.
+
+    Args:
+        command: The program and its arguments.
+        cwd: Where it runs.
+        expect: Its exit code.
+        first: Where it looks for other programs first.
+    """
     ours = {"PYTHONPATH", "VIRTUAL_ENV", "UV_COMPILE_BYTECODE", "UV_PROJECT_ENVIRONMENT"}
     environment = {key: value for key, value in os.environ.items() if key not in ours}
+    search = os.pathsep.join([str(first), os.environ["PATH"]] if first else [os.environ["PATH"]])
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env=environment | {"UV_PYTHON": sys.executable},
+        env=environment | {"UV_PYTHON": sys.executable, "PATH": search},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -142,16 +152,87 @@ def test_wheels_install_in_either_order_and_the_layer_leaves_without_a_trace(
     assert not list(venv.path.rglob("adk_fluent/toy"))
 
 
-def test_what_the_layer_provides_takes_effect(wheels: dict[str, Path], tmp_path: Path) -> None:
-    venv = Venv(tmp_path / "venv")
+@pytest.fixture(scope="module")
+def merged(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Venv:
+    """Both wheels and what they need, in one site-packages, as a user has them."""
+    venv = Venv(tmp_path_factory.mktemp("merged") / "venv")
     pins = ROOT / "tools" / "constraints" / "hashes.txt"
     venv.install("--constraints", pins, wheels["adk-fluent-core"], wheels["adk-fluent-toy"])
+    return venv
+
+
+def test_what_the_layer_provides_takes_effect(merged: Venv) -> None:
     # the rule makes the second line, the pass trims it, the value rule raises the first one's voice
-    ran = venv.run("python", "-I", TOY / "examples" / "shout.py").splitlines()
+    ran = merged.run("python", "-I", TOY / "examples" / "shout.py").splitlines()
     assert ran[-2:] == ["crier: GOOD MORNING", "echo: morning"]
-    assert venv.python(FINDINGS) == "TOY001 toy.echoes"
-    assert venv.run("adk-fluent", "shout", "hello").strip() == "HELLO"
-    assert "shout" in venv.run("adk-fluent", "--help")
+    assert merged.python(FINDINGS) == "TOY001 toy.echoes"
+    assert merged.run("adk-fluent", "shout", "hello").strip() == "HELLO"
+    assert "shout" in merged.run("adk-fluent", "--help")
+
+
+#: Code of a user's; each line that has a comment is an error, of the kind that it names.
+USER_CODE = """\
+from typing_extensions import assert_type
+import adk_fluent.absent  # reportMissingImports, reportUnusedImport
+from adk_fluent import Agent, Pipeline
+from adk_fluent.contracts import check_all
+from adk_fluent.ir import Ref
+from adk_fluent.toy import EchoNode, EmptyEcho, LoudModel
+from adk_fluent.toy import Shout  # reportAttributeAccessIssue, reportUnknownVariableType
+
+Shout("no")
+echo = EchoNode("echo", text="hello")
+assert_type(echo.text, str)
+assert_type(Agent("a") >> echo, Pipeline)
+assert_type(echo >> Agent("a"), Pipeline)
+loud = Ref(LoudModel("gemini-2.5-flash"), "loud")
+found = [each for each in check_all(Agent("a").model(loud) >> echo) if isinstance(each, EmptyEcho)]
+assert_type(found, list[EmptyEcho])
+echo.text = "bye"  # reportAttributeAccessIssue
+EchoNode("echo", text=42)  # reportArgumentType
+EchoNode("echo", txt="hello")  # reportCallIssue
+LoudModel(3)  # reportArgumentType
+Agent("a").tool(LoudModel("gemini-2.5-flash"))  # reportArgumentType
+"""
+
+
+def test_strict_pyright_sees_the_layer_beside_core(merged: Venv, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "packages" / "adk-fluent-core" / "typing_tests", tmp_path / "typing")
+    shutil.copy(TOY / "examples" / "shout.py", tmp_path)
+    (tmp_path / "user.py").write_text(USER_CODE, "utf-8")
+    config = {
+        "typeCheckingMode": "strict",
+        "enableTypeIgnoreComments": False,
+        "reportUnnecessaryTypeIgnoreComment": "error",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config), "utf-8")
+    python = ("--pythonpath", merged.bin / "python", "--project", tmp_path)
+    pyright = (sys.executable, "-m", "pyright", "--outputjson", *python)
+    report = json.loads(run(*pyright, cwd=tmp_path, expect=1))
+    assert report["summary"]["filesAnalyzed"] == len(list(tmp_path.rglob("*.py")))
+    found = sorted(
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["rule"])
+        for each in report["generalDiagnostics"]
+    )
+    lines = enumerate(USER_CODE.splitlines(), start=1)
+    assert found == sorted(
+        ("user.py", number, rule)
+        for number, line in lines
+        for rule in line.partition("# ")[2].split(", ")
+        if rule
+    )
+
+
+@pytest.mark.parametrize("package", ["adk_fluent", "adk_fluent.toy"])
+def test_public_types_are_complete_where_a_layer_is_installed(
+    package: str, merged: Venv, tmp_path: Path
+) -> None:
+    pyright = (sys.executable, "-m", "pyright", "--outputjson", "--ignoreexternal", "--verifytypes")
+    found = json.loads(run(*pyright, package, cwd=tmp_path, first=merged.bin))["typeCompleteness"]
+    assert Path(found["packageRootDirectory"]).is_relative_to(merged.path)
+    assert "adk_fluent.toy" in {module["name"] for module in found["modules"]}
+    assert found["exportedSymbolCounts"]["withKnownType"] > 0
+    assert found["completenessScore"] == 1
 
 
 def test_an_overwritten_core_says_how_to_repair_it(wheels: dict[str, Path], tmp_path: Path) -> None:
