@@ -239,6 +239,7 @@ def test_an_overwritten_core_says_how_to_repair_it(wheels: dict[str, Path], tmp_
     venv = Venv(tmp_path / "venv")
     venv.install("--no-deps", wheels["adk-fluent-core"])
     [init] = venv.path.rglob("adk_fluent/__init__.py")
+    init.unlink()  # uv links it to the one of the other environments
     init.write_text("class Agent: ...\n", "utf-8")  # as the old adk-fluent leaves it
     report = "try:\n    import adk_fluent.ir\nexcept ImportError as error:\n    print(error)"
     assert "pip uninstall adk-fluent && pip install --force-reinstall" in venv.python(report)
