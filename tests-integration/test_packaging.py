@@ -127,6 +127,20 @@ report = check_all(EchoNode("here", text=" "))
 print(*(each.code for each in report), *(c for c in report.checked if "toy" in c))
 """
 
+VERIFIED = """
+from adk_fluent.backends.adk import CompileContext
+from adk_fluent.backends.adk._compile import passes
+from adk_fluent.ir import ExecutionConfig, assert_legal
+from adk_fluent.toy import EchoNode
+
+def verify(name, root):
+    assert_legal(root)
+    print(name)
+
+made = passes(EchoNode("here", text=" hi "), CompileContext(ExecutionConfig()), verify)
+print(made.text)
+"""
+
 
 def test_each_wheel_holds_its_portion_and_nothing_else(wheels: dict[str, Path]) -> None:
     names = {wheel: set(ZipFile(path).namelist()) for wheel, path in wheels.items()}
@@ -166,6 +180,7 @@ def test_what_the_layer_provides_takes_effect(merged: Venv) -> None:
     ran = merged.run("python", "-I", TOY / "examples" / "shout.py").splitlines()
     assert ran[-2:] == ["crier: GOOD MORNING", "echo: morning"]
     assert merged.python(FINDINGS) == "TOY001 toy.echoes"
+    assert merged.python(VERIFIED).split() == ["timeout", "toy-trim", "hi"]
     assert merged.run("adk-fluent", "shout", "hello").strip() == "HELLO"
     assert "shout" in merged.run("adk-fluent", "--help")
 

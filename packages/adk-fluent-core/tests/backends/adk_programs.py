@@ -21,7 +21,6 @@ from adk_fluent.ir import (
     StateFieldRef,
     TimeoutNode,
     ToolSpec,
-    assert_legal,
 )
 
 if TYPE_CHECKING:
@@ -134,14 +133,11 @@ def plain(text: str) -> str:
 async def run(
     node: Node, message: Any = "hi", config: ExecutionConfig | None = None, **kw: Any
 ) -> Any:
-    """Run on a backend of its own; what every pass returns is legal IR."""
+    """Run on a backend of its own."""
     from adk_fluent.backends.adk import ADKBackend  # imports ADK
-    from adk_fluent.backends.adk._compile import compile_ir
 
-    def verify(name: str, root: Node) -> None:
-        assert_legal(root)
-
-    return await ADKBackend().run(compile_ir(node, config, verify=verify), message, **kw)
+    backend = ADKBackend()
+    return await backend.run(backend.compile(node, config), message, **kw)
 
 
 async def by_runner(

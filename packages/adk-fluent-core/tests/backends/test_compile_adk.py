@@ -15,10 +15,10 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 from google.genai import types
 
+from adk_fluent import Agent, Route
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, FlowAgent, rules, to_agent, to_app
 from adk_fluent.backends.adk import _compile as compiling
-from adk_fluent.backends.adk._compile import Compiled, compile_ir
 from adk_fluent.errors import (
     BuildError,
     LegalityError,
@@ -38,26 +38,27 @@ from adk_fluent.ir import (
     ExecutionConfig,
     GateNode,
     Location,
-    Match,
     MiddlewareNode,
     ModelSelectorNode,
     Node,
     Ref,
     RemoteAgentNode,
     ResourceNode,
-    RouteNode,
     SequenceNode,
     StateFieldRef,
     TelemetryConfig,
     TimeoutNode,
     ToolSpec,
-    assert_legal,
     node,
 )
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.agents.base_agent import BaseAgent
+
+    from adk_fluent.backends.adk._compile import Compiled
 
 pytestmark = pytest.mark.adk
 
@@ -310,12 +311,14 @@ def test_tools_live_in_a_world_of_their_own() -> None:
     assert len(agents_of(seq(AgentNode("a"), desk))) == 2
 
 
+@pytest.mark.usefixtures("illegal_ir")
 @pytest.mark.parametrize("name", ["has space", "a-b", "1st", "user", "START", "__START__", ""])
 def test_a_name_adk_does_not_take_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of an agent"):
         compiled(AgentNode(name))
 
 
+@pytest.mark.usefixtures("illegal_ir")
 @pytest.mark.parametrize(
     ("name", "root"),
     [
@@ -515,22 +518,38 @@ def test_passes_run_in_order_and_every_result_can_be_verified(
     mine.add(Pass("timeout", compiling._timeout))
     mine.add(Pass("rename", rename, before="timeout"))
     monkeypatch.setattr(compiling, "passes", mine)
-    made = compile_ir(
-        AgentNode("a"),
-        ExecutionConfig(timeout_seconds=5),
-        verify=lambda name, root: seen.append((name, type(root).__name__)),
-    )
+    config = ExecutionConfig(timeout_seconds=5)
+    expected = TimeoutNode("renamed", AgentNode("renamed"), 5)
+    assert compiled(AgentNode("a"), config).root.plan.node == expected
+
+    def verify(name: str, root: Node) -> None:
+        seen.append((name, type(root).__name__))
+
+    assert mine(AgentNode("a"), CompileContext(config), verify) == expected
     assert seen == [("rename", "AgentNode"), ("timeout", "TimeoutNode")]
-    assert made.root.plan.node == TimeoutNode("renamed", AgentNode("renamed"), 5)
 
 
-def test_a_pass_that_makes_illegal_ir_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+WAYS: dict[str, Callable[[Route], object]] = {
+    "ask": lambda desk: desk.ask("hi"),
+    "map": lambda desk: desk.map(["hi"]),
+    "to_agent": lambda desk: desk.to_agent(),
+    "to_app": lambda desk: desk.to_app(),
+    "to_runner": lambda desk: desk.to_runner(),
+    "compile": lambda desk: compiled(desk.build()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pass_that_makes_illegal_ir_fails_every_test_that_compiles(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine: PassList[CompileContext] = PassList()
     mine.add(Pass("empties", lambda root, cx: root.replace(tests=())))
     monkeypatch.setattr(compiling, "passes", mine)
-    route = RouteNode("way", "k", (Match("eq", "k", 1),), (AgentNode("a"),))
-    with pytest.raises(LegalityError, match="way"):
-        compile_ir(route, verify=lambda name, root: assert_legal(root))
+    desk = Route("k").eq("x", Agent("a").mock("x")).named("desk")
+    with pytest.raises(LegalityError, match=r"'desk'.*0 tests for 1 branches") as caught:
+        WAYS[way](desk)
+    assert caught.value.__notes__ == ["this is what pass 'empties' returned"]
 
 
 async def test_a_rule_of_a_layer_is_asked_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
+from adk_fluent.backends import Pass, PassList
+from adk_fluent.backends.adk import CompileContext, _compile
 from adk_fluent.cli import _sessions
 from adk_fluent.protocol import AgentEvent
 
@@ -495,6 +497,18 @@ def test_ctrl_c_while_a_target_is_imported(write: Write) -> None:
         _, errors = running.communicate(timeout=20)
     assert running.returncode == 130
     assert errors.decode().split() == ["interrupted"]
+
+
+def test_a_pass_that_makes_illegal_ir_fails_the_tests_here_too(
+    desk: str, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine: PassList[CompileContext] = PassList()
+    mine.add(Pass("empties", lambda root, cx: root.replace(steps=())))
+    monkeypatch.setattr(_compile, "passes", mine)
+    done = here("run", desk, "hi")
+    assert done.code == 2
+    assert "this IR breaks 1 rule" in done.err
+    assert "it has no steps" in done.err
 
 
 @pytest.mark.parametrize("kind", ["--stream", "--json"])

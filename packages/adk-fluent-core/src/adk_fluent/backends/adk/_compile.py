@@ -30,7 +30,7 @@ from adk_fluent.errors import (
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.ir import Node
-
-    Verify = Callable[[str, Node], None]
 
 #: Rewrites of the IR before it is compiled; open to layers (slot ``passes``).
 passes: Final[PassList[CompileContext]] = PassList("passes", INSTALLED)
@@ -108,11 +106,7 @@ class Compiled:
 
 
 def compile_ir(
-    node: Node,
-    config: ExecutionConfig | None = None,
-    *,
-    standalone: bool = False,
-    verify: Verify | None = None,
+    node: Node, config: ExecutionConfig | None = None, *, standalone: bool = False
 ) -> Compiled:
     """Compile a pipeline.
 
@@ -120,7 +114,6 @@ def compile_ir(
         node: The pipeline.
         config: How it runs; None is the configuration of its `AppNode`, or the default.
         standalone: The root agent will run without the App that belongs to it.
-        verify: Called with the name of each pass and the IR it returned.
 
     Raises:
         UsageError: A field of the configuration holds a value that has no meaning.
@@ -137,7 +130,7 @@ def compile_ir(
     config = config or ExecutionConfig()
     check_config(config)
     cx = CompileContext(config)
-    root = passes(root, cx, verify)
+    root = passes(root, cx)
     agents = cx.agents(root)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
     resources = list(cx.resources)
