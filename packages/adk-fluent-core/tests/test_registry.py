@@ -140,7 +140,7 @@ def test_what_is_installed_is_read_once_until_refreshed(toy: Site) -> None:
         ("LAYER: int = 1 +", "cannot load broken_layer:LAYER", "SyntaxError"),
         ("x = 1", "cannot load broken_layer:LAYER", "AttributeError"),
         ("raise SystemError('no')", "cannot load broken_layer:LAYER", "SystemError: no"),
-        ("LAYER = 3", "broken_layer:LAYER is no Layer", "a int"),
+        ("LAYER = 3", "broken_layer:LAYER is no Layer", "an object of type int"),
         (
             "from adk_fluent.protocol import Layer\nLAYER = Layer('other', {})",
             "entry point 'broken' holds a layer called 'other'",

@@ -81,7 +81,9 @@ class Found:
         target = self.point.value
         layer = self.attempt(f"cannot load {target}", self.point.load)
         if not isinstance(layer, Layer):
-            raise self.error(f"{target} is no Layer", found=f"a {type(layer).__qualname__}")
+            raise self.error(
+                f"{target} is no Layer", found=f"an object of type {type(layer).__qualname__}"
+            )
         if layer.name != self.name:
             raise self.error(
                 f"entry point {self.name!r} holds a layer called {layer.name!r}",

@@ -16,6 +16,7 @@ from adk_fluent.contracts import ContractReport
 from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.ir import ExecutionConfig, Node
 from adk_fluent.protocol import AgentEvent, BackendBase
+from adk_fluent.testing import mock_backend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -197,3 +198,37 @@ class TestChecks:
         twice = Agent("a").instruct("x") >> Agent("a").instruct("y")
         with pytest.raises(ContractError, match="two different agents are called"):
             twice.validate()
+
+
+class TestOptions:
+    """What no backend can make anything of is refused before anything runs."""
+
+    @pytest.mark.parametrize(
+        ("option", "value", "says"),
+        [
+            ("user_id", 3, "user_id= takes a text that is not empty"),
+            ("session_id", "", "session_id= takes a text that is not empty"),
+            ("config", {"max_llm_calls": 3}, "config= takes an ExecutionConfig"),
+            ("session_service", "sqlite", "session_service= takes a session service of ADK"),
+            ("session_service", Echo, "session_service= takes a session service of ADK"),
+            ("backend", "adk", "backend= takes something that compiles and streams"),
+            ("backend", Echo, "backend= takes something that compiles and streams"),
+        ],
+    )
+    def test_wrong_values(self, option: str, value: Any, says: str) -> None:
+        options: Any = {"backend": Echo(), option: value}
+        with pytest.raises(UsageError, match=says) as caught:
+            Agent("a").ask("x", **options)
+        assert type(value).__name__ in str(caught.value.found)
+        assert caught.value.location is not None
+
+    @pytest.mark.parametrize("messages", ["abc", b"abc", {"a": 1}, 3])
+    def test_one_message_is_no_list_of_messages(self, messages: Any) -> None:
+        with pytest.raises(UsageError, match="takes several messages"):
+            Agent("a").map(messages, backend=Echo())
+
+    def test_a_failure_tells_which_message_it_was(self) -> None:
+        agent = Agent("a").mock(lambda prompt: 1 / 0 if prompt == "bad" else "ok")
+        with pytest.raises(ZeroDivisionError) as caught:
+            agent.map(["good", "bad"], backend=mock_backend())
+        assert "in message 1 of map(...)" in caught.value.__notes__

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location
+from adk_fluent.ir import ExecutionConfig, Location
+from adk_fluent.protocol import Backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
+    from collections.abc import Coroutine, Iterator
 
     from adk_fluent.backends.adk import ADKBackend
-    from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import Backend
+    from adk_fluent.ir import Node
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,6 +64,41 @@ def new_adk() -> ADKBackend:
     return ADKBackend()
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of a run that no backend can make anything of.
+
+    Raises:
+        UsageError: One has a wrong value.
+    """
+    for name, (says, fits) in _OPTIONS.items():
+        value = options.get(name)
+        if value is not None and not fits(value):
+            raise UsageError(
+                f"{name}= takes {says}",
+                found=f"{value!r}, an object of type {type(value).__name__}",
+                location=Location.caller(),
+            )
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+_OPTIONS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
+    "user_id": ("a text that is not empty", _is_id),
+    "session_id": ("a text that is not empty", _is_id),
+    "config": ("an ExecutionConfig", lambda value: isinstance(value, ExecutionConfig)),
+    "session_service": (
+        "a session service of ADK, such as SqliteSessionService(...)",
+        lambda value: not isinstance(value, type) and hasattr(value, "append_event"),
+    ),
+    "backend": (
+        "something that compiles and streams, such as mock_backend(...)",
+        lambda value: not isinstance(value, type) and isinstance(value, Backend),
+    ),
+}
+
+
 class _Loop:
     """An event loop that is closed when its owner is gone, at the latest when Python ends."""
 
@@ -104,18 +140,36 @@ def _is_in_loop() -> bool:
     return True
 
 
+def _is_many(items: object) -> bool:
+    return isinstance(items, Iterable) and not isinstance(items, str | bytes | Mapping)
+
+
 async def run_each(
     items: Iterable[T], work: Callable[[T], Coroutine[Any, Any, R]], concurrency: int
 ) -> list[R]:
     """Do the work for each item, some at the same time; results in the order of the items.
 
     The first failure cancels what is under way and is raised.
+
+    Raises:
+        UsageError: `items` is one message, or nothing one can go through.
     """
+    if not _is_many(items):
+        raise UsageError(
+            "map(...) takes several messages",
+            found=f"an object of type {type(items).__name__}",
+            location=Location.caller(),
+            help="give a list of messages; one alone goes to ask(...) or run(...)",
+        )
     results: dict[int, R] = {}
 
     async def worker(rest: Iterator[tuple[int, T]]) -> None:
         for index, item in rest:
-            results[index] = await work(item)
+            try:
+                results[index] = await work(item)
+            except Exception as error:
+                error.add_note(f"in message {index} of map(...)")
+                raise
 
     rest = iter(enumerate(items))
     workers = [asyncio.create_task(worker(rest)) for _ in range(concurrency)]

@@ -245,8 +245,9 @@ class Running:
         self, options: RunOptions, *, remember: bool
     ) -> tuple[Backend[Any], Any, dict[str, Any]]:
         """What runs, the compiled pipeline, and the options that are the run's own."""
-        from adk_fluent.builders._execution import new_adk
+        from adk_fluent.builders._execution import check_options, new_adk
 
+        check_options(options)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         backend, config = given.pop("backend", None), given.pop("config", None)
         runs = self._kept()

@@ -45,8 +45,8 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (
 _OF_A_SERVICE: Final = ("status", "status_code", "response")
 
 
-def report(error: BaseException) -> int:
-    """Tell the person what went wrong, and return the exit code."""
+def report(error: BaseException, *, traced: bool = False) -> int:
+    """Tell the person what went wrong, and return the exit code; `traced`: with the traceback."""
     if isinstance(error, click.Abort):
         error = error.__cause__ or error  # click makes one of Ctrl-C and of an end of input
     if isinstance(error, click.ClickException):
@@ -56,7 +56,9 @@ def report(error: BaseException) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     error = translated(unwrap(error))
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {text_of(error)}", err=True)
+    click.echo(
+        f"{click.style('error:', fg='red', bold=True)} {text_of(error, traced=traced)}", err=True
+    )
     return exit_code(error)
 
 
@@ -71,12 +73,12 @@ def exit_code(error: BaseException) -> int:
     return FINDINGS
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: BaseException, *, traced: bool = False) -> str:
     """An error with the notes that say where it happened."""
     ours = isinstance(error, AdkFluentError)
     what = str(error) if ours else f"{type(error).__name__}: {error}"
     notes: list[str] = getattr(error, "__notes__", [])
-    hint = [] if ours else ["--debug shows the traceback"]
+    hint = [] if ours or traced else ["--debug shows the traceback"]
     return plain("\n  ".join([what, *notes, *hint]))
 
 

@@ -182,7 +182,8 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         code: Any = cli.main(args, prog_name="adk-fluent", standalone_mode=False, obj=session)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # each has a message and a code
-        if session.debug and not isinstance(error, click.ClickException):
+        traced = session.debug and not isinstance(error, click.ClickException)
+        if traced:
             traceback.print_exception(error)
-        code = report(error)
+        code = report(error, traced=traced)
     sys.exit(code if isinstance(code, int) else OK)

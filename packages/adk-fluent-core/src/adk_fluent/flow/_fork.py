@@ -261,7 +261,7 @@ def _items(node: MapOverNode, state: Mapping[str, Any]) -> list[Any]:
         raise UsageError(
             f"map_over {node.name!r} needs a list under {node.list_key!r}",
             node=node,
-            found=f"a {kind}",
+            found=f"an object of type {kind}",
             help="write a list to that key before this step",
         )
     return list(cast("Iterable[Any]", value))

@@ -24,7 +24,7 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
         raise UsageError(
             f"{_title(node)} returned {type(value).__name__}",
             node=node,
-            found=f"a {type(value).__name__}",
+            found=f"an object of type {type(value).__name__}",
             help="return a mapping of state keys to values, or None",
         )
     mapping = cast("Mapping[Any, Any]", value)

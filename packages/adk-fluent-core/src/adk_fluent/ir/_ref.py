@@ -10,6 +10,7 @@ from adk_fluent.ir._path import import_path, name_of_object, same_object
 from adk_fluent.ir._record import record
 
 _PACKAGE: Final = "adk_fluent"
+_COMMANDS: Final = "click"
 
 
 @record
@@ -40,7 +41,10 @@ class Location:
         while frame is not None:
             # by module, not by file: other wheels add subpackages that lie elsewhere
             module = frame.f_globals.get("__name__")
-            if not isinstance(module, str) or module.partition(".")[0] != _PACKAGE:
+            package = module.partition(".")[0] if isinstance(module, str) else None
+            if package == _COMMANDS:  # the command line calls: no line is the user's
+                return None
+            if package != _PACKAGE:
                 return cls(frame.f_code.co_filename, frame.f_lineno)
             frame = frame.f_back
         return None

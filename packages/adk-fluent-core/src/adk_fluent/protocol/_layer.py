@@ -144,6 +144,6 @@ def _entries(value: object) -> Iterator[Entry]:
         else:
             raise BuildError(
                 "a layer provides something that is no entry",
-                found=f"a {type(each).__qualname__}",  # pyright: ignore[reportUnknownArgumentType]
+                found=f"an object of type {type(each).__qualname__}",  # pyright: ignore[reportUnknownArgumentType]
                 help="give 'module:attribute', an Entry, or a tuple of them",
             )

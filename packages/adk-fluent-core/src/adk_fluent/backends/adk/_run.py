@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import fields
 from functools import partial
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,8 @@ from adk_fluent.backends.adk._rewind import RewindingSessions
 from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._sessions import existing_session, open_session, readable_store
 from adk_fluent.backends.adk._values import to_content
-from adk_fluent.errors import SessionError, UnknownNameError
+from adk_fluent.errors import SessionError, UnknownNameError, nearest_name
+from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import BackendBase, RunResult
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.genai import types
 
-    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.ir import Node
     from adk_fluent.protocol import AgentEvent
 
 USER: Final = "user"
@@ -244,8 +246,10 @@ def _refuse(unknown: Mapping[str, Any]) -> None:
         UnknownNameError: There is one.
     """
     for name in unknown:
+        field = nearest_name(name, [each.name for each in fields(ExecutionConfig)])
         raise UnknownNameError(
             f"a run on ADK takes no {name!r}",
             unknown=name,
-            known=("user_id", "session_id", "session_service", "state"),
+            known=("user_id", "session_id", "session_service", "state", "backend", "config"),
+            help=f"give config=ExecutionConfig({field}=...)" if field else None,
         )
