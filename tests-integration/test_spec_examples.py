@@ -355,8 +355,10 @@ def test_5_6_telemetry_is_configured_and_not_yet_effective() -> None:
     assert isinstance(config, ExecutionConfig)
     assert isinstance(config.telemetry, TelemetryConfig)
     assert config.app_name == "support"
-    assert list(config.telemetry.custom_exporters) == [exporter]
+    assert config.telemetry.custom_exporters == (exporter,)
     assert config.telemetry.enable_cost_metrics
+    assert hash(config) == hash(dataclasses.replace(config))
+    assert ir.verify(ir.AppNode("support", AgentNode("a"), execution=config)) == ()
     with pytest.raises(UnsupportedConfigError, match="adk-fluent-middleware"):
         Agent("a").mock("x").ask("hello", config=config)
 

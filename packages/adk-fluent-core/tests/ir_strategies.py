@@ -8,6 +8,7 @@ rules demand beyond types stands in `DATA` and `_fitted`.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from functools import cache
 from operator import itemgetter
 from types import UnionType
@@ -184,9 +185,9 @@ def _by_hint(hint: Any, live: str) -> st.SearchStrategy[Any]:  # noqa: PLR0911
         return st.sampled_from(args)
     if origin in (Union, UnionType):
         return st.one_of([_by_hint(arg, live) for arg in args])
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         return st.lists(_by_hint(args[0], live), max_size=2).map(tuple)
-    if origin is frozenset:
+    if origin in (frozenset, Collection):
         return st.frozensets(_by_hint(args[0], live), max_size=2)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         type(None): st.none(),

@@ -21,8 +21,9 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai.types import Content, Part
 
 from adk_fluent import Agent, Pipeline, Route, tap
-from adk_fluent.config import ExecutionConfig
+from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport
+from adk_fluent.ir import AuthConfig, ContentSpec, Modality
 from adk_fluent.protocol import AgentEvent, RunResult
 from adk_fluent.testing import Call, Script, reply
 
@@ -83,6 +84,9 @@ assert_type(built >> Agent("b"), Pipeline)
 Agent("c").delegates(built).agent_tool(built)
 
 config = ExecutionConfig(max_llm_calls=3)
+ExecutionConfig(middlewares=[Watch()], telemetry=TelemetryConfig(custom_exporters=[object()]))
+ContentSpec({Modality.TEXT}, output_modalities=[Modality.TEXT, Modality.PDF])
+AuthConfig("oauth2", scopes=["read"])
 assert_type(pipeline.to_agent(), BaseAgent)
 assert_type(pipeline.to_app(config), App)
 assert_type(pipeline.to_runner(session_service=InMemorySessionService()), Runner)

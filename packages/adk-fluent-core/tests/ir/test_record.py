@@ -9,13 +9,16 @@ import pickle
 import subprocess
 import sys
 import typing
+from collections import deque
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from adk_fluent import ir
 from adk_fluent.ir._record import field, record, schema_of
+from adk_fluent.ir._types import misfits
 
 
 @record
@@ -77,6 +80,25 @@ class Special:
         return "special"
 
 
+@record
+class Lists:
+    """One that holds several things.
+
+    Attributes:
+        ordered: Given as any sequence.
+        exact: The same, said of what is held.
+        several: Given as any collection.
+        pair: Two of a kind.
+        maybe: None is no sequence.
+    """
+
+    ordered: Sequence[Any] = ()
+    exact: tuple[Any, ...] = ()
+    several: Collection[Any] = frozenset()
+    pair: frozenset[Any] = field(default=frozenset(), kw_only=True)
+    maybe: tuple[Any, ...] | None = None
+
+
 def test_arguments_are_positional_in_order_then_by_keyword() -> None:
     point = Point(1, 2, "a", (3,), scale=4)
     assert (point.x, point.y, point.label, point.tags, point.scale) == (1, 2, "a", (3,), 4)
@@ -114,6 +136,58 @@ def test_signature_before_and_after_the_first_instance() -> None:
     assert Fresh().x == 3
     assert str(inspect.signature(Fresh)) == "(x: 'int' = 3) -> None"
     assert Fresh.__init__.__qualname__ == f"{Fresh.__qualname__}.__init__"
+
+
+@pytest.mark.parametrize("given", [[1, 2], (1, 2), deque([1, 2]), range(1, 3)], ids=repr)
+def test_sequences_become_tuples(given: Sequence[int]) -> None:
+    made = Lists(given, tuple(given), maybe=tuple(given))
+    assert (type(made.ordered), made.ordered) == (tuple, (1, 2))
+    assert made == Lists(exact=cast("Any", given), ordered=(1, 2), maybe=cast("Any", given))
+    assert hash(made) == hash(Lists((1, 2), (1, 2), maybe=(1, 2)))
+
+
+@pytest.mark.parametrize("given", [[1, 2, 1], (2, 1), {1, 2}, {1: 0, 2: 0}.keys()], ids=repr)
+def test_collections_become_frozensets(given: Collection[int]) -> None:
+    made = Lists(several=given, pair=cast("Any", given))
+    assert type(made.several) is type(made.pair) is frozenset
+    assert made.several == made.pair == {1, 2}
+    assert hash(made) == hash(Lists(several={2, 1}, pair=frozenset({1, 2})))
+
+
+def test_what_was_given_may_change_afterwards() -> None:
+    given = [1]
+    made = Lists(given)
+    given.append(2)
+    assert made.ordered == (1,)
+    assert dataclasses.replace(made, ordered=given).ordered == (1, 2)
+
+
+@pytest.mark.parametrize("given", ["ab", b"ab", {"a": 1}, 3, None], ids=repr)
+def test_text_and_mappings_are_no_sequences_of_their_items(given: Any) -> None:
+    """They are held as they are, so that `ir.verify` says what is wrong with them."""
+    assert (Lists(given).ordered, Lists(several=given).several) == (given, given)
+
+
+def test_nodes_hold_what_they_are_given() -> None:
+    """Whatever makes nodes, builders or passes, makes tuples."""
+    steps: Any = [ir.AgentNode("a")]
+    assert ir.SequenceNode("s", steps).steps is steps
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ir.TelemetryConfig(custom_exporters=[object()]),
+        ir.ExecutionConfig(middlewares=[object()]),
+        ir.AuthConfig("oauth2", scopes=["read", "write"]),
+        ir.ContentSpec({ir.Modality.TEXT}, [ir.Modality.TEXT, ir.Modality.PDF]),
+        ir.Effects(reads=cast("Any", [ir.StateFieldRef("k")])),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_values_of_the_ir_may_be_written_with_lists_and_sets(made: Any) -> None:
+    assert hash(made) == hash(copy.copy(made))
+    assert misfits(made) == []
 
 
 def test_it_is_frozen_and_slotted() -> None:

@@ -10,7 +10,7 @@ from adk_fluent.contracts._issues import DuplicateMiddleware, DuplicateResource
 from adk_fluent.ir import MiddlewareNode, Ref, ResourceNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
@@ -34,7 +34,7 @@ def check_resources(graph: Graph) -> Iterator[Diagnostic]:
 
 def check_middlewares(graph: Graph) -> Iterator[Diagnostic]:
     """A middleware stands once in a stack."""
-    stacks: list[tuple[Node, tuple[Any, ...]]]
+    stacks: list[tuple[Node, Sequence[Any]]]
     stacks = [(node, node.stack) for node in graph.of(MiddlewareNode)]
     stacks += [(graph.root, stack) for stack in app_middlewares(graph.root)]
     for node, stack in stacks:

@@ -22,6 +22,8 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adk_fluent.ir import Node, Predicate
 
 _FOREIGN: Final = (AdkAgentNode, RemoteAgentNode, MiddlewareNode, TransferNode)
@@ -69,7 +71,7 @@ def may_escalate(node: Node) -> bool:
     return isinstance(node, _FOREIGN)
 
 
-def app_middlewares(root: Node) -> tuple[tuple[Any, ...], ...]:
+def app_middlewares(root: Node) -> tuple[Sequence[Any], ...]:
     """The stacks around a whole application: its own, and that of its run configuration."""
     if not isinstance(root, AppNode):
         return ()

@@ -9,6 +9,7 @@ and compiles six methods a class, which for the IR alone takes longer than all o
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, dataclass_transform
 
@@ -114,14 +115,23 @@ def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 def record(cls: type[R]) -> type[R]:
     """Make a class a frozen, slotted data class. What it defines itself is left alone.
 
+    A field annotated as tuple or `Sequence` takes any sequence and holds a tuple; one annotated as
+    frozenset or `Collection` takes any collection and holds a frozenset. So users may write lists
+    and sets, and what they made has a hash and does not change when those do.
+
     Raises:
         TypeError: A field without default follows one with a default.
     """
-    return build(cls)
+    return build(cls, freeze=True)
 
 
-def build(cls: type[R]) -> type[R]:
-    """Do what `record` does; for decorators that declare other field specifiers."""
+def build(cls: type[R], *, freeze: bool = False) -> type[R]:
+    """Do what `record` does; for decorators that declare other field specifiers.
+
+    Args:
+        cls: The class.
+        freeze: Take sequences and collections of other types than the fields hold.
+    """
     fields: dict[str, FieldSpec] = {}
     for base in reversed(cls.__mro__[1:]):
         if "__record__" in base.__dict__:
@@ -136,7 +146,7 @@ def build(cls: type[R]) -> type[R]:
     space["__slots__"] = slots
     space["__record__"] = Schema(fields)
     space["__match_args__"] = tuple(n for n, f in fields.items() if not f.kw_only)
-    space["__init__"] = _LazyInit()
+    space["__init__"] = _LazyInit(freeze=freeze)
     space["__dataclass_fields__"] = _LazyFields()
     made: Any = type(cls)(cls.__name__, cls.__bases__, space)  # slots need a class of their own
     made.__qualname__ = cls.__qualname__
@@ -183,16 +193,19 @@ def _inherits_from_object(cls: type, name: str) -> bool:
 class _LazyInit:
     """Stands in for ``__init__`` until the class is first called or inspected."""
 
+    def __init__(self, *, freeze: bool) -> None:
+        self.freeze = freeze
+
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner = owner
 
     def __get__(self, obj: Any, cls: type) -> Any:
         owner: Any = self.owner
-        init = owner.__init__ = _compile_init(owner)
+        init = owner.__init__ = _compile_init(owner, freeze=self.freeze)
         return init if obj is None else init.__get__(obj)
 
 
-def _compile_init(cls: Any) -> Any:
+def _compile_init(cls: Any, *, freeze: bool) -> Any:
     fields: dict[str, FieldSpec] = cls.__record__.fields
     space: dict[str, Any] = {}
     params, keywords, lines = ["self"], list[str](), list[str]()
@@ -204,7 +217,11 @@ def _compile_init(cls: Any) -> Any:
         (keywords if spec.kw_only else params).append(param)
         # the slot's own setter: a third faster than object.__setattr__
         space[f"_set_{name}"] = getattr(cls, name).__set__
-        lines.append(f"  _set_{name}(self, {name})")
+        value = name
+        if freeze and (frozen := _frozen(spec.annotation)):
+            space[f"_type_{name}"], space[f"_freeze_{name}"] = frozen
+            value = f"{name} if type({name}) is _type_{name} else _freeze_{name}({name})"
+        lines.append(f"  _set_{name}(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
     if keywords:
@@ -215,6 +232,33 @@ def _compile_init(cls: Any) -> Any:
     init.__module__, init.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
     init.__annotations__ = {n: f.annotation for n, f in fields.items()} | {"return": None}
     return init
+
+
+def _frozen(annotation: Any) -> tuple[type, Callable[[Any], Any]] | None:
+    """The type that a field holds whatever the user gave, and what makes it; None: what it is."""
+    text = annotation if isinstance(annotation, str) else repr(annotation)
+    return _FROZEN.get(text.partition("[")[0].rpartition(".")[2])
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if _holds(value, Sequence) else value
+
+
+def _as_frozenset(value: Any) -> Any:
+    return frozenset(value) if _holds(value, Collection) else value
+
+
+def _holds(value: Any, kind: type) -> bool:
+    """Whether it is a collection of that kind; text and mappings are more than their items."""
+    return isinstance(value, kind) and not isinstance(value, str | bytes | bytearray | Mapping)
+
+
+_FROZEN: Final[dict[str, tuple[type, Callable[[Any], Any]]]] = {
+    "tuple": (tuple, _as_tuple),
+    "Sequence": (tuple, _as_tuple),
+    "frozenset": (frozenset, _as_frozenset),
+    "Collection": (frozenset, _as_frozenset),
+}
 
 
 class _LazyFields:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -61,7 +61,9 @@ def _test(hint: Any) -> Test:  # noqa: PLR0911  # a row for each form a hint has
         return lambda v: any(test(v) for test in tests)
     if origin is tuple:
         return _tuple_test(args)
-    if origin is frozenset:
+    if origin is Sequence:  # what users may give, and what `record` makes of it
+        return _tuple_test((*args, ...))
+    if origin in (frozenset, Collection):
         item = _test(args[0])
         return lambda v: isinstance(v, frozenset) and all(map(item, _items(v)))
     kind = origin or hint

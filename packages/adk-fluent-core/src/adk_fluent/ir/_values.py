@@ -1,8 +1,12 @@
-"""Value types of the IR: data that nodes carry and layers give meaning to."""
+"""Value types of the IR: data that nodes carry and layers give meaning to.
+
+What is annotated as `Sequence` holds a tuple, what is annotated as `Collection` a frozenset; see
+`record`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Final, Literal, get_args
 
@@ -107,7 +111,7 @@ class AuthConfig:
     scheme: Literal["none", "bearer", "api_key", "oauth2"] = "none"
     secret_env: str | None = None
     header: str = "Authorization"
-    scopes: tuple[str, ...] = ()
+    scopes: Sequence[str] = ()
     token_url: str | None = None
 
 
@@ -162,8 +166,8 @@ class ContentSpec:
         max_output_tokens: Largest answer, in tokens.
     """
 
-    input_modalities: frozenset[Modality] = _TEXT
-    output_modalities: frozenset[Modality] = _TEXT
+    input_modalities: Collection[Modality] = _TEXT
+    output_modalities: Collection[Modality] = _TEXT
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
 
@@ -276,7 +280,7 @@ class TelemetryConfig:
 
     trace_to_cloud: bool = False
     capture_content: bool = False
-    custom_exporters: tuple[Any, ...] = ()
+    custom_exporters: Sequence[Any] = ()
     enable_cost_metrics: bool = False
 
 
@@ -305,7 +309,7 @@ class ExecutionConfig:
     resumable: bool = False
     compaction: CompactionConfig | None = None
     custom_metadata: Mapping[str, Any] | None = field(default=None, hash=False)
-    middlewares: tuple[Any, ...] = ()
+    middlewares: Sequence[Any] = ()
     telemetry: TelemetryConfig | None = None
     default_model: str | Ref | None = None
     target: Literal["agents", "workflow"] = "agents"
