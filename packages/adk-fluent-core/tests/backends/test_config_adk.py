@@ -157,6 +157,8 @@ async def test_app_name() -> None:
     config = ExecutionConfig(app_name="shop")
     assert to_app(agent("a"), config).name == "shop"
     assert (await run(agent("a"), config=config)).app_name == "shop"
+    with pytest.raises(UnsupportedConfigError, match="an agent has no app_name"):
+        to_agent(agent("a"), config)
 
 
 # --- a RunConfig of the caller's -----------------------------------------------------------------

@@ -10,6 +10,8 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk._compile import compile_ir
+from adk_fluent.errors import UnsupportedConfigError
+from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +24,23 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.sessions.base_session_service import BaseSessionService
 
-    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.ir import Node
 
 
 def to_agent(node: Node, config: ExecutionConfig | None = None) -> BaseAgent:
-    """An ADK agent, such as a module-level ``root_agent``; `config` holds under any Runner."""
+    """An ADK agent, such as a module-level ``root_agent``; `config` holds under any Runner.
+
+    Raises:
+        UnsupportedConfigError: `config` names an app; the App it is put into does that.
+    """
+    if config is not None and config.app_name != ExecutionConfig().app_name:
+        raise UnsupportedConfigError(
+            "an agent has no app_name: the App it is put into has one",
+            field="app_name",
+            brings="to_app(config)",
+            node=node,
+            help="leave it out, or make the App with to_app(config)",
+        )
     return compile_ir(node, config, standalone=True).root
 
 
