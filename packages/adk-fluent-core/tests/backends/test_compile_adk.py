@@ -312,7 +312,9 @@ def test_tools_live_in_a_world_of_their_own() -> None:
 
 
 @pytest.mark.usefixtures("illegal_ir")
-@pytest.mark.parametrize("name", ["has space", "a-b", "1st", "user", "START", "__START__", ""])
+@pytest.mark.parametrize(
+    "name", ["has space", "a-b", "1st", "user", "START", "__START__", "_adk_x", ""]
+)
 def test_a_name_adk_does_not_take_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of an agent"):
         compiled(AgentNode(name))
@@ -326,6 +328,8 @@ def test_a_name_adk_does_not_take_is_refused(name: str) -> None:
         ("a >> b", "a____b"),
         ("desk", "desk_flow"),
         ("user", "flow_user"),
+        ("START", "flow_START"),
+        ("_adk_x", "flow__adk_x"),
         ("2nd", "flow_2nd"),
         ("", "flow"),
     ],

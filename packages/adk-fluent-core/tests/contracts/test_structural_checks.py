@@ -197,6 +197,11 @@ MISTAKES = [
     ),
     Mistake(
         InvalidName,
+        seq(agent("b"), seq(agent("a"), name="user")),
+        "`user` cannot be a name: ADK calls the person who talks to the agents `user`",
+    ),
+    Mistake(
+        InvalidName,
         seq(agent("a"), GateNode("_adk_gate")),
         "`_adk_gate` cannot be a name: names that start with `_adk` are kept for ADK",
         help="call it `adk_gate`",
@@ -635,7 +640,7 @@ MISTAKES = [
 #: What looks like the mistake and is none.
 FINE: list[tuple[type[Diagnostic], Node]] = [
     (InvalidName, seq(FunctionNode("<lambda>", Ref.to(is_done)))),
-    (InvalidName, seq(FunctionNode("a step", Ref.to(is_done)), seq(agent("a"), name="user"))),
+    (InvalidName, seq(FunctionNode("a step", Ref.to(is_done)), seq(agent("a"), name="the team"))),
     (InvalidName, agent("naïve_agent_2")),
     (InvalidName, agent("_private")),
     (DuplicateName, seq(agent("a", instruction="x"), agent("a", instruction="x"))),

@@ -61,6 +61,8 @@ BROKEN: list[tuple[str, ir.Node, str]] = [
     ("plain", ir.ExpectNode("e", ir.Match("eq", "k", Tool("x"))), "predicate holds a Tool"),
     ("named", ir.AgentNode(""), "its name is empty"),
     ("named", ir.AgentNode("user"), "the name 'user' is ADK's own"),
+    ("named", ir.SequenceNode("START", (A,)), "the name 'START' is ADK's own"),
+    ("named", ir.AgentNode("_adk_x"), "the name '_adk_x' is ADK's own"),
     ("keyed", ir.MapOverNode("m", "", A), "MapOverNode.list_key is empty"),
     ("keyed", ir.MapOverNode("m", "k", A, output_key=""), "MapOverNode.output_key is empty"),
     ("keyed", ir.GateNode("g", key=""), "GateNode.key is empty"),

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import BuildError, UsageError
-from adk_fluent.ir import Location
-
-#: ADK authors the user's own events as "user"; its workflow graphs start at START.
-RESERVED_NAMES: Final = frozenset({"user", "START", "__START__"})
-#: ADK's and our own names.
-RESERVED_PREFIX: Final = "_adk"
+from adk_fluent.ir import Location, why_reserved
 
 
 def checked_name(name: object, kind: str) -> str:
@@ -35,7 +28,7 @@ def checked_name(name: object, kind: str) -> str:
             found="not an identifier",
             help=f"use letters, digits and underscores, such as {_as_identifier(name)!r}",
         )
-    if name in RESERVED_NAMES or name.startswith(RESERVED_PREFIX):
+    if why_reserved(name):
         raise BuildError(
             f"{name!r} cannot name {article(kind)} {kind}",
             location=Location.caller(),

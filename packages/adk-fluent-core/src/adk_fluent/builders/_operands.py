@@ -18,6 +18,7 @@ from adk_fluent.ir import (
     Node,
     Predicate,
     Ref,
+    why_reserved,
 )
 
 T = TypeVar("T")
@@ -125,7 +126,7 @@ def function_name(fn: object, role: str, default: str) -> str:
             help="return a mapping of state keys to values, or None; do not yield",
         )
     name = Ref.to(fn).name
-    return name if name.isidentifier() else default
+    return name if name.isidentifier() and not why_reserved(name) else default
 
 
 def _is_setter(value: object) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adk_fluent.contracts._diagnostic import Related
 from adk_fluent.contracts._issues import DuplicateName, InvalidName
-from adk_fluent.ir import AgentNode, AppNode, GateNode
+from adk_fluent.ir import AgentNode, AppNode, GateNode, why_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,16 +16,9 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.ir import Node
 
-_TAKEN: Final = {
-    "user": "ADK calls the person who talks to the agents `user`",
-    "START": "ADK calls the entry of a graph `START`",
-    "__START__": "ADK calls the entry of a graph `__START__`",
-}
-_PREFIX: Final = "_adk"
-
 
 def check_names(graph: Graph) -> Iterator[Diagnostic]:
-    """Every name ADK will see is one it accepts."""
+    """No name is kept for others, and every name ADK will see is one it accepts."""
     root = graph.root.root if isinstance(graph.root, AppNode) else graph.root
     shown: set[int] = {id(node) for node in (root, *graph.of(GateNode))}
     shown.update(id(node) for nodes in graph.agents.values() for node in nodes)
@@ -41,13 +34,9 @@ def check_names(graph: Graph) -> Iterator[Diagnostic]:
 def _fault(name: str, *, strict: bool) -> str | None:
     if not name:
         return "it is empty"
-    if not strict:
-        return None
-    if not name.isidentifier():
+    if strict and not name.isidentifier():
         return "a name is made of letters, digits and `_`, and starts with no digit"
-    if name.startswith(_PREFIX):
-        return f"names that start with `{_PREFIX}` are kept for ADK"
-    return _TAKEN.get(name)
+    return why_reserved(name)
 
 
 def _advice(node: Node) -> str:

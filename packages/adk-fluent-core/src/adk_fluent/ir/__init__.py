@@ -45,6 +45,7 @@ from adk_fluent.ir._json import registry_of, to_data, to_json
 from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import Violation, assert_legal, verify
 from adk_fluent.ir._load import from_data, from_json
+from adk_fluent.ir._names import why_reserved
 from adk_fluent.ir._node import Node, children, find, fold, map, node, replace, walk
 from adk_fluent.ir._path import import_path
 from adk_fluent.ir._record import child, field, record
@@ -149,4 +150,5 @@ __all__ = [
     "to_json",
     "verify",
     "walk",
+    "why_reserved",
 ]

@@ -33,13 +33,11 @@ from adk_fluent.ir._flow import (
     TransferNode,
 )
 from adk_fluent.ir._kinds import class_of
+from adk_fluent.ir._names import why_reserved
 from adk_fluent.ir._node import Node, distinct, held_by
 from adk_fluent.ir._record import record
 from adk_fluent.ir._state import UNSET
 from adk_fluent.ir._types import misfits, parts, records
-
-#: Names of ADK's own, which no node may have.
-RESERVED: Final = frozenset({"user"})
 
 #: Callbacks of an agent; ADK's LlmAgent has a field for each, with ``_callback`` behind the name.
 CALLBACKS: Final = (
@@ -96,7 +94,7 @@ def _plain(node: Node) -> Iterator[str]:
 def _named(node: Node) -> Iterator[str]:
     if not node.name:
         yield "its name is empty"
-    elif node.name in RESERVED:
+    elif why_reserved(node.name):
         yield f"the name {node.name!r} is ADK's own"
 
 

@@ -27,7 +27,7 @@ from adk_fluent.errors import (
     UnsupportedNodeError,
     UsageError,
 )
-from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode
+from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode, why_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +174,7 @@ passes.add(Pass("timeout", _timeout))
 def _root_name(name: str, taken: set[str]) -> str:
     """A name for the root agent that ADK takes and no other agent has."""
     base = re.sub(r"\W", "_", name)
-    if not base.isidentifier() or base == "user":
+    if not base.isidentifier() or why_reserved(base):
         base = f"flow_{base}".rstrip("_")
     candidate, count = base, 1
     while candidate in taken:

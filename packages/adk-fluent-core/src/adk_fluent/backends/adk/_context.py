@@ -11,7 +11,7 @@ from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
 from adk_fluent.errors import BuildError, UnsupportedConfigError, UnsupportedNodeError, UsageError
 from adk_fluent.flow import RULES
-from adk_fluent.ir import AgentNode, GateNode, SequenceNode
+from adk_fluent.ir import AgentNode, GateNode, SequenceNode, why_reserved
 from adk_fluent.protocol import check_middleware, hooks_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ R = TypeVar("R")
 
 _LEAF: Final = RULES[AgentNode]
 _WRAPS: Final = frozenset({"wrap_model_call", "wrap_tool_call"})
-_RESERVED: Final = frozenset({"user", "START", "__START__"})
 
 
 class CompileContext:
@@ -64,7 +63,7 @@ class CompileContext:
             BuildError: Another agent has it.
         """
         name = node.name
-        if not name.isidentifier() or name in _RESERVED:
+        if not name.isidentifier() or why_reserved(name):
             raise UsageError(
                 f"{name!r} cannot be the name of an agent",
                 node=node,

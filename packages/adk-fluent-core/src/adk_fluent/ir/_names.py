@@ -1,0 +1,19 @@
+"""Names that no node has, because ADK or adk-fluent keep them for themselves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_TAKEN: Final = {
+    "user": "ADK calls the person who talks to the agents `user`",
+    "START": "ADK calls the entry of a graph `START`",
+    "__START__": "ADK calls the entry of a graph `__START__`",
+}
+_PREFIX: Final = "_adk"
+
+
+def why_reserved(name: str) -> str | None:
+    """Why no node may be called so; None when it may."""
+    if name.startswith(_PREFIX):
+        return f"names that start with `{_PREFIX}` are kept for ADK"
+    return _TAKEN.get(name)
