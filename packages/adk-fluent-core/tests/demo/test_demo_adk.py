@@ -142,7 +142,7 @@ def test_a_ticket_that_fails_does_not_stop_the_others(
     code, out, err = run(capsys, "--tickets", "6")
     assert (code, err) == (1, "")
     assert "4 answered, 2 failed" in out
-    assert re.search(r"^✗ T02 ClientError: 400 INVALID_ARGUMENT", out, re.MULTILINE)
+    assert re.search(r"^✗ T02 400 INVALID_ARGUMENT: scripted", out, re.MULTILINE)
     assert re.search(r"^✗ T04 ValueError: \[bold\]no\[/bold\]\[2J$", out, re.MULTILINE)
     assert "4 filed" in out
     assert len(re.findall(r"^✓ T", out, re.MULTILINE)) == 4

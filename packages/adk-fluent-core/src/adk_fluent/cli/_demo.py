@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from adk_fluent.cli._failures import FINDINGS, OK
+from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, OK, exit_code
+from adk_fluent.cli._gemini import no_answer, said
 from adk_fluent.cli._keys import KEYS, credentials, no_key
 from adk_fluent.cli._text import plain, short
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 PRIMARY: Final = "gemini-2.5-flash"
 BACKUP: Final = "gemini-2.5-flash-lite"
+_PATIENCE: Final = 4  # tickets without an answer from Gemini, before the others are given up
 
 
 @click.command()
@@ -83,6 +85,8 @@ def demo(
         view.replies()
     if offline:
         view.hint()
+    elif (error := view.unanswered()) is not None:
+        raise no_answer("Gemini answered no ticket", error) from error
     ctx.exit(FINDINGS if any(outcome.error for outcome in view.outcomes) else OK)
 
 
@@ -159,12 +163,20 @@ class _View:
                     self.outcomes.append(outcome)
                     self._line(outcome)
                     progress.advance(bar)
+                    if len(self.outcomes) >= _PATIENCE and self.unanswered() is not None:
+                        break
+
+    def unanswered(self) -> BaseException | None:
+        """The error of the last ticket, when a service that is out of order failed every one."""
+        errors = [outcome.error for outcome in self.outcomes]
+        if all(error is not None and exit_code(error) == INFRASTRUCTURE for error in errors):
+            return errors[-1] if errors else None
+        return None
 
     def _line(self, outcome: Outcome) -> None:
         ticket, error = outcome.ticket, outcome.error
         if error is not None:
-            why = short(f"{type(error).__name__}: {error}", 200)
-            self._print(f"{self._bad} {ticket.id} {why}", style="red")
+            self._print(f"{self._bad} {ticket.id} {short(said(error), 200)}", style="red")
             return
         marks = [f"{outcome.drafts} drafts"] if outcome.drafts > 1 else []
         marks += ["backup model"] if outcome.backup else []
@@ -213,7 +225,8 @@ class _View:
         for outcome in sorted(self.outcomes, key=lambda outcome: outcome.ticket.id):
             ticket = outcome.ticket
             self._print(f"\n{ticket.id} {plain(ticket.subject)}", style="bold")
-            self._print(plain(outcome.reply or str(outcome.error)))
+            error = outcome.error
+            self._print(plain(outcome.reply if error is None else said(error)))
 
     def _print(self, text: str | Text, style: str | None = None) -> None:
         """One line of text as it is: no markup, and no folding where nobody looks."""
