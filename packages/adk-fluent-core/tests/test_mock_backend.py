@@ -559,11 +559,9 @@ def test_what_would_be_ignored_is_refused(config: ExecutionConfig) -> None:
         mock_backend().compile(A, config)
 
 
-def test_an_application_with_middlewares_or_resources_is_refused() -> None:
+def test_an_application_with_middlewares_is_refused() -> None:
     with pytest.raises(UnsupportedConfigError):
         mock_backend().compile(AppNode("app", A, middlewares=(Ref(object()),)))
-    with pytest.raises(UnsupportedNodeError):
-        mock_backend().compile(AppNode("app", A, resources=(ResourceNode("r", Ref(object())),)))
 
 
 def test_a_node_without_a_meaning_here_is_refused_by_name() -> None:

@@ -10,6 +10,7 @@ from adk_fluent import (
     FanOut,
     Loop,
     Pipeline,
+    Resource,
     Route,
     expect,
     map_over,
@@ -132,6 +133,13 @@ map_over("k", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType
 map_over("k", a, concurrency="4")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 timeout(a, "3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 timeout(3, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+# --- resources -----------------------------------------------------------------------------------
+
+a.inject(3)  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
+Resource(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Resource(dict, scope="sesion")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Resource(dict, cleanup="close")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # --- running -------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from adk_fluent.builders import (
     FanOut,
     Loop,
     Pipeline,
+    Resource,
     Route,
     expect,
     map_over,
@@ -21,8 +22,23 @@ from adk_fluent.builders import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from adk_fluent.protocol import Layer
+
+
+def injected(name: str) -> Any:
+    """The resource of that name, for code that none can be handed to, such as a middleware.
+
+    Args:
+        name: What it is injected as; see `Resource`.
+
+    Raises:
+        UsageError: No pipeline runs here, or it has no such resource.
+    """
+    from adk_fluent.backends import _resources  # noqa: PLC0415  # keeps the import of adk_fluent light
+
+    return _resources.injected(name)
 
 
 def layers() -> Mapping[str, Layer]:
@@ -42,8 +58,10 @@ __all__ = [
     "FanOut",
     "Loop",
     "Pipeline",
+    "Resource",
     "Route",
     "expect",
+    "injected",
     "layers",
     "map_over",
     "race",

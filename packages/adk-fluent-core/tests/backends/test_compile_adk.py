@@ -481,12 +481,9 @@ def test_settings_of_the_app_arrive_or_are_refused() -> None:
     assert caught.value.nearest == "context_cache_config"
 
 
-def test_middlewares_and_resources_of_an_application_are_refused() -> None:
+def test_middlewares_of_an_application_are_refused() -> None:
     with pytest.raises(UnsupportedConfigError, match="middleware m would have no effect"):
         compiled(AppNode("shop", AgentNode("a"), middlewares=(Ref(object(), "m"),)))
-    database = ResourceNode("db", Ref(object(), "db"))
-    with pytest.raises(UnsupportedNodeError, match="resources are not injected yet: db"):
-        compiled(AppNode("shop", AgentNode("a"), resources=(database,)))
 
 
 def test_a_name_adk_refuses_for_an_app_is_explained() -> None:

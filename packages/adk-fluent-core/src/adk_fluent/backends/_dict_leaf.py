@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.flow import Facts
 from adk_fluent.protocol import AgentEvent
 
@@ -24,6 +25,10 @@ class DictLeaf:
         run_id: Put on every event.
     """
 
+    #: What functions may name, and the instances of this run.
+    injection: Injection = NOTHING
+    table: Mapping[str, Any] = {}  # never changed
+
     def __init__(self, state: MutableMapping[str, Any], author: str, run_id: str = "") -> None:
         self.state = state
         self._author = author
@@ -37,7 +42,7 @@ class DictLeaf:
 
     def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
         """Call a user's function over state."""
-        return fn.value(state)
+        return self.injection.call(fn, state, self.table)
 
     def event(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
         """An event of an agent, with its place in the pipeline."""

@@ -21,6 +21,7 @@ from adk_fluent.builders._primitives import (
     tap,
     timeout,
 )
+from adk_fluent.builders._resources import Resource
 from adk_fluent.builders._route import Route
 from adk_fluent.builders._running import RunOptions
 from adk_fluent.builders._types import State
@@ -37,6 +38,7 @@ __all__ = [
     "MapOver",
     "Pipeline",
     "Race",
+    "Resource",
     "Route",
     "RunOptions",
     "State",

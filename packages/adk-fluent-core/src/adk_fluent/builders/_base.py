@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adk_fluent.builders._aboard import Aboard
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import Operand
+from adk_fluent.builders._operands import Operand, some
+from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
 from adk_fluent.errors import UnknownNameError, UsageError
-from adk_fluent.ir import UNSET, AppNode, Location, Node, Ref
+from adk_fluent.ir import UNSET, AppNode, Location, Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ class BuilderBase(Running, Operand):
     operator, takes a snapshot: later setters on it change nothing that was built from it.
     """
 
-    __slots__ = ("_ir", "_location", "_middlewares", "_model", "_name", "_node")
+    __slots__ = ("_aboard", "_ir", "_location", "_model", "_name", "_node")
 
     #: The name of what has none, and the word for it in messages.
     _kind: ClassVar[str] = "builder"
@@ -37,7 +39,7 @@ class BuilderBase(Running, Operand):
         self._name = None if name is None else checked_name(name, type(self).__name__)
         self._location = Location.caller()
         self._model: Model | None = None
-        self._middlewares: tuple[object, ...] = ()
+        self._aboard = Aboard()
         self._node: Node | None = None
         self._ir: Node | None = None
         self._runs: Runs | None = None
@@ -82,7 +84,24 @@ class BuilderBase(Running, Operand):
         except UsageError as error:
             error.location = Location.caller()
             raise
-        return self._board((middleware,))
+        return self._board(Aboard((middleware,)))
+
+    def inject(self, /, **resources: object) -> Self:
+        """Give functions of the pipeline what their parameters name.
+
+        Tools, function steps, predicates, callbacks and instruction functions that have a parameter
+        of a resource's name get it there; a model does not see that parameter.
+
+        Args:
+            **resources: Objects, which are injected as they are, or `Resource(...)`, which is made
+                when it is needed.
+
+        Raises:
+            UsageError: One of that name is injected already, or the name cannot be used.
+        """
+        some(tuple(resources), ".inject(...)", "a resource")
+        made = tuple(as_resource(name, value) for name, value in resources.items())
+        return self._board(Aboard(resources=made))
 
     def clone(self, name: str | None = None) -> Self:
         """An independent copy, with another name if one is given."""
@@ -99,9 +118,15 @@ class BuilderBase(Running, Operand):
         """The pipeline as IR; the same object until a setter changes something."""
         if self._ir is None:
             node = self._snapshot()
-            if self._middlewares:
-                stack = tuple(Ref.to(middleware) for middleware in self._middlewares)
-                node = AppNode(node.name, node, middlewares=stack, location=self._location)
+            if any(self._aboard):
+                stack, resources = self._aboard.stack, self._aboard.resources
+                node = AppNode(
+                    node.name,
+                    node,
+                    resources=resources,
+                    middlewares=stack,
+                    location=self._location,
+                )
             self._ir = node
         return self._ir
 
@@ -129,11 +154,9 @@ class BuilderBase(Running, Operand):
             self._node = node
         return node
 
-    def _board(self, middlewares: tuple[object, ...]) -> Self:
-        """Take over middlewares, each once."""
-        if middlewares:
-            known = {id(m) for m in self._middlewares}
-            self._middlewares += tuple(m for m in middlewares if id(m) not in known)
+    def _board(self, others: Aboard) -> Self:
+        """Take over what others have for the whole pipeline."""
+        self._aboard = self._aboard.joined(others)
         return self._changed()
 
     def _changed(self) -> Self:

@@ -117,7 +117,9 @@ class _PerThread(threading.local):
 _here = _PerThread()
 
 
-def run_now(name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_now(
+    name: str, make: Callable[[], Coroutine[Any, Any, T]], *, instead: str | None = None
+) -> T:
     """Run a coroutine to its end from code that is not async.
 
     Raises:
@@ -127,7 +129,7 @@ def run_now(name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         raise UsageError(
             f"{name}() cannot wait inside a running event loop",
             location=Location.caller(),
-            help=f"write: await {name}_async(...)",
+            help=f"write: await {instead or f'{name}_async'}(...)",
         )
     return _here.loop.runner.run(make(), context=copy_context())
 

@@ -136,7 +136,7 @@ class Series(Builder):
         """A copy that shares the list of parts."""
         new = object.__new__(type(self))
         new._name = new._model = new._node = new._ir = new._runs = None
-        new._location, new._middlewares = self._location, self._middlewares
+        new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
         return new
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import CoroutineType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard, TypeVar
 
+from adk_fluent.builders._aboard import Aboard
 from adk_fluent.builders._words import describe
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
@@ -26,6 +27,7 @@ T = TypeVar("T")
 #: Flags of the code of a generator and of an async generator (`inspect.CO_GENERATOR` and so on).
 _GENERATOR: Final = 0x20 | 0x200
 
+_RETURN: Final = "return a mapping of state keys to values, or None; do not yield"
 _STEPS: Final = "a step is a builder, a function over state, a built ADK agent or an IR node"
 
 
@@ -38,11 +40,17 @@ class Operand:
     __slots__ = ()
 
     #: The middlewares that whatever encloses this takes over.
-    _middlewares: tuple[object, ...]
+    _aboard: Aboard
 
     def _snapshot(self) -> Node:
         """The node this stands for now; the same object until something changes."""
         raise NotImplementedError
+
+
+class Vocabulary:
+    """What has methods that make steps, and is no step itself, such as `S`."""
+
+    __slots__ = ()
 
 
 def as_node(value: object, role: str = "a step") -> Node:
@@ -81,16 +89,20 @@ def as_agent(value: object, role: str) -> Node:
     )
 
 
-def passengers(*values: object) -> tuple[object, ...]:
-    """The middlewares that operands bring along."""
-    found: tuple[object, ...] = ()
+def passengers(*values: object) -> Aboard:
+    """What operands bring along for the whole pipeline.
+
+    Raises:
+        UsageError: Two of them bring different resources of one name.
+    """
+    found = Aboard()
     for value in values:
         if isinstance(value, Operand):
-            found += value._middlewares  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
+            found = found.joined(value._aboard)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its protocol
         elif isinstance(value, AppNode):
-            found += tuple(ref.value for ref in value.middlewares)
+            found = found.joined(Aboard.of(value))
         elif is_mapping(value):
-            found += passengers(*value.values())
+            found = found.joined(passengers(*value.values()))
     return found
 
 
@@ -112,7 +124,7 @@ def as_predicate(value: object, role: str) -> Predicate:
     return Ref.to(value)
 
 
-def function_name(fn: object, role: str, default: str) -> str:
+def function_name(fn: object, role: str, default: str, *, help: str = _RETURN) -> str:
     """The name of a step made of a function.
 
     Raises:
@@ -123,14 +135,14 @@ def function_name(fn: object, role: str, default: str) -> str:
             f"a generator cannot be {role}",
             found=describe(fn),
             location=Location.caller(),
-            help="return a mapping of state keys to values, or None; do not yield",
+            help=help,
         )
     name = Ref.to(fn).name
     return name if name.isidentifier() and not why_reserved(name) else default
 
 
 def _is_setter(value: object) -> bool:
-    return isinstance(value, MethodType) and isinstance(value.__self__, Operand)
+    return isinstance(value, MethodType) and isinstance(value.__self__, Operand | Vocabulary)
 
 
 def _flags(fn: Any) -> int:
@@ -152,7 +164,7 @@ def is_adk(value: object, module: str, name: str) -> bool:
 
 
 def _root(app: AppNode, role: str) -> Node:
-    if app.resources or app.execution or app.settings:
+    if app.execution or app.settings:
         raise UsageError(
             f"the app {app.name!r} cannot be {role}",
             location=Location.caller(),
@@ -167,6 +179,8 @@ def _refuse(value: Any, role: str) -> NoReturn:
         hint = f"make one of it first: {value.__name__}(...)"
     elif _is_setter(value):
         hint = f"call it: .{value.__name__}(...)"
+    elif isinstance(value, Vocabulary):
+        found, hint = repr(value), f"call one of its methods, such as {value!r}.set(key=value)"
     elif isinstance(value, str):
         hint = 'for an agent of that name write Agent("name")'
     elif isinstance(value, CoroutineType):

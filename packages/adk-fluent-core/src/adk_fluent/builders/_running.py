@@ -241,6 +241,24 @@ class Running:
             session_service=session_service,
         )
 
+    async def aclose(self) -> None:
+        """Tidy up injected resources that live longer than a run, in every app and session."""
+        from adk_fluent.backends._resources import Injection
+        from adk_fluent.ir import AppNode
+
+        node = self.to_ir()
+        await Injection(node.resources if isinstance(node, AppNode) else ()).close()
+
+    def close(self) -> None:
+        """The same as `aclose`, for code that is not async.
+
+        Raises:
+            UsageError: An event loop is running; use `aclose` there.
+        """
+        from adk_fluent.builders._execution import run_now
+
+        run_now("close", self.aclose, instead="aclose")
+
     def _ready(
         self, options: RunOptions, *, remember: bool
     ) -> tuple[Backend[Any], Any, dict[str, Any]]:

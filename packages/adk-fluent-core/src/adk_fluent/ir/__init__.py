@@ -45,7 +45,7 @@ from adk_fluent.ir._json import registry_of, to_data, to_json
 from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import Violation, assert_legal, verify
 from adk_fluent.ir._load import from_data, from_json
-from adk_fluent.ir._names import why_reserved
+from adk_fluent.ir._names import is_reserved_key, why_reserved
 from adk_fluent.ir._node import Node, children, find, fold, map, node, replace, walk
 from adk_fluent.ir._path import import_path
 from adk_fluent.ir._record import child, field, record
@@ -54,6 +54,7 @@ from adk_fluent.ir._rules import CALLBACKS, RULES, Rule
 from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
 from adk_fluent.ir._values import (
     HISTORIES,
+    RESOURCE_SCOPES,
     AuthConfig,
     CompactionConfig,
     ContentSpec,
@@ -79,6 +80,7 @@ __all__ = [
     "HISTORIES",
     "NODES",
     "OPAQUE",
+    "RESOURCE_SCOPES",
     "RULES",
     "SCOPES",
     "UNSET",
@@ -140,6 +142,7 @@ __all__ = [
     "from_data",
     "from_json",
     "import_path",
+    "is_reserved_key",
     "map",
     "node",
     "record",

@@ -17,9 +17,10 @@ Buffering = Literal["full", "chunked", "token"]
 Merge = Literal["wait_all", "first_complete", "interleave"]
 History = Literal["transcript", "own", "input", "none"]
 Strategy = Literal["cost_optimized", "quality_optimized", "budget_bounded", "adaptive"]
-Operator = Literal["eq", "contains", "gt", "lt"]
+Operator = Literal["eq", "ne", "contains", "gt", "lt"]
 ResourceScope = Literal["app", "session", "invocation"]
 HISTORIES: Final[tuple[History, ...]] = get_args(History)
+RESOURCE_SCOPES: Final[tuple[ResourceScope, ...]] = get_args(ResourceScope)
 
 
 # --- predicates --------------------------------------------------------------------------------
@@ -30,7 +31,7 @@ class Match:
     """A comparison of one state key with a constant: a predicate that can be read and printed.
 
     Attributes:
-        operator: ``eq``, ``contains`` (the constant occurs in the value), ``gt`` or ``lt``.
+        operator: ``eq``, ``ne``, ``contains`` (the constant occurs in the value), ``gt``, ``lt``.
         key: The state key that is read.
         value: The constant; a scalar.
     """
@@ -40,7 +41,7 @@ class Match:
     value: Any
 
     def __str__(self) -> str:
-        sign = {"eq": "==", "contains": "contains", "gt": ">", "lt": "<"}[self.operator]
+        sign = {"eq": "==", "ne": "!=", "contains": "contains", "gt": ">", "lt": "<"}[self.operator]
         return f"{self.key} {sign} {self.value!r}"
 
 

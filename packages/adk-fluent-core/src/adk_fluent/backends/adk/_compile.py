@@ -11,6 +11,7 @@ from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._compaction import compaction_config
@@ -24,7 +25,6 @@ from adk_fluent.backends.adk._values import MODEL
 from adk_fluent.errors import (
     UnknownNameError,
     UnsupportedConfigError,
-    UnsupportedNodeError,
     UsageError,
 )
 from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode, why_reserved
@@ -123,13 +123,14 @@ def compile_ir(
         BuildError: Something in the pipeline cannot be.
     """
     settings: dict[str, Any] = {}
-    root = node
+    root, injection = node, NOTHING
     if isinstance(node, AppNode):
         root, settings = node.root, _settings(node, standalone=standalone)
+        injection = Injection(node.resources)
         config = config or node.execution
     config = config or ExecutionConfig()
     check_config(config)
-    cx = CompileContext(config)
+    cx = CompileContext(config, injection)
     root = passes(root, cx)
     agents = cx.agents(root)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
@@ -144,6 +145,8 @@ def compile_ir(
         closers=tuple(cx.closers),
         middlewares=tuple(cx.middlewares),
         nesting=nesting(agents),
+        injection=injection,
+        opens=True,
     )
     agent = FlowAgent(name=name, plan=plan, sub_agents=agents)
     if cx.middlewares:
@@ -189,7 +192,6 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
     Raises:
         UnknownNameError: The installed ADK's App has no such field.
         UnsupportedConfigError: The application has middlewares.
-        UnsupportedNodeError: It has resources.
         UsageError: There is no App to put a setting into.
     """
     if node.middlewares:
@@ -199,13 +201,6 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
             brings="adk-fluent-middleware",
             node=node,
             help="leave .middleware(...) out; adk-fluent-middleware brings it",
-        )
-    if node.resources:
-        raise UnsupportedNodeError(
-            f"resources are not injected yet: {node.resources[0].name}",
-            node=node.resources[0],
-            help="use a module-level object; injection comes with a later version of "
-            "adk-fluent-core",
         )
     for field, _ in node.settings:
         if field not in _SETTINGS:

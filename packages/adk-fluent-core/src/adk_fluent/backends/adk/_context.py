@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._rules import rules
@@ -36,13 +37,15 @@ class CompileContext:
 
     Attributes:
         config: How the pipeline runs.
+        injection: The resources that functions may name.
         caps: What the installed ADK can do.
         node: The node that is being compiled, for messages.
         inherits: The agent being compiled stands below another one and takes over its model.
     """
 
-    def __init__(self, config: ExecutionConfig) -> None:
+    def __init__(self, config: ExecutionConfig, injection: Injection = NOTHING) -> None:
         self.config = config
+        self.injection: Injection = injection
         self.caps: Caps = CAPS
         self.node: Node | None = None
         self.inherits: bool = False
@@ -155,7 +158,9 @@ class CompileContext:
     def flow(self, node: Node, name: str) -> FlowAgent:
         """A flow of its own that runs `node`."""
         agents = self.agents(node)
-        plan = Plan(node, self.config, nodes=self.nodes, nesting=nesting(agents))
+        plan = Plan(
+            node, self.config, nodes=self.nodes, nesting=nesting(agents), injection=self.injection
+        )
         return FlowAgent(name=name, plan=plan, sub_agents=agents)
 
     def agents(self, root: Node) -> list[BaseAgent]:

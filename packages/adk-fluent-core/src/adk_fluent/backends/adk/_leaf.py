@@ -12,6 +12,7 @@ from google.adk.events.event_actions import EventActions
 
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import SAID_NOTHING, merges_dicts
+from adk_fluent.backends.adk._injecting import table_of
 from adk_fluent.backends.adk._prompt import Prompts
 from adk_fluent.errors import BuildError
 from adk_fluent.flow import Facts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
 
+    from adk_fluent.backends._resources import Injection
     from adk_fluent.backends.adk._events import Stamp
     from adk_fluent.flow import Engine, Note, Strand
     from adk_fluent.ir import Node, Ref
@@ -62,6 +64,7 @@ class AdkLeaf:
         run: Identity of the run; a flow below another one takes part in that one's run.
         metadata: Put on every event.
         nesting: Names of agents that flows may run below.
+        injection: What functions may name.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class AdkLeaf:
         run: str,
         metadata: Mapping[str, Any],
         nesting: Container[str],
+        injection: Injection,
     ) -> None:
         self.state: dict[str, Any] = ctx.session.state
         self._author = author
@@ -80,6 +84,8 @@ class AdkLeaf:
         self._ctx = ctx
         self._metadata = metadata
         self._nesting = nesting
+        self._injection = injection
+        self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._outer: _Outer | None = ctx.__dict__.get(_OUTER)
         self._run = run if self._outer is None else self._outer.stamp.get("run", run)
         self._engine: Engine[Event] | None = None
@@ -116,7 +122,7 @@ class AdkLeaf:
 
     def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
         """Call a user's function over state."""
-        return fn.value(state)
+        return self._injection.call(fn, state, self._table)
 
     def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> Event:
         """Make the event that carries a write of the engine's own."""

@@ -20,10 +20,12 @@ from google.adk.events.event_actions import EventActions
 from pydantic import Field
 
 from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._resources import NOTHING, Injection, Owner
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._chain import Chain, attach, attached
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
+from adk_fluent.backends.adk._injecting import keep
 from adk_fluent.backends.adk._leaf import AdkLeaf
 from adk_fluent.backends.adk._plugin import ensure_plugin
 from adk_fluent.backends.adk._replacing import dicts_to_clear
@@ -57,16 +59,20 @@ class Plan:
         middlewares: Outermost first.
         compaction: For a root that is run under somebody else's App.
         nesting: Names of its agents that other flows stand below.
+        injection: What functions may name.
+        opens: Whether a run of it makes the resources; a flow below another one finds them made.
     """
 
     __slots__ = (
         "closers",
         "compaction",
         "config",
+        "injection",
         "middlewares",
         "nesting",
         "node",
         "nodes",
+        "opens",
         "resources",
     )
 
@@ -81,6 +87,8 @@ class Plan:
         middlewares: tuple[Any, ...] = (),
         compaction: EventsCompactionConfig | None = None,
         nesting: frozenset[str] = frozenset(),
+        injection: Injection = NOTHING,
+        opens: bool = False,
     ) -> None:
         self.node: Node = node
         self.config: ExecutionConfig = config
@@ -90,6 +98,8 @@ class Plan:
         self.middlewares: tuple[Any, ...] = middlewares
         self.compaction: EventsCompactionConfig | None = compaction
         self.nesting: frozenset[str] = nesting
+        self.injection: Injection = injection
+        self.opens: bool = opens
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
@@ -117,7 +127,15 @@ class FlowAgent(BaseAgent):
             compaction = own_compaction(plan.compaction, ctx)
             metadata = ctx.run_config.custom_metadata or {}
             agents = {agent.name: agent for agent in self.sub_agents}
-            leaf = AdkLeaf(self.name, agents, ctx, run=run, metadata=metadata, nesting=plan.nesting)
+            leaf = AdkLeaf(
+                self.name,
+                agents,
+                ctx,
+                run=run,
+                metadata=metadata,
+                nesting=plan.nesting,
+                injection=plan.injection,
+            )
             engine = Engine(plan.node, leaf)
             leaf.bind(engine)
             writes = _Writes(ctx, leaf.state, self.name)
@@ -147,6 +165,10 @@ async def _open(plan: Plan, ctx: InvocationContext, stack: AsyncExitStack) -> No
             await stack.enter_async_context(opened)
         else:
             stack.enter_context(opened)
+    if plan.opens and plan.injection.names:
+        session = ctx.session
+        owner = Owner(session.app_name, session.user_id, session.id)
+        keep(ctx, await stack.enter_async_context(plan.injection.open(owner)))
 
 
 async def _close(closer: Closer) -> None:

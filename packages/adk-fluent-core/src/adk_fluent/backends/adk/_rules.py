@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._tables import RuleTable
+from adk_fluent.backends.adk._injecting import handed
 from adk_fluent.backends.adk._values import TOOL
 from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
@@ -57,6 +58,8 @@ def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
     for name in ("description", "instruction", "static_instruction"):
         if (value := getattr(node, name)) is not None:
             fields[name] = _value(value)
+    if callable(fields.get("instruction")):
+        fields["instruction"] = handed(fields["instruction"], cx.injection)
     for name in ("input_schema", "output_schema"):
         if (schema := getattr(node, name)) is not None:
             fields[name] = schema.value
@@ -70,7 +73,7 @@ def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
     if node.writes_keys:
         fields["output_key"] = _output_key(node)
     for name, refs in node.callbacks:
-        functions = [ref.value for ref in refs]
+        functions = [handed(ref.value, cx.injection) for ref in refs]
         fields[f"{name}_callback"] = functions[0] if len(functions) == 1 else functions
     for name, value in node.settings:
         fields[name] = _value(value)

@@ -18,7 +18,9 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import Kind, ValueTable
+from adk_fluent.backends.adk._injecting import as_function_tool, with_resources
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref, ToolSpec
 from adk_fluent.testing import Script, ScriptedModel
@@ -45,6 +47,11 @@ class ValueContext(Protocol):
         """Where the value was found, for error messages."""
         ...
 
+    @property
+    def injection(self) -> Injection:
+        """The resources that functions may name."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class At:
@@ -52,9 +59,11 @@ class At:
 
     Attributes:
         node: Where the value was found.
+        injection: The resources that functions may name.
     """
 
     node: Placed | None = None
+    injection: Injection = NOTHING
 
 
 NOWHERE: Final = At()
@@ -150,7 +159,7 @@ def _tool_spec(spec: ToolSpec, cx: ValueContext) -> Tool:
 
 @values.rule(TOOL, BaseTool)
 def _tool(tool: BaseTool, cx: ValueContext) -> Tool:
-    return tool
+    return with_resources(tool, cx.injection, cx.node)
 
 
 @values.rule(TOOL, BaseToolset)
@@ -182,7 +191,7 @@ def _function(
             node=cx.node,
             help=f"give an instance: {function.__name__}(...)",
         )
-    tool = FunctionTool(function, require_confirmation=require_confirmation)
+    tool = as_function_tool(function, cx.injection, require_confirmation)
     if not hasattr(function, "__name__") or not tool.name.isidentifier():
         raise UsageError(
             "a function that is a tool needs a name the model can call it by",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent._registry import INSTALLED, missing_layer
 from adk_fluent.backends._config import check_state, check_values
+from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
 from adk_fluent.backends.mock._prompt import USER
 from adk_fluent.backends.mock._responses import Conditional, Response, When, script_of
@@ -51,12 +52,14 @@ class MockApp:
         config: How it runs.
         root: What the engine runs.
         mocks: Scripts of agents that bring their own (``Agent.mock``), by name.
+        injection: What functions may name.
     """
 
     node: Node
     config: ExecutionConfig
     root: Node
     mocks: Mapping[str, Script]
+    injection: Injection = NOTHING
 
 
 class MockBackend(BackendBase[MockApp]):
@@ -98,10 +101,11 @@ class MockBackend(BackendBase[MockApp]):
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: A node has no meaning here.
         """
-        root = node
+        root, injection = node, NOTHING
         if isinstance(node, AppNode):
             _check_app(node)
             root, config = node.root, config or node.execution
+            injection = Injection(node.resources)
         config = config or ExecutionConfig()
         _check_config(config)
         mocks: dict[str, Script] = {}
@@ -111,7 +115,7 @@ class MockBackend(BackendBase[MockApp]):
                 mocks[each.name] = script_of(each.mock.value)
         if config.timeout_seconds is not None:
             root = TimeoutNode(root.name, root, config.timeout_seconds, location=root.location)
-        return MockApp(node, config, root, mocks)
+        return MockApp(node, config, root, mocks, injection)
 
     async def stream(
         self,
@@ -146,9 +150,12 @@ class MockBackend(BackendBase[MockApp]):
         check_state(state)
         session_id = session_id or str(uuid.uuid4())
         session = self._open(compiled.config.app_name, user_id, session_id, state)
-        async with aclosing(self._events(compiled, _text(prompt), session)) as events:
-            async for event in events:
-                yield event
+        owner = Owner(compiled.config.app_name, user_id, session_id)
+        async with compiled.injection.open(owner) as table:
+            running = self._events(compiled, _text(prompt), session, table)
+            async with aclosing(running) as events:
+                async for event in events:
+                    yield event
         self._keep(compiled.config.app_name, user_id, session)
 
     async def run(
@@ -175,7 +182,7 @@ class MockBackend(BackendBase[MockApp]):
         return RunResult(made, state=final, session_id=session_id, user_id=user_id, app_name=name)
 
     async def _events(
-        self, compiled: MockApp, message: str, session: Session
+        self, compiled: MockApp, message: str, session: Session, table: Table
     ) -> AsyncGenerator[AgentEvent, None]:
         run = str(uuid.uuid4())
         metadata = {"run": run}
@@ -196,6 +203,7 @@ class MockBackend(BackendBase[MockApp]):
             script_for=script_for,
             message=message,
         )
+        leaf.injection, leaf.table = compiled.injection, table
         engine = Engine(root, leaf)
         leaf.bind(engine)
         try:
@@ -287,8 +295,6 @@ def _check_node(node: Node) -> None:
 def _check_app(node: AppNode) -> None:
     if node.middlewares:
         raise _unsupported("middlewares")
-    for resource in node.resources:
-        _check_node(resource)
 
 
 def _check_config(config: ExecutionConfig) -> None:

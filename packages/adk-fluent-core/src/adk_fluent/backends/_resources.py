@@ -1,0 +1,362 @@
+"""Resources while pipelines run: making them, handing them to functions, tidying up.
+
+What lives longer than a run (scopes ``app`` and ``session``) is kept in one table of the process,
+never in state. What an async function made belongs to its event loop, so there is one for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from adk_fluent.errors import UsageError, add_place
+from adk_fluent.ir import RESOURCE_SCOPES, ResourceNode
+
+if TYPE_CHECKING:
+    from adk_fluent.ir import Node, Ref
+
+Table = Mapping[str, Any]
+
+#: The resources of the run that goes on here.
+_HERE: ContextVar[Table] = ContextVar("adk_fluent_resources")
+_LOG: Final = logging.getLogger("adk_fluent")
+_LIFETIME: Final = {scope: at for at, scope in enumerate(RESOURCE_SCOPES)}  # longest first
+
+
+class Owner(NamedTuple):
+    """Whose run it is.
+
+    Attributes:
+        app_name: The app.
+        user_id: The user.
+        session_id: The session.
+    """
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+
+def here() -> Table:
+    """The resources of the run that goes on here."""
+    return _HERE.get({})
+
+
+def injected(name: str) -> Any:
+    """The resource of that name, for code that no resource can be handed to, such as a middleware.
+
+    Raises:
+        UsageError: No pipeline runs here, or it has no such resource.
+    """
+    table = here()
+    if name not in table:
+        known = ", ".join(map(repr, table)) or "none"
+        raise UsageError(
+            f"no resource {name!r} here",
+            found=f"resources of this run: {known}",
+            help="add .inject(...) to the pipeline, and call this only while it runs",
+        )
+    return table[name]
+
+
+def chosen(table: Table, names: Iterable[str]) -> dict[str, Any]:
+    """Some resources.
+
+    Raises:
+        UsageError: One is not there: ADK called a function when no run of the pipeline went on.
+    """
+    try:
+        return {name: table[name] for name in names}
+    except KeyError as error:
+        raise UsageError(
+            f"the resource {error} is not open: no run of the pipeline goes on here",
+            help="ADK gives the answer to a confirmation to the agent, past the pipeline; "
+            "use a resource there that lives outside of it",
+        ) from None
+
+
+class Injection:
+    """The resources of one pipeline.
+
+    Args:
+        resources: Their nodes.
+
+    Raises:
+        UsageError: One needs itself, or something that does not live as long.
+    """
+
+    def __init__(self, resources: Iterable[Node] = ()) -> None:
+        nodes = {each.name: each for each in resources if isinstance(each, ResourceNode)}
+        self._nodes = tuple(_ordered(nodes))
+        self.names: frozenset[str] = frozenset(nodes)
+        self._wanted: dict[int, tuple[object, tuple[str, ...]]] = {}
+
+    def wanted(self, function: object) -> tuple[str, ...]:
+        """The names of resources that a function has parameters for."""
+        if not self.names:
+            return ()
+        known = self._wanted.get(id(function))
+        if known is None:  # kept with the function, so that its id stays its own
+            known = self._wanted[id(function)] = (function, _wanted(function, self.names))
+        return known[1]
+
+    def call(self, fn: Ref, state: object, table: Table) -> Any:
+        """Call a function over state."""
+        function = fn.value
+        names = self.wanted(function)
+        return (
+            function(state, **{name: table[name] for name in names}) if names else function(state)
+        )
+
+    @asynccontextmanager
+    async def open(self, owner: Owner) -> AsyncGenerator[Table]:
+        """The resources of one run, while it goes on."""
+        async with AsyncExitStack() as stack:
+            table: dict[str, Any] = {}
+            for node in self._nodes:
+                try:
+                    table[node.name] = await _instance(node, owner, table, stack)
+                except Exception as error:
+                    add_place(error, node)
+                    raise
+            token = _HERE.set(table)
+            try:
+                yield table
+            finally:
+                try:
+                    _HERE.reset(token)
+                except ValueError:  # the run was driven from several tasks, each with a context
+                    _HERE.set({})
+
+    async def close(self) -> None:
+        """Tidy up what lives longer than a run, in every app and session."""
+        await _close(_take(self._nodes))
+
+
+# --- what functions ask for ----------------------------------------------------------------------
+
+
+def parameters(function: object) -> Mapping[str, inspect.Parameter]:
+    """The parameters of anything that can be called; none where Python cannot tell."""
+    try:
+        return inspect.signature(cast("Callable[..., Any]", function)).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _wanted(function: object, names: frozenset[str]) -> tuple[str, ...]:
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    every = parameters(function)
+    return tuple(name for name, each in every.items() if name in names and each.kind in kinds)
+
+
+def _ordered(nodes: Mapping[str, ResourceNode]) -> Iterator[ResourceNode]:
+    """Each resource behind those that it is made of."""
+    needs = {name: _needs(node, nodes) for name, node in nodes.items()}
+    while needs:
+        ready = [name for name, others in needs.items() if not others & needs.keys()]
+        if not ready:
+            name = next(iter(needs))
+            raise UsageError(
+                f"the resources {', '.join(map(repr, needs))} need each other",
+                node=nodes[name],
+                help="make one of them without the others",
+            )
+        for name in ready:
+            del needs[name]
+            yield nodes[name]
+
+
+def _needs(node: ResourceNode, nodes: Mapping[str, ResourceNode]) -> set[str]:
+    if not node.is_factory:
+        return set()
+    others = set(_wanted(node.factory.value, frozenset(nodes)))
+    for name in others:
+        if _LIFETIME[nodes[name].scope] > _LIFETIME[node.scope]:
+            raise UsageError(
+                f"resource {node.name!r} lives as long as its {node.scope}, and needs {name!r}, "
+                f"which lives as long as an {nodes[name].scope}",
+                node=node,
+                help=f"give {name!r} the scope {node.scope!r}, or {node.name!r} a shorter one",
+            )
+    return others
+
+
+# --- making them ---------------------------------------------------------------------------------
+
+
+async def _instance(node: ResourceNode, owner: Owner, table: Table, stack: AsyncExitStack) -> Any:
+    if not node.is_factory:
+        return node.factory.value
+    if node.scope == "invocation":
+        return await _make(node, table, stack)
+    return await _kept(node, owner, table)
+
+
+async def _make(node: ResourceNode, table: Table, stack: AsyncExitStack) -> Any:
+    """One instance; `stack` tidies it up."""
+    factory: Callable[..., Any] = node.factory.value
+    given = {name: table[name] for name in _wanted(factory, frozenset(table))}
+    if inspect.isasyncgenfunction(factory):
+        value = asynccontextmanager(factory)(**given)
+    elif inspect.isgeneratorfunction(factory):
+        value = contextmanager(factory)(**given)
+    else:
+        value = factory(**given)
+        if inspect.isawaitable(value):
+            value = await value
+    if node.cleanup is None and isinstance(value, AbstractAsyncContextManager):
+        return await stack.enter_async_context(cast("AbstractAsyncContextManager[Any]", value))
+    if node.cleanup is None and isinstance(value, AbstractContextManager):
+        return stack.enter_context(cast("AbstractContextManager[Any]", value))
+    if node.cleanup is not None:
+        stack.push_async_callback(_clean, node.cleanup.value, value)
+    return value
+
+
+async def _clean(cleanup: Callable[[Any], object], value: Any) -> None:
+    done = cleanup(value)
+    if inspect.isawaitable(done):
+        await done
+
+
+def made_by(test: Callable[[object], bool], function: object) -> bool:
+    """Whether a test of `inspect` holds of a function, or of an object that can be called."""
+    return test(function) or test(type(function).__call__)
+
+
+def _loop_of(node: ResourceNode) -> asyncio.AbstractEventLoop | None:
+    """The event loop that what it makes belongs to, if to one."""
+    factory = node.factory.value
+    tests = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    bound = any(made_by(test, factory) for test in tests)
+    return asyncio.get_running_loop() if bound else None
+
+
+# --- keeping them --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Kept:
+    """An instance that outlives a run.
+
+    Attributes:
+        node: What it is.
+        loop: The event loop it belongs to; None if to none.
+        made: The instance, once it is there.
+        stack: Tidies it up.
+    """
+
+    node: ResourceNode
+    loop: asyncio.AbstractEventLoop | None
+    made: Future[Any] = field(default_factory=Future[Any])
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+
+_Key = tuple[int, int | None, Owner | str]
+_TABLE: Final[dict[_Key, _Kept]] = {}
+_LOCK: Final = Lock()
+
+
+async def _kept(node: ResourceNode, owner: Owner, table: Table) -> Any:
+    """The one instance of this app or session; whoever comes first makes it, the others wait."""
+    loop = _loop_of(node)
+    key: _Key = (
+        id(node.factory.value),
+        id(loop) if loop else None,
+        owner if node.scope == "session" else owner.app_name,
+    )
+    while True:
+        with _LOCK:
+            found = _TABLE.get(key)
+            if found is not None and found.loop is not None and found.loop.is_closed():
+                found = None  # another loop had this id
+            mine = found is None
+            if found is None:
+                found = _TABLE[key] = _Kept(node, loop)
+        if mine:
+            return await _make_kept(key, found, table)
+        try:
+            return await asyncio.wrap_future(found.made)
+        except _AbandonedError:
+            continue  # who was making it was cancelled: make it ourselves
+
+
+class _AbandonedError(Exception):
+    """Whoever was making a resource was cancelled."""
+
+
+async def _make_kept(key: _Key, kept: _Kept, table: Table) -> Any:
+    try:
+        value = await _make(kept.node, table, kept.stack)
+    except BaseException as error:
+        with _LOCK:
+            if _TABLE.get(key) is kept:
+                del _TABLE[key]
+        ours = isinstance(error, Exception)
+        kept.made.set_exception(error if ours else _AbandonedError())
+        kept.made.exception()  # nobody else need have waited for it
+        raise
+    kept.made.set_result(value)
+    return value
+
+
+NOTHING: Final = Injection()
+
+
+def _take(nodes: Iterable[ResourceNode]) -> list[_Kept]:
+    """Take instances of these resources out of the table."""
+    factories = {id(node.factory.value) for node in nodes}
+    with _LOCK:
+        keys = [key for key in _TABLE if key[0] in factories]
+        return [_TABLE.pop(key) for key in reversed(keys)]
+
+
+async def _close(every: Iterable[_Kept]) -> None:
+    """Tidy up; the first error is raised when all is done."""
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        for kept in reversed(list(every)):
+            if kept.loop is None or kept.loop is loop:
+                stack.push_async_exit(kept.stack)
+            elif kept.loop.is_closed():
+                _LOG.warning("resource %r is left as it is: its loop is closed", kept.node.name)
+            else:
+                kept.loop.call_soon_threadsafe(kept.loop.create_task, _tidy(kept))
+
+
+async def _tidy(kept: _Kept) -> None:
+    try:
+        await kept.stack.aclose()
+    except Exception:  # noqa: BLE001  # nobody waits for it who could be told otherwise
+        _LOG.exception("tidying up resource %r failed", kept.node.name)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Tidy up what nobody closed."""
+    with _LOCK:
+        every = [_TABLE.pop(key) for key in reversed(list(_TABLE))]
+    left = [kept for kept in every if kept.loop is None]
+    if left:
+        asyncio.run(_all(left))
+
+
+async def _all(every: Iterable[_Kept]) -> None:
+    for kept in every:
+        await _tidy(kept)

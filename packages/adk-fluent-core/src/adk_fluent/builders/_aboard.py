@@ -1,0 +1,60 @@
+"""What parts of a pipeline bring along for the whole: middlewares and resources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Location, Ref, ResourceNode
+
+if TYPE_CHECKING:
+    from adk_fluent.ir import AppNode
+
+
+class Aboard(NamedTuple):
+    """What a builder has for the run it becomes part of.
+
+    Attributes:
+        middlewares: Outermost first.
+        resources: Each with a name of its own.
+    """
+
+    middlewares: tuple[object, ...] = ()
+    resources: tuple[ResourceNode, ...] = ()
+
+    @classmethod
+    def of(cls, app: AppNode) -> Aboard:
+        """What an application has."""
+        resources = tuple(each for each in app.resources if isinstance(each, ResourceNode))
+        return cls(tuple(ref.value for ref in app.middlewares), resources)
+
+    @property
+    def stack(self) -> tuple[Ref, ...]:
+        """The middlewares as the IR holds them."""
+        return tuple(Ref.to(middleware) for middleware in self.middlewares)
+
+    def joined(self, other: Aboard) -> Aboard:
+        """Both, each thing once.
+
+        Raises:
+            UsageError: Two different resources have the same name.
+        """
+        if not any(other):
+            return self
+        known = {id(each) for each in self.middlewares}
+        more = tuple(each for each in other.middlewares if id(each) not in known)
+        names = {each.name: each for each in self.resources}
+        for each in other.resources:
+            first = names.setdefault(each.name, each)
+            if first != each:
+                raise _injected_twice(first)
+        return Aboard(self.middlewares + more, tuple(names.values()))
+
+
+def _injected_twice(first: ResourceNode) -> UsageError:
+    place = f", first at {first.location}" if first.location else ""
+    return UsageError(
+        f"two different resources are injected as {first.name!r}{place}",
+        location=Location.caller(),
+        help="functions get a resource by its name, in the whole pipeline: give one another name",
+    )
