@@ -22,6 +22,7 @@ def _provide(name: str) -> None:
 
 
 _provide("ir_strategies")
+_provide("broken_ir")
 
 
 def pytest_collection_finish() -> None:

@@ -188,6 +188,7 @@ class TestLayers:
 
 def test_core_runs_its_checkers_in_a_fixed_order() -> None:
     assert check_all(ROOT).checked == (
+        "legality",
         "names",
         "agent_names",
         "composites",

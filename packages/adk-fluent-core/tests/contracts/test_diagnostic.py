@@ -58,6 +58,7 @@ class TestCodes:
             "FLW104": "SingleAlternative",
             "FLW105": "MisplacedNode",
             "FLW106": "InvalidValue",
+            "FLW107": "IllegalNode",
             "FLW111": "LoopWithoutExit",
             "FLW112": "RouteWithoutDefault",
             "FLW113": "UnreachableBranch",

@@ -18,6 +18,7 @@ from adk_fluent.contracts import (
     DuplicateTool,
     EmptyComposite,
     GateInRace,
+    IllegalNode,
     InertPlaceholder,
     InvalidName,
     InvalidValue,
@@ -593,6 +594,19 @@ MISTAKES = [
         "two different resources are called `db`",
     ),
     Mistake(
+        IllegalNode,
+        wrap(agent("a", settings=(("b", 1), ("a", 2)))),
+        "`a` is not legal: settings are ['b', 'a']; "
+        "they have to be sorted by field, each field once",
+        help="Settings are sorted by field, each field once.",
+    ),
+    Mistake(
+        IllegalNode,
+        AppNode("app", agent("a"), (ResourceNode("db", Ref("x")), ResourceNode("db", Ref("x")))),
+        "`app` is not legal: 2 resources are called 'db'; functions get them by name",
+        help="Resources of an app differ in name.",
+    ),
+    Mistake(
         DuplicateMiddleware,
         MiddlewareNode("m", agent("a"), (Ref.to(MIDDLEWARE), Ref.to(MIDDLEWARE))),
         "middleware `Middleware` stands twice in the stack of `m`",
@@ -739,6 +753,11 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
     ),
     (InertPlaceholder, agent("a", instruction='{"json": 1} {} {1} {a b} ${a-b} {{a-b}} \\{a-b}')),
     (InertPlaceholder, agent("a", static_instruction="Be kind.", instruction=Ref.to(is_done))),
+    (IllegalNode, agent("a", settings=(("a", 2), ("b", 1)))),
+    (
+        IllegalNode,
+        AppNode("app", agent("a"), (ResourceNode("a", Ref(1)), ResourceNode("a", Ref(2)))),
+    ),
     (
         DuplicateResource,
         AppNode("app", agent("a"), (ResourceNode("a", Ref("x")), ResourceNode("b", Ref("x")))),

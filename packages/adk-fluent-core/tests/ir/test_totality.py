@@ -14,7 +14,7 @@ from ir_strategies import chain, data_field, graphs, node, record, wide
 from adk_fluent import ir
 from adk_fluent.ir import _agents, _flow, _ref, _state, _values
 from adk_fluent.ir._record import schema_of
-from adk_fluent.ir._types import misfits
+from adk_fluent.ir._types import field_tests
 
 MODULES = (_agents, _flow, _ref, _state, _values)
 CLASSES: tuple[type[Any], ...] = (*ir.NODES, *ir.VALUES)
@@ -73,7 +73,8 @@ def test_the_strategies_draw_every_class_and_field(cls: type[Any], data: st.Data
     leaf = st.just(ir.AgentNode("leaf"))
     drawn = data.draw(node(cls, "any", leaf) if issubclass(cls, ir.Node) else record(cls))
     assert type(drawn) is cls
-    assert misfits(drawn) == []
+    for name, fits in field_tests(cls).items():
+        assert fits(getattr(drawn, name)), name
     for name, spec in schema_of(cls).fields.items():
         if not spec.child:
             data_field(cls, name, "any").validate()

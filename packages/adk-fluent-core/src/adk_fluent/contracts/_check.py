@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from adk_fluent._registry import found
-from adk_fluent.contracts._checkers import all_checkers
+from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._layers import absent_layers
+from adk_fluent.contracts._legality import LABEL, illegal_nodes
 from adk_fluent.contracts._opaque import opaque_nodes
 from adk_fluent.contracts._report import ContractReport
-from adk_fluent.errors import UnsupportedConfigError, UsageError
-from adk_fluent.ir import Node
+from adk_fluent.errors import CheckerError, UnsupportedConfigError, UsageError
+from adk_fluent.ir import Node, assert_legal, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 @runtime_checkable
@@ -34,8 +35,8 @@ def check_all(
 ) -> ContractReport:
     """Check a pipeline without running any of it (spec section 10).
 
-    Core's structural checks run first, then those of installed layers, then those of
-    `register_checker`.
+    The rules of legal IR and core's structural checks come first, then the checks of installed
+    layers, then those of `register_checker`.
 
     Args:
         node_or_builder: The pipeline.
@@ -47,6 +48,7 @@ def check_all(
         UnsupportedConfigError: `schema`, `inputs` or `outputs` was given: this version does not
             have the data-flow analysis, and ignoring them would look like a proof.
         CheckerError: A checker failed.
+        LegalityError: The IR breaks rules in such a way that it cannot be checked further.
         UsageError: `node_or_builder` is no pipeline.
     """
     for field, value in (("schema", schema), ("inputs", inputs), ("outputs", outputs)):
@@ -57,14 +59,26 @@ def check_all(
                 field=field,
                 brings="a later version of adk-fluent-core",
             )
-    graph = Graph(_node(node_or_builder))
+    root = _node(node_or_builder)
     checkers = all_checkers()
+    try:
+        return _report(root, checkers)
+    except Exception as error:
+        if not isinstance(error, CheckerError) or error.layer == CORE:
+            assert_legal(root)  # what is not legal may break anything of ours
+        raise
+
+
+def _report(root: Node, checkers: Sequence[Registered]) -> ContractReport:
+    graph = Graph(root)
     findings = [finding for checker in checkers for finding in checker.run(graph)]
+    if violations := verify(root):
+        findings += illegal_nodes(violations, findings)
     absent = dict(absent_layers(graph, found()))
     return ContractReport.of(
         [*findings, *absent.values()],
         opaque=opaque_nodes(graph),
-        checked=tuple(each.label for each in checkers),
+        checked=(LABEL, *[each.label for each in checkers]),
         absent=tuple(absent),
     )
 

@@ -25,7 +25,8 @@ from adk_fluent.errors import CheckerError, UsageError
 #: Looks at a pipeline and gives what it finds; it must not change anything.
 Checker = Callable[[Graph], Iterable[Diagnostic]]
 C = TypeVar("C", bound=Checker)
-_CORE: Final = "core"
+#: The layer of our own checkers.
+CORE: Final = "core"
 _SLOT: Final = "checkers"
 
 
@@ -40,7 +41,7 @@ class Registered:
     @property
     def label(self) -> str:
         """What reports call it."""
-        return self.name if self.layer == _CORE else f"{self.layer}.{self.name}"
+        return self.name if self.layer == CORE else f"{self.layer}.{self.name}"
 
     def run(self, graph: Graph) -> list[Diagnostic]:
         """What it finds.
@@ -67,8 +68,8 @@ def _name(fn: object) -> str:
     return str(getattr(fn, "__name__", type(fn).__name__)).removeprefix("check_")
 
 
-CORE: Final[tuple[Registered, ...]] = tuple(
-    Registered(_name(fn), _CORE, fn)
+STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
+    Registered(_name(fn), CORE, fn)
     for fn in (
         _names.check_names,
         _names.check_agent_names,
@@ -174,4 +175,4 @@ def all_checkers() -> tuple[Registered, ...]:
         for each in provided(_SLOT)
     )
     known = {id(each.fn) for each in layers}  # a layer may also have used the decorator
-    return (*CORE, *layers, *(each for each in _users.values() if id(each.fn) not in known))
+    return (*STRUCTURAL, *layers, *(each for each in _users.values() if id(each.fn) not in known))

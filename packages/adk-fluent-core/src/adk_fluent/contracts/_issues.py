@@ -37,6 +37,10 @@ class InvalidValue(Diagnostic, code="FLW106", severity=_ERROR):
     """A field holds a value that has no meaning."""
 
 
+class IllegalNode(Diagnostic, code="FLW107", severity=_ERROR):
+    """A node that breaks a rule of the IR."""
+
+
 class LoopWithoutExit(Diagnostic, code="FLW111", severity=_INFO):
     """A loop that always runs the default number of iterations."""
 

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, ge
 
 from adk_fluent.errors import IRFormatError
 from adk_fluent.ir._kinds import class_of, kind_name, path_of
+from adk_fluent.ir._look import OPEN
 from adk_fluent.ir._node import to_rows
 from adk_fluent.ir._path import import_path, name_of_object
 from adk_fluent.ir._record import schema_of
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import UNSET
-from adk_fluent.ir._types import OPEN, is_value
+from adk_fluent.ir._types import is_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

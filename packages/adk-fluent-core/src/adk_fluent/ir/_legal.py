@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from adk_fluent.errors import LegalityError
 from adk_fluent.ir._kinds import class_of
+from adk_fluent.ir._look import Look
 from adk_fluent.ir._record import record
 from adk_fluent.ir._ref import Location
 from adk_fluent.ir._rules import NODE_RULES, ROOT_RULES, TYPED, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from adk_fluent.ir._node import Node
 
@@ -48,20 +50,17 @@ def verify(root: Node) -> tuple[Violation, ...]:
         if id(here) in seen:
             continue
         seen.add(id(here))
-        wrong = list(verify_node(here))
-        found += wrong
-        if any(v.rule == TYPED.name for v in wrong):
-            continue  # what stands below may be no node at all
-        todo.extend(reversed(here.children))
+        look = Look(here)
+        found += _broken(look)
+        todo.extend(reversed(look.children))
     if not found:
-        found += _broken(ROOT_RULES, root)
+        found += _violations(ROOT_RULES, Look(root))
     return tuple(found)
 
 
-def verify_node(node: Node) -> Iterator[Violation]:
+def verify_node(node: Node) -> list[Violation]:
     """The same for one node, whatever it stands in."""
-    mistyped = list(_broken([TYPED], node))
-    yield from mistyped or _broken(NODE_RULES, node)
+    return _broken(Look(node))
 
 
 def assert_legal(root: Node) -> None:
@@ -81,7 +80,21 @@ def assert_legal(root: Node) -> None:
         )
 
 
-def _broken(rules: Iterable[Rule], node: Node) -> Iterator[Violation]:
+@cache
+def _rules_of(kind: type[Node]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in NODE_RULES if issubclass(kind, rule.kinds))
+
+
+def _broken(look: Look[Node]) -> list[Violation]:
+    """What is wrong with a node; rules rely on its types."""
+    return _violations([TYPED] if look.misfits else _rules_of(type(look.node)), look)
+
+
+def _violations(rules: Iterable[Rule], look: Look[Node]) -> list[Violation]:
+    found: list[Violation] = []
     for rule in rules:
-        for what in rule.check(node):
-            yield Violation(rule.name, class_of(node).__name__, str(node.name), what, node.location)
+        for what in rule.check(look):
+            node, place = look.node, look.node.location
+            place = place if isinstance(place, Location) else None  # of whatever a pass made
+            found.append(Violation(rule.name, class_of(node).__name__, str(node.name), what, place))
+    return found

@@ -89,8 +89,8 @@ class Schema:
         self.compared: tuple[str, ...] = tuple(
             n for n, f in fields.items() if f.compare and not f.child
         )
-        self.data: Callable[[Any], tuple[Any, ...]] = _reader(self.compared)
-        self.key: Callable[[Any], tuple[Any, ...]] = _reader(
+        self.data: Callable[[Any], tuple[Any, ...]] = reader(self.compared)
+        self.key: Callable[[Any], tuple[Any, ...]] = reader(
             tuple(n for n in self.compared if fields[n].hash)
         )
 
@@ -105,7 +105,8 @@ def schema_of(cls: type) -> Schema:
     return schema
 
 
-def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+def reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads these attributes of an object, quickly."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda obj: tuple([getattr(obj, name) for name in names])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from adk_fluent.ir._agents import (
     AgentNode,
@@ -33,11 +33,11 @@ from adk_fluent.ir._flow import (
     TransferNode,
 )
 from adk_fluent.ir._kinds import class_of
+from adk_fluent.ir._look import Look
 from adk_fluent.ir._names import why_reserved
 from adk_fluent.ir._node import Node, distinct, held_by
 from adk_fluent.ir._record import record
 from adk_fluent.ir._state import UNSET
-from adk_fluent.ir._types import misfits, parts, records
 
 #: Callbacks of an agent; ADK's LlmAgent has a field for each, with ``_callback`` behind the name.
 CALLBACKS: Final = (
@@ -52,7 +52,7 @@ CALLBACKS: Final = (
 )
 
 #: Gives a sentence for each way in which a node breaks a rule.
-Check = Callable[[Node], Iterable[str]]
+Check = Callable[[Look[Any]], Iterable[str]]
 
 
 @record
@@ -63,49 +63,58 @@ class Rule:
         name: A short name, for messages.
         says: What has to hold.
         check: Looks at one node, or at a graph by its root.
+        kinds: The types of nodes it is about.
     """
 
     name: str
     says: str
     check: Check
+    kinds: tuple[type[Node], ...] = (Node,)
 
 
 # --- checks of one node --------------------------------------------------------------------------
 
 
-def _typed(node: Node) -> Iterator[str]:
-    yield from misfits(node)
-    for name, value in _data(node):
-        for part in records(value):
-            yield from (f"{name}: {class_of(part).__name__}.{what}" for what in misfits(part))
+def _typed(look: Look[Node]) -> Iterable[str]:
+    return look.misfits
 
 
-def _plain(node: Node) -> Iterator[str]:
-    for name, value in _data(node):
-        for part in parts(value):
-            if isinstance(part, Node):
-                yield f"{name} holds the node {part.name!r}, which only a child field may hold"
-            elif class_of(part) in (list, dict, set, bytearray):
-                yield f"{name} holds a {class_of(part).__name__}, which could change; use a tuple"
-            elif not _is_plain(part):
-                yield f"{name} holds a {class_of(part).__name__}; wrap live objects in a Ref"
+def _plain(look: Look[Node]) -> Iterable[str]:
+    return [f"{field} holds {what}" for field, part in look.strange if (what := _living(part))]
 
 
-def _named(node: Node) -> Iterator[str]:
-    if not node.name:
-        yield "its name is empty"
-    elif why_reserved(node.name):
-        yield f"the name {node.name!r} is ADK's own"
+def _living(part: Any) -> str | None:
+    """What is wrong with something in a data field, if it is no data that never changes."""
+    kind = class_of(part)
+    if isinstance(part, Node):
+        return f"the node {part.name!r}, which only a child field may hold"
+    if part is UNSET or isinstance(part, str | int | float | bytes | Enum):
+        return None
+    if kind in (list, dict, set, bytearray):
+        return f"a {kind.__name__}, which could change; use a tuple"
+    return f"a {kind.__name__}; wrap live objects in a Ref"
 
 
-def _keyed(node: Node) -> Iterator[str]:
-    for holder in (node, *(r for _, value in _data(node) for r in records(value))):
-        for name in holder.__record__.compared:
-            if (name == "key" or name.endswith("_key")) and getattr(holder, name) == "":
-                yield f"{class_of(holder).__name__}.{name} is empty; it is the name of a state key"
+def _named(look: Look[Node]) -> Iterable[str]:
+    name = look.node.name
+    if not name:
+        return ("its name is empty",)
+    return (f"the name {name!r} is ADK's own",) if why_reserved(name) else ()
 
 
-def _placed(node: Node) -> Iterator[str]:
+def _keyed(look: Look[Node]) -> Iterable[str]:
+    return [
+        f"{class_of(holder).__name__}.{name} is empty; it is the name of a state key"
+        for holder, name in look.keys
+        if getattr(holder, name) == ""
+    ]
+
+
+def _placed(look: Look[Node]) -> Iterable[str]:
+    return _misplaced(look.node) if look.children else ()
+
+
+def _misplaced(node: Node) -> Iterator[str]:
     for name in node.__record__.children:
         place = (class_of(node), name)
         for below in held_by(node, name):
@@ -117,30 +126,30 @@ def _placed(node: Node) -> Iterator[str]:
                 yield f"{name} holds {_label(below)}, which belongs in AgentNode.selector"
 
 
-def _filled(node: Node) -> Iterator[str]:
-    match node:
+def _filled(look: Look[Node]) -> Iterable[str]:
+    match look.node:
         case SequenceNode(steps=()):
-            yield "it has no steps"
+            return ("it has no steps",)
         case ParallelNode(branches=()) | RaceNode(branches=()):
-            yield "it has no branches"
+            return ("it has no branches",)
         case RouteNode(branches=(), default=None):
-            yield "it has neither branches nor a default"
+            return ("it has neither branches nor a default",)
         case FallbackNode(attempts=()):
-            yield "it has no attempts"
+            return ("it has no attempts",)
         case _:
-            return
+            return ()
 
 
-def _positive(node: Node) -> Iterator[str]:
+def _positive(look: Look[Node]) -> Iterator[str]:
     limits: dict[str, float | None] = {}
-    match node:
-        case TimeoutNode():
+    match look.node:
+        case TimeoutNode() as node:
             limits["seconds"] = node.seconds
-        case LoopNode():
+        case LoopNode() as node:
             limits["max_iterations"] = node.max_iterations
-        case MapOverNode():
+        case MapOverNode() as node:
             limits["concurrency"] = node.concurrency
-        case RemoteAgentNode():
+        case RemoteAgentNode() as node:
             limits["timeout_seconds"] = node.timeout_seconds
         case AppNode(execution=execution) if execution is not None:
             limits["execution.timeout_seconds"] = execution.timeout_seconds
@@ -151,73 +160,73 @@ def _positive(node: Node) -> Iterator[str]:
             yield f"{name} is {limit}; it has to be positive"
 
 
-def _matched(node: RouteNode) -> Iterator[str]:
-    if len(node.tests) != len(node.branches):
-        yield f"it has {len(node.tests)} tests for {len(node.branches)} branches"
+def _matched(look: Look[RouteNode]) -> Iterable[str]:
+    tests, branches = len(look.node.tests), len(look.node.branches)
+    return () if tests == branches else (f"it has {tests} tests for {branches} branches",)
 
 
-def _edged(node: SequenceNode) -> Iterator[str]:
-    edges, steps = len(node.edge_semantics), len(node.steps)
-    if edges not in (0, steps):
-        yield f"it has {edges} edge_semantics for {steps} steps; give none, or one a step"
+def _edged(look: Look[SequenceNode]) -> Iterable[str]:
+    edges, steps = len(look.node.edge_semantics), len(look.node.steps)
+    if edges in (0, steps):
+        return ()
+    return (f"it has {edges} edge_semantics for {steps} steps; give none, or one a step",)
 
 
-def _called(node: AgentNode) -> Iterator[str]:
-    for name, count in Counter(name for name, _ in node.callbacks).items():
-        if name not in CALLBACKS:
-            yield f"{name!r} is none of ADK's callbacks: {', '.join(CALLBACKS)}"
-        if count > 1:
-            yield f"callbacks lists {name!r} {count} times"
+def _called(look: Look[AgentNode]) -> Iterable[str]:
+    names = [name for name, _ in look.node.callbacks]
+    if not names:
+        return ()
+    unknown = [name for name in dict.fromkeys(names) if name not in CALLBACKS]
+    return [
+        *[f"{name!r} is none of ADK's callbacks: {', '.join(CALLBACKS)}" for name in unknown],
+        *[f"callbacks lists {name!r} {count} times" for name, count in _repeated(names)],
+    ]
 
 
-def _sorted_settings(node: AgentNode | AppNode) -> Iterator[str]:
-    names = [name for name, _ in node.settings]
-    if names != sorted(set(names)):
-        yield f"settings are {names}; they have to be sorted by field, each field once"
+def _sorted_settings(look: Look[AgentNode | AppNode]) -> Iterable[str]:
+    names = [name for name, _ in look.node.settings]
+    if not names or names == sorted(set(names)):
+        return ()
+    return (f"settings are {names}; they have to be sorted by field, each field once",)
 
 
-def _transformed(node: TransformNode) -> Iterator[str]:
+def _transformed(look: Look[TransformNode]) -> Iterable[str]:
+    node = look.node
     if node.semantics == "delete_keys":
-        if not node.affected_keys:
-            yield "delete_keys without affected_keys deletes nothing"
-    elif node.fn is None:
-        yield f"{node.semantics} needs fn, which computes the values"
+        return () if node.affected_keys else ("delete_keys without affected_keys deletes nothing",)
+    return () if node.fn else (f"{node.semantics} needs fn, which computes the values",)
 
 
-def _only_looks(node: TapNode) -> Iterator[str]:
-    if node.effects.writes:
-        yield f"a tap writes nothing, but its effects list {[str(w) for w in node.effects.writes]}"
+def _only_looks(look: Look[TapNode]) -> Iterable[str]:
+    writes = [str(each) for each in look.node.effects.writes]
+    return (f"a tap writes nothing, but its effects list {writes}",) if writes else ()
 
 
-def _asks(node: GateNode) -> Iterator[str]:
+def _asks(look: Look[GateNode]) -> Iterator[str]:
     import json  # noqa: PLC0415  # only for gates that have a schema
 
-    if node.response_schema is not None:
+    if look.node.response_schema is not None:
         try:
-            schema = json.loads(node.response_schema)
+            schema = json.loads(look.node.response_schema)
         except (ValueError, RecursionError):
             schema = None
         if not isinstance(schema, dict | bool):
             yield "response_schema is not the text of a JSON Schema"
 
 
-def _distinct_resources(node: AppNode) -> Iterator[str]:
-    for name, count in Counter(each.name for each in node.resources).items():
-        if count > 1:
-            yield f"{count} resources are called {name!r}; functions get them by name"
+def _distinct_resources(look: Look[AppNode]) -> Iterable[str]:
+    twice = _repeated([str(each.name) for each in look.node.resources])
+    return [
+        f"{count} resources are called {name!r}; functions get them by name"
+        for name, count in twice
+    ]
 
 
-def _data(node: Node) -> Iterator[tuple[str, Any]]:
-    fields = node.__record__.fields
-    for name in node.__record__.compared:
-        value = getattr(node, name)
-        if value is not fields[name].default:
-            yield name, value
-
-
-def _is_plain(part: Any) -> bool:
-    scalar = part is None or part is UNSET or isinstance(part, str | int | float | bytes | Enum)
-    return scalar or isinstance(part, tuple | frozenset) or hasattr(class_of(part), "__record__")
+def _repeated(names: list[str]) -> list[tuple[str, int]]:
+    """The names that occur more than once, and how often."""
+    if len(names) < 2:
+        return []
+    return [(name, count) for name, count in Counter(names).items() if count > 1]
 
 
 def _label(node: Node) -> str:
@@ -227,31 +236,21 @@ def _label(node: Node) -> str:
 # --- checks of a whole graph ---------------------------------------------------------------------
 
 
-def _runs(root: Node) -> Iterator[str]:
-    if isinstance(root, ResourceNode | ModelSelectorNode):
-        yield "it cannot be the root: it is a part of another node and does not run"
+def _runs(look: Look[Node]) -> Iterable[str]:
+    if not isinstance(look.node, ResourceNode | ModelSelectorNode):
+        return ()
+    return ("it cannot be the root: it is a part of another node and does not run",)
 
 
-def _reached(root: Node) -> Iterator[str]:
-    names = {n.name for n in distinct(root) if not isinstance(n, TransferNode)}
-    for node in distinct(root):
+def _reached(look: Look[Node]) -> Iterator[str]:
+    nodes = list(distinct(look.node))
+    names = {node.name for node in nodes if not isinstance(node, TransferNode)}
+    for node in nodes:
         if isinstance(node, TransferNode) and node.target not in names:
             yield f"{node.name!r} transfers to {node.target!r}, which is not in this pipeline"
 
 
 # --- the list ------------------------------------------------------------------------------------
-
-S = TypeVar("S")
-
-
-def _of(kind: type[S] | tuple[type[S], ...], check: Callable[[S], Iterable[str]]) -> Check:
-    """The check, for some kinds of nodes only."""
-
-    def checked(node: Node) -> Iterable[str]:
-        return check(node) if isinstance(node, kind) else ()
-
-    return checked
-
 
 TYPED: Final = Rule(
     "typed",
@@ -267,24 +266,36 @@ NODE_RULES: Final = (
     Rule("named", "A name is not empty and not one of ADK's own.", _named),
     Rule("keyed", "A state key is not empty.", _keyed),
     Rule("placed", "App at the root, resources in the app, selectors in agents.", _placed),
-    Rule("filled", "A composite has something in it.", _filled),
-    Rule("positive", "Limits of time and number are positive.", _positive),
-    Rule("matched", "A route has one test a branch.", _of(RouteNode, _matched)),
-    Rule("edged", "A sequence has no edge semantics or one a step.", _of(SequenceNode, _edged)),
-    Rule("called", "An agent's callbacks are ADK's, each listed once.", _of(AgentNode, _called)),
+    Rule(
+        "filled",
+        "A composite has something in it.",
+        _filled,
+        (SequenceNode, ParallelNode, RaceNode, RouteNode, FallbackNode),
+    ),
+    Rule(
+        "positive",
+        "Limits of time and number are positive.",
+        _positive,
+        (TimeoutNode, LoopNode, MapOverNode, RemoteAgentNode, AppNode),
+    ),
+    Rule("matched", "A route has one test a branch.", _matched, (RouteNode,)),
+    Rule("edged", "A sequence has no edge semantics or one a step.", _edged, (SequenceNode,)),
+    Rule("called", "An agent's callbacks are ADK's, each listed once.", _called, (AgentNode,)),
     Rule(
         "settings",
         "Settings are sorted by field, each field once.",
-        _of((AgentNode, AppNode), _sorted_settings),
+        _sorted_settings,
+        (AgentNode, AppNode),
     ),
     Rule(
         "transformed",
         "A transform has fn, or deletes the keys it lists.",
-        _of(TransformNode, _transformed),
+        _transformed,
+        (TransformNode,),
     ),
-    Rule("looks", "A tap writes nothing.", _of(TapNode, _only_looks)),
-    Rule("asks", "A gate's response_schema is the text of a JSON Schema.", _of(GateNode, _asks)),
-    Rule("resources", "Resources of an app differ in name.", _of(AppNode, _distinct_resources)),
+    Rule("looks", "A tap writes nothing.", _only_looks, (TapNode,)),
+    Rule("asks", "A gate's response_schema is the text of a JSON Schema.", _asks, (GateNode,)),
+    Rule("resources", "Resources of an app differ in name.", _distinct_resources, (AppNode,)),
 )
 
 ROOT_RULES: Final = (
