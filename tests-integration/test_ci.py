@@ -1,4 +1,4 @@
-"""What CI is told to try is what we say that we support."""
+"""What CI is told to try, and contributors to do, is true."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import re
 import tomllib
 from pathlib import Path
 
+from adk_fluent import ir
+
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"\b3\.\d\d\b")
+LAYER_X = re.compile(r"(^|/|-)[xX](/|$)")  # stands for some package or layer
 
 
 def text(path: str) -> str:
@@ -35,6 +38,20 @@ def test_hashes_are_compared_between_all_supported_pythons() -> None:
 def test_contributors_are_told_the_same() -> None:
     told = VERSION.findall(line("CONTRIBUTING.md", "| Python |"))
     assert told == [supported()[0], supported()[0], supported()[-1]]
+
+
+def test_contributors_are_told_where_things_are() -> None:
+    core, toy = ROOT / "packages" / "adk-fluent-core", ROOT / "tests-integration" / "toy"
+    places = [ROOT, core, core / "src", core / "src" / "adk_fluent", toy]
+    told = text("CONTRIBUTING.md")
+    paths = {
+        each for each in re.findall(r"`([\w./-]+/[\w./-]+)`", told) if not LAYER_X.search(each)
+    }
+    assert {each for each in paths if not any((place / each).exists() for place in places)} == set()
+    assert len(paths) > 10
+    (rules,) = re.findall(r"the rules of `(\S+)`", told)
+    checks = {Path(rule.check.__code__.co_filename) for rule in ir.RULES}
+    assert checks == {core / "src" / "adk_fluent" / rules}
 
 
 def test_ci_runs_on_every_supported_python() -> None:
