@@ -13,6 +13,7 @@ import pytest
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.errors import (
     MissingLayerError,
+    OutputInvalidError,
     OutputMissingError,
     RemoteError,
     RunError,
@@ -38,7 +39,6 @@ from adk_fluent.ir import (
     RaceNode,
     Ref,
     RemoteAgentNode,
-    ResourceNode,
     RouteNode,
     SequenceNode,
     StateFieldRef,
@@ -182,9 +182,9 @@ async def test_an_agent_that_is_never_reached_needs_no_answer() -> None:
     assert (await run(mock_backend({"b": "fine"}), route)).text == "fine"
 
 
-async def test_several_keys_or_a_typed_one_want_a_mapping() -> None:
+async def test_several_keys_or_a_typed_one_want_data() -> None:
     for node in (writer("a", "x", "y"), writer("a", StateFieldRef("x", int))):
-        with pytest.raises(UsageError, match="writes 'x'"):
+        with pytest.raises(OutputInvalidError, match="does not fit its schema"):
             await run(mock_backend({"a": "text"}), node)
         given = {"x": 1, "y": 2}
         assert (await run(mock_backend({"a": given}), node)).state == given

@@ -141,7 +141,7 @@ def test_every_field_of_an_agent_arrives() -> None:
     assert [each.name for each in made.sub_agents] == ["billing"]
     assert made.before_agent_callback is before
     assert made.after_model_callback == [before, other]
-    assert made.output_key == "answer"
+    assert made.output_key is None  # it is written when it has been validated
     assert made.input_schema is Order
     assert made.output_schema is Order
     assert made.disallow_transfer_to_peers is True
@@ -154,15 +154,22 @@ def test_declared_tool_writes_change_nothing() -> None:
     assert made.output_key is None
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [(StateFieldRef("a"), StateFieldRef("b")), (StateFieldRef("count", int),)],
-    ids=["several", "typed"],
-)
-def test_several_or_typed_keys_are_refused_for_now(keys: tuple[StateFieldRef, ...]) -> None:
-    with pytest.raises(UnsupportedNodeError, match="writes several keys") as caught:
-        compiled(AgentNode("desk", writes_keys=keys))
-    assert caught.value.node == "desk"
+@pytest.mark.parametrize("role", ["delegates", "agent_tools"])
+def test_several_or_typed_keys_are_refused_where_adk_runs_an_agent_alone(role: str) -> None:
+    for keys in ((StateFieldRef("a"), StateFieldRef("b")), (StateFieldRef("count", int),)):
+        below = AgentNode("below", writes_keys=keys)
+        with pytest.raises(UnsupportedNodeError, match="ADK runs it by itself") as caught:
+            compiled(AgentNode("boss").replace(**{role: (below,)}))
+        assert caught.value.node == "below"
+
+
+def test_one_key_is_adks_output_key_there() -> None:
+    schema = Ref.to(types.Content)
+    below = AgentNode("below", writes_keys=(StateFieldRef("order"),), output_schema=schema)
+    made = only(AgentNode("boss", delegates=(below,)))
+    [delegate] = made.sub_agents
+    assert isinstance(delegate, LlmAgent)
+    assert delegate.output_key == "order"
 
 
 def test_a_field_the_installed_adk_does_not_have_is_refused_with_the_nearest() -> None:

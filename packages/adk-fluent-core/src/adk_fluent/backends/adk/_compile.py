@@ -146,6 +146,7 @@ def compile_ir(
         middlewares=tuple(cx.middlewares),
         nesting=nesting(agents),
         injection=injection,
+        answers=cx.answers,
         opens=True,
     )
     agent = FlowAgent(name=name, plan=plan, sub_agents=agents)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends.adk._caps import CAPS
+from adk_fluent.backends.adk._fields import check_heeded
 from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
 
+    from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._tables import Kind
     from adk_fluent.backends.adk._caps import Caps
     from adk_fluent.backends.adk._root import Closer, Resource
@@ -41,6 +43,8 @@ class CompileContext:
         caps: What the installed ADK can do.
         node: The node that is being compiled, for messages.
         inherits: The agent being compiled stands below another one and takes over its model.
+        alone: The agent being compiled is run by ADK itself, not as a step of a flow.
+        answers: How the answers of agents are read that are steps, by name.
     """
 
     def __init__(self, config: ExecutionConfig, injection: Injection = NOTHING) -> None:
@@ -49,6 +53,8 @@ class CompileContext:
         self.caps: Caps = CAPS
         self.node: Node | None = None
         self.inherits: bool = False
+        self.alone: bool = False
+        self.answers: dict[str, Answer] = {}
         self.middlewares: list[Any] = []
         self.resources: list[Resource] = []
         self.closers: list[Closer] = []
@@ -157,9 +163,17 @@ class CompileContext:
 
     def flow(self, node: Node, name: str) -> FlowAgent:
         """A flow of its own that runs `node`."""
-        agents = self.agents(node)
+        outer, self.answers = self.answers, {}
+        with self._frame(names=self._names, inherits=self.inherits, alone=False):
+            agents = self.agents(node)
+        answers, self.answers = self.answers, outer
         plan = Plan(
-            node, self.config, nodes=self.nodes, nesting=nesting(agents), injection=self.injection
+            node,
+            self.config,
+            nodes=self.nodes,
+            nesting=nesting(agents),
+            injection=self.injection,
+            answers=answers,
         )
         return FlowAgent(name=name, plan=plan, sub_agents=agents)
 
@@ -177,6 +191,7 @@ class CompileContext:
                 _check_arrangement(node)
                 todo.extend(reversed(node.children))
             elif (known := made.get(node.name)) is None:
+                check_heeded(node, "a step")
                 agents.append(self.lower(node))
                 made[node.name] = node
             elif known != node:
@@ -194,24 +209,25 @@ class CompileContext:
         tools: list[BaseAgent] = []
         for child in node.agent_tools:
             _check_history(child, ("none",), "a tool", "sees what it is called with, and no more")
-            with self._frame(names={}, inherits=False):
+            with self._frame(names={}, inherits=False, alone=True):
                 tools.append(self.lower(child))
-        with self._frame(names=self._names, inherits=True):
+        with self._frame(names=self._names, inherits=True, alone=True):
             for child in node.delegates:
                 _check_history(
                     child, ("own", "input", "none"), "a delegate", "sees the whole conversation"
                 )
+                check_heeded(child, "a delegate")
             delegates = [self.lower(child) for child in node.delegates]
         return (*tools, *delegates)
 
     @contextmanager
-    def _frame(self, *, names: dict[str, Node], inherits: bool) -> Generator[None]:
-        outer = self._names, self.inherits
-        self._names, self.inherits = names, inherits
+    def _frame(self, *, names: dict[str, Node], inherits: bool, alone: bool) -> Generator[None]:
+        outer = self._names, self.inherits, self.alone
+        self._names, self.inherits, self.alone = names, inherits, alone
         try:
             yield
         finally:
-            self._names, self.inherits = outer
+            self._names, self.inherits, self.alone = outer
 
 
 def tree(agents: Iterable[BaseAgent]) -> Iterator[BaseAgent]:

@@ -14,7 +14,7 @@ from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import SAID_NOTHING, merges_dicts
 from adk_fluent.backends.adk._injecting import table_of
 from adk_fluent.backends.adk._prompt import Prompts
-from adk_fluent.errors import BuildError
+from adk_fluent.errors import BuildError, OutputInvalidError
 from adk_fluent.flow import Facts
 from adk_fluent.ir import AgentNode
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
 
+    from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
     from adk_fluent.backends.adk._events import Stamp
     from adk_fluent.flow import Engine, Note, Strand
@@ -65,6 +66,7 @@ class AdkLeaf:
         metadata: Put on every event.
         nesting: Names of agents that flows may run below.
         injection: What functions may name.
+        answers: How the answers of agents are read, by name of the agent.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class AdkLeaf:
         metadata: Mapping[str, Any],
         nesting: Container[str],
         injection: Injection,
+        answers: Mapping[str, Answer],
     ) -> None:
         self.state: dict[str, Any] = ctx.session.state
         self._author = author
@@ -85,6 +88,7 @@ class AdkLeaf:
         self._metadata = metadata
         self._nesting = nesting
         self._injection = injection
+        self._answers = answers
         self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._outer: _Outer | None = ctx.__dict__.get(_OUTER)
         self._run = run if self._outer is None else self._outer.stamp.get("run", run)
@@ -107,14 +111,17 @@ class AdkLeaf:
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
         ctx, seen = self._context(node, agent.name, strand, stamp, drafts)
-        output = _output_key(node)
+        answer = self._answers.get(node.name)
         async with aclosing(agent.run_async(ctx)) as events:
             async for event in events:
                 self._mark(event, stamp)
-                if output is not None and event.author == agent.name:
-                    self._put_out(output, event)
+                invalid: OutputInvalidError | None = None
+                if answer is not None and event.author == agent.name:
+                    invalid = self._put_out(answer, event)
                 before = len(self._ctx.session.events)
                 yield event
+                if invalid is not None:
+                    raise invalid
                 if drafts is not None and not event.partial:
                     _drop_committed(drafts, event.actions.state_delta)
                 if branch or seen is not None:
@@ -171,19 +178,27 @@ class AdkLeaf:
             return None
         return "".join(p.text for p in event.content.parts or () if p.text and not p.thought)
 
-    def _put_out(self, key: str, event: Event) -> None:
-        """Write an agent's answer to its key: its final text, whatever the version of ADK.
+    def _put_out(self, answer: Answer, event: Event) -> OutputInvalidError | None:
+        """Write what an agent answers; gives the error of an answer that does not fit.
 
-        2.x puts all the agent said in the turn there, also what stood beside tool calls; 1.x
-        leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop or a
-        call waits for an answer.
+        2.x puts all the agent said in the turn under its key, also what stood beside tool calls;
+        1.x leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop or
+        a call waits for an answer.
         """
         text = self.text(event)
         delta = event.actions.state_delta
-        if text:
-            delta[key] = text
-        elif text is not None and delta.get(key) == "" and _is_of_tools(event):
+        key = answer.text_key
+        if text is None:
+            return None
+        if key is not None and delta.get(key) == "" and _is_of_tools(event):
             del delta[key]
+        if key is not None and not text:
+            return None
+        try:
+            delta.update({} if _is_of_tools(event) and not text else answer.read(text))
+        except OutputInvalidError as error:
+            return error
+        return None
 
     # --- marks ---------------------------------------------------------------------------------
 
@@ -302,13 +317,6 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
-
-
-def _output_key(node: Node) -> str | None:
-    """The key that an agent's answer is written to as text."""
-    if not isinstance(node, AgentNode) or node.output_schema is not None:
-        return None
-    return node.writes_keys[0].key if len(node.writes_keys) == 1 else None
 
 
 def _is_of_tools(event: Event) -> bool:

@@ -35,6 +35,7 @@ from adk_fluent.flow import Engine
 if TYPE_CHECKING:
     from google.adk.apps.app import EventsCompactionConfig
 
+    from adk_fluent.backends._answers import Answer
     from adk_fluent.ir import AgentNode, ExecutionConfig, Node
 
 #: Something that is open while a run lasts: called with ADK's InvocationContext.
@@ -60,10 +61,12 @@ class Plan:
         compaction: For a root that is run under somebody else's App.
         nesting: Names of its agents that other flows stand below.
         injection: What functions may name.
+        answers: How the answers of agents are read, by name of the agent.
         opens: Whether a run of it makes the resources; a flow below another one finds them made.
     """
 
     __slots__ = (
+        "answers",
         "closers",
         "compaction",
         "config",
@@ -88,6 +91,7 @@ class Plan:
         compaction: EventsCompactionConfig | None = None,
         nesting: frozenset[str] = frozenset(),
         injection: Injection = NOTHING,
+        answers: Mapping[str, Answer] | None = None,
         opens: bool = False,
     ) -> None:
         self.node: Node = node
@@ -99,6 +103,7 @@ class Plan:
         self.compaction: EventsCompactionConfig | None = compaction
         self.nesting: frozenset[str] = nesting
         self.injection: Injection = injection
+        self.answers: Mapping[str, Answer] = answers or {}
         self.opens: bool = opens
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
@@ -135,6 +140,7 @@ class FlowAgent(BaseAgent):
                 metadata=metadata,
                 nesting=plan.nesting,
                 injection=plan.injection,
+                answers=plan.answers,
             )
             engine = Engine(plan.node, leaf)
             leaf.bind(engine)

@@ -7,11 +7,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.backends._answers import Answer, answer_of
 from adk_fluent.backends._dict_leaf import DictLeaf
 from adk_fluent.backends.mock._prompt import instruction, turns, visible
 from adk_fluent.backends.mock._responses import Writes
-from adk_fluent.errors import BuildError, RemoteError, RunError, UsageError
-from adk_fluent.ir import AgentNode, RemoteAgentNode, StateFieldRef
+from adk_fluent.errors import (
+    BuildError,
+    OutputInvalidError,
+    RemoteError,
+    RunError,
+    UsageError,
+)
+from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
@@ -76,6 +83,7 @@ class MockLeaf(DictLeaf):
         self._script_for = script_for
         self._message = message
         self._calls = 0
+        self._answers: dict[int, Answer | None] = {}
         self._engine: Engine[AgentEvent] | None = None
 
     def bind(self, engine: Engine[AgentEvent]) -> None:
@@ -134,6 +142,13 @@ class MockLeaf(DictLeaf):
             raise
         return await script.answer(asked)
 
+    def _read(self, node: Node, text: str) -> dict[str, Any]:
+        """What an agent's text writes."""
+        if id(node) not in self._answers:
+            self._answers[id(node)] = answer_of(node)
+        answer = self._answers[id(node)]
+        return {} if answer is None else answer.read(text)
+
     # --- answering -----------------------------------------------------------------------------
 
     async def _say(
@@ -159,8 +174,12 @@ class MockLeaf(DictLeaf):
             return
         texts, calls, delta = _parts(node, reply)
         text = "".join(texts) if texts else None
-        if text is not None and not calls and (key := _output_key(node)) is not None:
-            delta[key] = text
+        invalid: OutputInvalidError | None = None
+        if text is not None and not calls:
+            try:
+                delta.update(self._read(node, text))
+            except OutputInvalidError as error:
+                invalid = error
         yield self.event(
             node,
             strand,
@@ -170,6 +189,8 @@ class MockLeaf(DictLeaf):
             is_final=not calls,
             usage=reply.usage,
         )
+        if invalid is not None:
+            raise invalid
         ends = [ToolResponseInfo(c.name, None, c.id) for c in calls if c.name == _EXIT]
         if ends:
             yield self.event(node, strand, tool_responses=ends, escalate=True, is_final=True)
@@ -203,23 +224,3 @@ def _pieces(reply: Reply) -> list[str]:
     """What is streamed before the whole."""
     parts = [*reply.chunks, *(reply.parts[1:] if reply.chunks else reply.parts)]
     return [part for part in parts if isinstance(part, str) and part]
-
-
-def _output_key(node: Node) -> str | None:
-    """The key that an agent's text is written to.
-
-    Raises:
-        UsageError: It writes several keys, or one that is no text.
-    """
-    keys = node.writes_keys if isinstance(node, AgentNode | RemoteAgentNode) else ()
-    if not keys:
-        return None
-    first: StateFieldRef = keys[0]
-    if len(keys) > 1 or first.type not in (None, str):
-        names = ", ".join(repr(ref.key) for ref in keys)
-        raise UsageError(
-            f"{node.name} writes {names}, and a text tells only one str",
-            node=node,
-            help=f"give a mapping: mock_backend({{{node.name!r}: {{{first.key!r}: ...}}}})",
-        )
-    return first.key

@@ -1,0 +1,164 @@
+"""What an agent's answer writes to state: its text, or data that fits a schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.errors import OutputInvalidError, UsageError
+from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+    from adk_fluent.ir import Node, StateFieldRef
+
+_SHOWN: Final = 200  # characters of an answer in an error
+
+
+class Answer:
+    """How the answers of one agent are read.
+
+    - One key without a type, or of type str, and no schema: the text is written there.
+    - One such key and a schema: the validated data is written there.
+    - Several keys, or one of another type: the answer is a JSON object, each of whose fields is
+      written to the key of its name. The schema is the agent's own, else made of the keys.
+
+    Args:
+        node: The agent.
+
+    Raises:
+        UsageError: The keys do not fit the schema, or two of them have the same name.
+    """
+
+    def __init__(self, node: AgentNode | RemoteAgentNode) -> None:
+        self._node = node
+        keys = node.writes_keys
+        self._fields: Mapping[str, str] = {} if _is_whole(keys) else _by_name(node)
+        self._key = keys[0].key if keys and not self._fields else None
+        own = None if node.output_schema is None else node.output_schema.value
+        if self._fields and own is not None:
+            _check_fields(node, own, self._fields)
+        #: What the model is told to answer with; None is text.
+        self.schema: Any = _model(node) if self._fields and own is None else own
+        self._adapter = None if self.schema is None else _adapter(self.schema)
+
+    @property
+    def text_key(self) -> str | None:
+        """The key that the text itself is written to."""
+        return self._key if self.schema is None else None
+
+    @property
+    def whole_key(self) -> str | None:
+        """The key that the whole answer is written to, as ADK's ``output_key``."""
+        return self._key
+
+    def read(self, text: str) -> dict[str, Any]:
+        """What an answer writes; nothing if it is empty and there is something to be written.
+
+        Raises:
+            OutputInvalidError: It does not fit the schema.
+        """
+        if self.schema is None:
+            return {} if self._key is None else {self._key: text}
+        if not text.strip() and self._node.writes_keys:
+            return {}
+        if self._adapter is None:  # a schema in genai's own notation, which only the model checks
+            return {} if self._key is None else {self._key: text}
+        value = self._data(self._adapter, text)
+        if self._fields:
+            return {key: value.get(name) for name, key in self._fields.items()}
+        return {} if self._key is None else {self._key: value}
+
+    def _data(self, adapter: TypeAdapter[Any], text: str) -> Any:
+        from pydantic import ValidationError  # noqa: PLC0415  # slow, and only schemas need it
+
+        try:
+            value = adapter.validate_json(text)
+        except ValidationError as error:
+            raise _invalid(self._node, text, error) from error
+        # as session services store it, and without what the model left out, as ADK does
+        return adapter.dump_python(value, mode="json", exclude_none=not self._fields)
+
+
+def answer_of(node: Node) -> Answer | None:
+    """How the answers of an agent are read; None if nothing has to be done with them.
+
+    Raises:
+        UsageError: The keys do not fit the schema, or two of them have the same name.
+    """
+    if not isinstance(node, AgentNode | RemoteAgentNode):
+        return None
+    return Answer(node) if node.writes_keys or node.output_schema is not None else None
+
+
+def _is_whole(keys: tuple[StateFieldRef, ...]) -> bool:
+    return not keys or (len(keys) == 1 and keys[0].type in (None, str))
+
+
+def _by_name(node: AgentNode | RemoteAgentNode) -> Mapping[str, str]:
+    """The keys by the names of the fields that are written there."""
+    for name, count in Counter(ref.name for ref in node.writes_keys).items():
+        if count > 1:
+            raise UsageError(
+                f"{node.name} writes {count} keys called {name!r}, which one field of its answer "
+                "cannot tell apart",
+                node=node,
+                found=", ".join(repr(ref.key) for ref in node.writes_keys),
+                help="give one of them another name",
+            )
+        if not name.isidentifier() or name.startswith("_"):
+            raise UsageError(
+                f"{name!r} cannot be the name of a field in the answer of {node.name}",
+                node=node,
+                help="letters, digits and '_', starting with a letter; or write this key alone",
+            )
+    return {ref.name: ref.key for ref in node.writes_keys}
+
+
+def _check_fields(node: Node, schema: Any, fields: Mapping[str, str]) -> None:
+    known = getattr(schema, "model_fields", None)
+    absent = [name for name in fields if known is None or name not in known]
+    if absent:
+        title = getattr(schema, "__name__", str(schema))
+        raise UsageError(
+            f"{node.name} writes {', '.join(map(repr, absent))}, and its answer has no such field",
+            node=node,
+            found=f"schema {title} with {', '.join(known) if known else 'no fields'}",
+            help="write one key to have the whole answer there, or name fields of the schema",
+        )
+
+
+def _model(node: AgentNode | RemoteAgentNode) -> Any:
+    from pydantic import create_model  # noqa: PLC0415  # slow, and only schemas need it
+
+    fields: dict[str, Any] = {
+        ref.name: (ref.type or str, ... if ref.default is UNSET else ref.default)
+        for ref in node.writes_keys
+    }
+    return create_model(f"{node.name}_answer", **fields)
+
+
+def _adapter(schema: Any) -> TypeAdapter[Any] | None:
+    from pydantic import TypeAdapter  # noqa: PLC0415  # slow, and only schemas need it
+
+    module = str(getattr(type(schema), "__module__", ""))
+    in_genais_notation = isinstance(schema, Mapping) or module.startswith("google.")
+    return None if in_genais_notation else TypeAdapter[Any](schema)
+
+
+def _invalid(node: Node, text: str, error: ValidationError) -> OutputInvalidError:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    fields = [".".join(map(str, fault["loc"])) for fault in faults]
+    told = "; ".join(
+        f"{field}: {fault['msg']}" if field else str(fault["msg"])
+        for field, fault in zip(fields, faults, strict=True)
+    )
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return OutputInvalidError(
+        f"the answer of {node.name} does not fit its schema: {told}",
+        fields=[field for field in fields if field],
+        node=node,
+        found=repr(shown),
+    )
