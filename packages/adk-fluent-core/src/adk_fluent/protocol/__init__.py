@@ -63,11 +63,13 @@ from adk_fluent.protocol._ports import (
     SystemClock,
     UuidIds,
 )
+from adk_fluent.protocol._redact import SECRET_KEYS, Redactor
 from adk_fluent.protocol._result import RunResult
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 
 __all__ = [
     "HOOKS",
+    "SECRET_KEYS",
     "SLOTS",
     "AfterAgent",
     "AfterModel",
@@ -115,6 +117,7 @@ __all__ = [
     "Pending",
     "PendingKind",
     "PriceBook",
+    "Redactor",
     "RunCall",
     "RunKey",
     "RunResult",

@@ -18,6 +18,7 @@ from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
     Pending,
+    Redactor,
     ToolCallInfo,
     ToolResponseInfo,
     Usage,
@@ -95,24 +96,8 @@ _ACTIONS: Final = (
     "render_ui_widgets",
     "set_model_response",
 )
-#: Keys of an auth configuration that hold secrets, without underscores and in small letters.
-_SECRETS: Final = frozenset(
-    {
-        "accesstoken",
-        "additionalheaders",
-        "apikey",
-        "authcode",
-        "authresponseuri",
-        "clientsecret",
-        "codeverifier",
-        "idtoken",
-        "password",
-        "privatekey",
-        "privatekeyid",
-        "refreshtoken",
-        "token",
-    }
-)
+#: Whoever asks for a credential holds some already; what reads our events need not have them.
+_redact: Final = Redactor().redact
 
 
 def to_agent_event(event: Event) -> AgentEvent:
@@ -173,7 +158,7 @@ def _read_parts(made: AgentEvent, parts: list[types.Part], waits: Container[str]
                 _read_call(made, part.function_call, waits)
         elif (response := part.function_response) is not None:
             name, result = response.name or "", response.response
-            result = _without_secrets(result) if name == REQUEST_CREDENTIAL else result
+            result = _redact(result) if name == REQUEST_CREDENTIAL else result
             made.tool_responses.append(ToolResponseInfo(name, result, response.id))
     if texts:
         made.content = "".join(texts)
@@ -192,7 +177,7 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
         called, hint = tool.get("name") or "", told.get("hint") or ""
         asked = Pending(id, "confirmation", called, made.author, hint, tool.get("args"))
     elif name == REQUEST_CREDENTIAL:
-        config = _without_secrets(args.get("authConfig", args.get("auth_config")))
+        config = _redact(args.get("authConfig", args.get("auth_config")))
         asked = Pending(id, "auth", "", made.author, payload=config)
     else:
         made.tool_calls.append(ToolCallInfo(name, args, call.id))
@@ -223,9 +208,7 @@ def _read_actions(made: AgentEvent, event: Event) -> None:
         asked = actions.requested_tool_confirmations
         made.metadata["requested_tool_confirmations"] = _plain(asked)
     if actions.requested_auth_configs:
-        made.metadata["requested_auth_configs"] = _without_secrets(
-            _plain(actions.requested_auth_configs)
-        )
+        made.metadata["requested_auth_configs"] = _redact(_plain(actions.requested_auth_configs))
 
 
 def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
@@ -262,17 +245,3 @@ def _plain(value: Any) -> Any:
         items = cast("dict[str, Any]", value).items()
         return {key: _plain(each) for key, each in items}
     return [_plain(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
-def _without_secrets(value: Any) -> Any:
-    """Plain data without the keys that hold credentials."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {
-            key: _without_secrets(each)
-            for key, each in items
-            if key.replace("_", "").lower() not in _SECRETS
-        }
-    if isinstance(value, list):
-        return [_without_secrets(each) for each in cast("list[Any]", value)]
-    return value

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import copy
+from types import MappingProxyType
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adk_fluent.protocol import SECRET_KEYS, Redactor
+
+redact = Redactor().redact
+
+PLAIN = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "note", *SECRET_KEYS]), below, max_size=3)
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "key", ["token", "Token", "api_key", "apiKey", "API-Key", "client_secret", "__password__"]
+)
+def test_keys_are_recognised_however_they_are_spelt(key: str) -> None:
+    assert Redactor().hides(key)
+    assert redact({key: "s3cr3t", "kept": 1}) == {"kept": 1}
+
+
+@pytest.mark.parametrize("key", ["tokens", "token_url", "user", "", "key", 3, None, ("token",)])
+def test_other_keys_are_left_alone(key: Any) -> None:
+    assert not Redactor().hides(key)
+    assert redact({key: "kept"}) == {key: "kept"}
+
+
+def test_it_looks_everywhere() -> None:
+    data = {"a": [{"token": {"deep": 1}}, ({"b": {"idToken": "x"}},)], "c": {"d": "token"}}
+    assert redact(data) == {"a": [{}, [{"b": {}}]], "c": {"d": "token"}}
+    assert redact(MappingProxyType({"password": "x", "n": 1})) == {"n": 1}
+
+
+def test_what_is_no_container_stays_what_it_is() -> None:
+    thing = object()
+    assert redact(thing) is thing
+    assert redact("token") == "token"
+    assert redact([thing]) == [thing]
+
+
+def test_whoever_knows_other_keys_names_them() -> None:
+    mine = Redactor({*SECRET_KEYS, "pin"})
+    assert mine.redact({"PIN": 1, "token": 2, "x": 3}) == {"x": 3}
+    assert Redactor({"pin"}).redact({"pin": 1, "token": 2}) == {"token": 2}
+
+
+@given(PLAIN)
+def test_nothing_secret_is_left_and_nothing_else_is_lost(value: Any) -> None:
+    before = copy.deepcopy(value)
+    assert redact(value) == expected(value)
+    assert value == before
+    assert redact(redact(value)) == redact(value)
+
+
+def expected(value: Any) -> Any:
+    if isinstance(value, dict):
+        rows = cast("dict[str, Any]", value).items()
+        return {key: expected(each) for key, each in rows if key not in SECRET_KEYS}
+    return [expected(each) for each in cast("list[Any]", value)] if type(value) is list else value
+
+
+def test_depth_and_sharing_are_no_trouble() -> None:
+    deep: Any = {"token": 1}
+    for _ in range(20_000):
+        deep = [deep]
+    made = redact(deep)
+    while made != [{}]:
+        (made,) = made
+    shared: Any = {"token": 1, "n": 2}
+    for _ in range(500):  # 2 ** 500 places
+        shared = [shared, shared]
+    first, second = redact(shared)
+    assert first is second
+    loop: list[Any] = []
+    loop.append(loop)
+    assert redact(loop)[0][0][0]
