@@ -1,4 +1,4 @@
-"""Names that no node has, because ADK or adk-fluent keep them for themselves."""
+"""Names and state keys that ADK or adk-fluent keep for themselves."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def why_reserved(name: str) -> str | None:
     if name.startswith(_PREFIX):
         return f"names that start with `{_PREFIX}` are kept for ADK"
     return _TAKEN.get(name)
+
+
+def is_reserved_key(key: str) -> bool:
+    """Whether a state key, without its scope prefix, is none of the user's."""
+    return key.startswith(_PREFIX)
