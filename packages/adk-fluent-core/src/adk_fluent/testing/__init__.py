@@ -1,7 +1,8 @@
-"""What tests of pipelines need: scripted models that answer without a network.
+"""What tests of pipelines need: models that answer from a script, over a network or without one.
 
-`mock_backend` runs whole pipelines without ADK. `ScriptedModel` is an ADK model; ADK is imported
-when it is first used. `Script` holds what it answers, and is followed by both.
+`mock_backend` runs whole pipelines without ADK. `ScriptedModel` is an ADK model, `GeminiEmulator`
+the Gemini REST API on loopback; all of them follow a `Script`. `AgentHarness` keeps a session over
+several messages. Everything is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -9,28 +10,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.testing._replies import (
-    Answer,
-    Asked,
-    Call,
-    Reply,
-    Rule,
-    Thought,
-    Turn,
-    reply,
-    rule,
-)
-from adk_fluent.testing._script import Script, ScriptExhaustedError
-
 if TYPE_CHECKING:
     from adk_fluent.backends.mock import MockBackend, mock_backend
+    from adk_fluent.testing._gemini._emulator import GeminiEmulator
+    from adk_fluent.testing._gemini._request import GeminiRequest
+    from adk_fluent.testing._harness import AgentHarness, HarnessResult
+    from adk_fluent.testing._replies import (
+        Answer,
+        Asked,
+        Call,
+        Fault,
+        Reply,
+        Rule,
+        Thought,
+        Turn,
+        reply,
+        rule,
+    )
+    from adk_fluent.testing._script import Script, ScriptExhaustedError
     from adk_fluent.testing._scripted_adk import ScriptedModel
 else:
-    _LAZY = {
-        "MockBackend": "adk_fluent.backends.mock",  # which itself needs what is above
-        "ScriptedModel": "adk_fluent.testing._scripted_adk",
-        "mock_backend": "adk_fluent.backends.mock",
+    _MODULES = {
+        "adk_fluent.backends.mock": ("MockBackend", "mock_backend"),
+        "adk_fluent.testing._gemini._emulator": ("GeminiEmulator",),
+        "adk_fluent.testing._gemini._request": ("GeminiRequest",),
+        "adk_fluent.testing._harness": ("AgentHarness", "HarnessResult"),
+        "adk_fluent.testing._replies": (
+            *("Answer", "Asked", "Call", "Fault", "Reply", "Rule"),
+            *("Thought", "Turn", "reply", "rule"),
+        ),
+        "adk_fluent.testing._script": ("Script", "ScriptExhaustedError"),
+        "adk_fluent.testing._scripted_adk": ("ScriptedModel",),
     }
+    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name: str) -> Any:
         if name not in _LAZY:
@@ -40,9 +52,14 @@ else:
 
 
 __all__ = [
+    "AgentHarness",
     "Answer",
     "Asked",
     "Call",
+    "Fault",
+    "GeminiEmulator",
+    "GeminiRequest",
+    "HarnessResult",
     "MockBackend",
     "Reply",
     "Rule",

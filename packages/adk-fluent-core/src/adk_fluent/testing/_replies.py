@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from adk_fluent.errors import UsageError
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.protocol import Usage
+
+#: How an answer goes wrong on its way; see `reply`.
+Fault = Literal["disconnect", "cut", "truncated", "bad_json", "html", "empty"]
+
+FAULTS: Final = get_args(Fault)
 
 #: Something a script may answer with; also a part of an ADK Content, or a whole LlmResponse.
 Answer: TypeAlias = "str | Call | Thought | Reply | Exception | Callable[[Asked], Any] | Any"
@@ -66,8 +71,10 @@ class Asked:
         agent: Name of the agent that asks, when known.
         tools: Names of the tools it may call.
         stream: Whether partial responses were wanted.
+        model: Name of the model that is asked, when known.
         config: ADK's GenerateContentConfig, when ADK asks.
-        raw: A copy of ADK's LlmRequest, when ADK asks.
+        raw: A copy of ADK's LlmRequest, when ADK asks; the `GeminiRequest`, when an emulator is
+            asked.
         number: 0 for the first call of the script, and so on.
     """
 
@@ -76,6 +83,7 @@ class Asked:
     agent: str | None = None
     tools: tuple[str, ...] = ()
     stream: bool = False
+    model: str | None = None
     config: Any = field(default=None, repr=False, compare=False)
     raw: Any = field(default=None, repr=False, compare=False)
     number: int = -1
@@ -103,9 +111,11 @@ class Reply:
         usage: Tokens it cost; None takes an estimate of four characters a token.
         finish_reason: Name of the genai FinishReason.
         error_code: Code of a reply that reports an error.
-        error_message: Its message.
+        error_message: Message of that, or of `status`.
         raises: Raised instead of a reply, after the chunks when it is streamed.
         status: HTTP status of the API error that is raised instead of a reply.
+        retry_after: Seconds after which that error says to try again.
+        fault: How the reply goes wrong on its way, from an emulator.
     """
 
     parts: tuple[Any, ...] = ()
@@ -118,6 +128,8 @@ class Reply:
     error_message: str | None = None
     raises: Exception | None = None
     status: int | None = None
+    retry_after: float | None = None
+    fault: Fault | None = None
 
     @property
     def text(self) -> str:
@@ -136,6 +148,8 @@ def reply(
     error_message: str | None = None,
     raises: Exception | None = None,
     status: int | None = None,
+    retry_after: float | None = None,
+    fault: Fault | None = None,
 ) -> Reply:
     """A reply that is more than a text.
 
@@ -147,12 +161,19 @@ def reply(
         usage: Tokens it cost; None takes an estimate of four characters a token.
         finish_reason: Name of the genai FinishReason, such as ``"MAX_TOKENS"``.
         error_code: Reply with an error instead of content, as a blocked prompt does.
-        error_message: Its message.
+        error_message: Message of `error_code` or `status`.
         raises: Raise this; after the chunks, if the reply is streamed.
-        status: Raise the API error of this HTTP status, as Gemini's client does.
+        status: Raise the API error of this HTTP status, as Gemini's client does; after the chunks,
+            if the reply is streamed.
+        retry_after: Seconds after which that error says to try again.
+        fault: How the answer goes wrong on its way; only a `GeminiEmulator` has one:
+            ``disconnect`` (the connection is closed before it), ``cut`` (in the middle of it, of
+            the last event if it is streamed), ``truncated`` (it ends there, and seems complete),
+            ``bad_json``, ``html`` (a page of some proxy instead of it), ``empty``.
 
     Raises:
-        UsageError: More than one of `raises`, `status`, `error_code` and `parts`.
+        UsageError: More than one of `raises`, `status`, `error_code` and `parts`; there is no such
+            fault; `error_message` or `retry_after` without the error they belong to.
     """
     if isinstance(chunks, str):
         raise UsageError("chunks is one text", help="give a list of texts: chunks=['a', 'b']")
@@ -162,6 +183,14 @@ def reply(
         raise UsageError(
             "a reply either says something or fails in one way", found=" and ".join(ways)
         )
+    if fault is not None and fault not in FAULTS:
+        raise UsageError(
+            "there is no such fault", found=repr(fault), help=f"give one of {', '.join(FAULTS)}"
+        )
+    if retry_after is not None and status is None:
+        raise UsageError("retry_after= belongs to a status", help="reply(status=429, retry_after=)")
+    if error_message is not None and status is None and error_code is None:
+        raise UsageError("error_message= belongs to an error", help="give status= or error_code=")
     return Reply(
         parts=("".join(chunks), *parts) if chunks else parts,
         chunks=tuple(chunks),
@@ -173,6 +202,8 @@ def reply(
         error_message=error_message,
         raises=raises,
         status=status,
+        retry_after=retry_after,
+        fault=fault,
     )
 
 
@@ -185,16 +216,20 @@ class Rule:
         when: The condition on what was asked; None always holds.
         agent: Only for this agent.
         times: How often the rule may be used; None is without limit.
+        model: Only for this model.
     """
 
     reply: Answer
     when: str | re.Pattern[str] | Callable[[Asked], bool] | None = None
     agent: str | None = None
     times: int | None = None
+    model: str | None = None
 
     def applies(self, asked: Asked) -> bool:
         """Whether the rule is for this."""
         if self.agent is not None and self.agent != asked.agent:
+            return False
+        if self.model is not None and self.model != asked.model:
             return False
         when = self.when
         if when is None:
@@ -212,6 +247,7 @@ def rule(
     reply: Answer,
     agent: str | None = None,
     times: int | None = None,
+    model: str | None = None,
 ) -> Rule:
     """Answer certain prompts with `reply`, as often as they come.
 
@@ -221,5 +257,6 @@ def rule(
         reply: What is answered.
         agent: Only for the agent of this name.
         times: How often at most.
+        model: Only for the model of this name.
     """
-    return Rule(reply, when, agent, times)
+    return Rule(reply, when, agent, times, model)

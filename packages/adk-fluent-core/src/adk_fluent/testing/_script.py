@@ -156,11 +156,15 @@ def _as_reply(answer: Answer) -> Reply:
     return Reply(parts=(answer,))
 
 
+def prompt_tokens(asked: Asked) -> int:
+    """An estimate of the tokens in a question: four characters each."""
+    return _tokens(len(asked.system) + sum(len(turn.text) for turn in asked.turns))
+
+
 def _estimate(asked: Asked, reply: Reply) -> Usage:
-    prompt = len(asked.system) + sum(len(turn.text) for turn in asked.turns)
     thoughts = sum(len(part.text) for part in reply.parts if isinstance(part, Thought))
     return Usage(
-        prompt=_tokens(prompt), output=_tokens(len(reply.text)), thoughts=_tokens(thoughts)
+        prompt=prompt_tokens(asked), output=_tokens(len(reply.text)), thoughts=_tokens(thoughts)
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.models.base_llm import BaseLlm
@@ -15,26 +14,14 @@ from pydantic import Field
 from adk_fluent.errors import UsageError
 from adk_fluent.testing._replies import Answer, Asked, Call, Reply, Rule, Thought, Turn
 from adk_fluent.testing._script import Script
+from adk_fluent.testing._wire import agent_name, scripted_error, usage_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from google.adk.models.llm_request import LlmRequest
 
-    from adk_fluent.protocol import Usage
-
-_NAME_IN_INSTRUCTION = re.compile(r'Your internal name is "([^"]+)"')
-_STATUS = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    408: "DEADLINE_EXCEEDED",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
+_Usage = types.GenerateContentResponseUsageMetadata
 
 
 class ScriptedModel(BaseLlm):
@@ -89,6 +76,11 @@ class ScriptedModel(BaseLlm):
             Exception: Whatever the script raises.
         """
         reply = await self.script.answer(_asked(llm_request, stream))
+        if reply.fault is not None:
+            raise UsageError(
+                f"a ScriptedModel has no connection for fault={reply.fault!r} to happen to",
+                help="use GeminiEmulator; or reply(raises=ConnectionError('why'))",
+            )
         if stream:
             for at, part in enumerate(_pieces(reply)):
                 if at and reply.pause > 0:
@@ -103,9 +95,7 @@ class ScriptedModel(BaseLlm):
 def _asked(request: LlmRequest, stream: bool) -> Asked:
     config = request.config
     system = _text(cast("Any", config).system_instruction)  # genai's type knows PIL, we do not
-    agent = (config.labels or {}).get("adk_agent_name")
-    if agent is None and (found := _NAME_IN_INSTRUCTION.search(system)):
-        agent = found[1]
+    agent = (config.labels or {}).get("adk_agent_name") or agent_name(system)
     config = config.model_copy()
     # the flow goes on to change these lists; what they hold was copied for this very request
     raw = request.model_copy(update={"contents": list(request.contents), "config": config})
@@ -116,6 +106,7 @@ def _asked(request: LlmRequest, stream: bool) -> Asked:
         agent=agent,
         tools=tuple(request.tools_dict),
         stream=stream,
+        model=request.model,
         config=config,
         raw=raw,
     )
@@ -180,7 +171,7 @@ def _pieces(reply: Reply) -> list[types.Part]:
 def _whole(reply: Reply, stream: bool) -> LlmResponse:
     if len(reply.parts) == 1 and isinstance(reply.parts[0], LlmResponse):
         return reply.parts[0].model_copy(deep=True)
-    usage = None if reply.usage is None else _usage(reply.usage)
+    usage = None if reply.usage is None else _Usage.model_validate(usage_body(reply.usage))
     if reply.error_code is not None:
         return LlmResponse(
             error_code=reply.error_code, error_message=reply.error_message, usage_metadata=usage
@@ -201,34 +192,4 @@ def _error(reply: Reply) -> Exception | None:
     if reply.status is None:
         return None
     kind = errors.ServerError if reply.status >= 500 else errors.ClientError
-    status = _STATUS.get(reply.status, "UNKNOWN")
-    detail = {"code": reply.status, "status": status, "message": f"scripted {status}"}
-    return kind(reply.status, {"error": detail})
-
-
-def _usage(usage: Usage) -> types.GenerateContentResponseUsageMetadata:
-    return types.GenerateContentResponseUsageMetadata(
-        prompt_token_count=usage.prompt,
-        cached_content_token_count=usage.cached or None,
-        candidates_token_count=usage.output,
-        thoughts_token_count=usage.thoughts or None,
-        tool_use_prompt_token_count=usage.tool or None,
-        total_token_count=usage.total,
-        prompt_tokens_details=_modalities(usage.prompt, AUDIO=usage.audio),
-        cache_tokens_details=_modalities(usage.cached, AUDIO=usage.cached_audio),
-        candidates_tokens_details=_modalities(
-            usage.output, AUDIO=usage.audio_output, IMAGE=usage.image_output
-        ),
-    )
-
-
-def _modalities(total: int, **others: int) -> list[types.ModalityTokenCount] | None:
-    """Tokens by modality as Gemini tells them; None where all of them are text."""
-    if not any(others.values()):
-        return None
-    counts = {"TEXT": total - sum(others.values()), **others}
-    return [
-        types.ModalityTokenCount(modality=types.MediaModality(name), token_count=count)
-        for name, count in counts.items()
-        if count
-    ]
+    return kind(reply.status, scripted_error(reply, reply.status))

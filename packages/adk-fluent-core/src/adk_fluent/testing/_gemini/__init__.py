@@ -1,0 +1,3 @@
+"""The Gemini REST API on loopback; see `GeminiEmulator`."""
+
+from __future__ import annotations
