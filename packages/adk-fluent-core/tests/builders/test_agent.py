@@ -93,7 +93,7 @@ def test_every_setter_returns_the_builder_it_was_called_on() -> None:
         agent.after_tool(hook),
         agent.on_tool_error(hook),
         agent.mock("x"),
-        agent.configure(mode="chat"),
+        agent.configure(include_contents="none"),
         agent.named("again"),
     ):
         assert result is agent
@@ -266,14 +266,13 @@ def test_everything_a_script_takes_is_a_mock() -> None:
         assert mock.value == held or held is None
 
 
-def test_other_fields_are_sorted_and_live_objects_are_references() -> None:
-    planner = object()
-    agent = Agent("a").configure(planner=planner, mode="chat", limit=3).configure(flag=None)
-    assert built(agent).settings == (
-        ("flag", None),
-        ("limit", 3),
-        ("mode", "chat"),
-        ("planner", Ref.to(planner)),
+def test_other_fields_are_sorted() -> None:
+    agent = Agent("a").timeout(3).configure(planner=None, include_contents="none")
+    assert built(agent.disallow_transfer_to_peers()).settings == (
+        ("disallow_transfer_to_peers", True),
+        ("include_contents", "none"),
+        ("planner", None),
+        ("timeout", 3),
     )
 
 
@@ -281,10 +280,10 @@ def test_other_fields_are_sorted_and_live_objects_are_references() -> None:
 
 
 def test_a_clone_is_independent() -> None:
-    agent = Agent("a", "m").instruct("x").tool(search).before_model(hook).configure(mode="chat")
+    agent = Agent("a", "m").instruct("x").tool(search).before_model(hook).include_contents("none")
     before = agent.build()
     clone = agent.clone("b")
-    clone.instruct("y").tool(look_up).before_model(hook).configure(mode="task")
+    clone.instruct("y").tool(look_up).before_model(hook).include_contents("default")
     assert agent.build() is before
     assert built(clone).name == "b"
     assert built(agent.clone()) == before

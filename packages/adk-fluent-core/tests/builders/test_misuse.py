@@ -864,7 +864,8 @@ def test_a_setter_that_refuses_changes_nothing() -> None:
         lambda: agent.agent_tool(b, b),
         lambda: agent.tool(fn),
         lambda: agent.named("x y"),
-        lambda: agent.configure(planner=1, instruction="x"),
+        lambda: agent.configure(timeout=1, instruction="x"),
+        lambda: agent.configure(include_contents="none", timeout=-1),
         lambda: agent.before_model([fn, 3]),
     ):
         with pytest.raises(AdkFluentError):

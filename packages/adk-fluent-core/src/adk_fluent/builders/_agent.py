@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adk_fluent.builders._adk_fields import AdkFields
+from adk_fluent.builders._configure import advice, as_settings
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._models import as_model
@@ -14,7 +16,6 @@ from adk_fluent.builders._settings import (
     as_instruction,
     as_mock,
     as_schema,
-    as_settings,
     as_static_instruction,
     as_text,
 )
@@ -59,7 +60,7 @@ class _Fields(TypedDict, total=False):
     mock: Ref
 
 
-class Agent(Builder):
+class Agent(AdkFields, Builder):
     """A model with an instruction and tools; becomes ADK's LlmAgent.
 
     Example:
@@ -249,9 +250,9 @@ class Agent(Builder):
         return self._changed()
 
     def configure(self, **fields: object) -> Self:
-        """Set other fields of ADK's LlmAgent, such as ``generate_content_config`` or ``planner``.
+        """Set fields of ADK's LlmAgent by their names: the same as the setters called like them.
 
-        A field that the installed ADK does not have is refused when the pipeline is compiled.
+        It also takes fields of a google-adk that is newer than this version of adk-fluent-core.
         """
         self._settings.update(as_settings(fields))
         return self._changed()
@@ -282,6 +283,9 @@ class Agent(Builder):
         added = as_callbacks(callbacks, when)
         self._callbacks[when] = self._callbacks.get(when, ()) + added
         return self._changed()
+
+    def _advice(self, name: str) -> str | None:
+        return advice(name)
 
     def _encloses(self) -> bool:
         return "delegates" in self._fields or "agent_tools" in self._fields

@@ -180,6 +180,10 @@ class BuilderBase(Running, Operand):
                 getattr(new, setter)(value)
         return new
 
+    def _advice(self, name: str) -> str | None:
+        """What to write instead of a method that does not exist, if that is known."""
+        return None
+
     def __copy__(self) -> Self:
         return self._copy()
 
@@ -198,12 +202,15 @@ def _unknown(builder: BuilderBase, name: str) -> UnknownNameError:
     kind = type(builder).__name__
     known = [known for known in dir(type(builder)) if not known.startswith("_")]
     owners = sorted(cls.__name__ for cls in _subclasses(BuilderBase) if hasattr(cls, name))
+    help = builder._advice(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # same module
+    if help is None and owners:
+        help = f"it is a method of {' and '.join(owners)}"
     return UnknownNameError(
         f"{kind} {builder.name!r} has no method {name!r}",
         unknown=name,
         known=known,
         location=Location.caller(),
-        help=f"it is a method of {' and '.join(owners)}" if owners else None,
+        help=help,
     )
 
 

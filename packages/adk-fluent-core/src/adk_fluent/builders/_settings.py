@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast, get_origin
+from typing import TYPE_CHECKING, cast, get_origin
 
-from adk_fluent.builders._branching import SCALARS
-from adk_fluent.builders._words import describe
+from adk_fluent.builders._operands import one_of, positive
+from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Location, Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
-#: Fields of ADK's LlmAgent that have a setter of their own, or none on purpose.
-OWN_SETTERS: Final[Mapping[str, str]] = {
-    "name": "named",
-    "model": "model",
-    "instruction": "instruct",
-    "static_instruction": "static_instruct",
-    "description": "description",
-    "tools": "tool",
-    "sub_agents": "delegates",
-    "input_schema": "input_schema",
-    "output_schema": "output_schema",
-    "output_key": "writes",
-    "include_contents": "history",
-    "before_agent_callback": "before_agent",
-    "after_agent_callback": "after_agent",
-    "before_model_callback": "before_model",
-    "after_model_callback": "after_model",
-    "on_model_error_callback": "on_model_error",
-    "before_tool_callback": "before_tool",
-    "after_tool_callback": "after_tool",
-    "on_tool_error_callback": "on_tool_error",
-}
+    #: Turns what was given to a setter into what the IR holds, or raises UsageError. The second
+    #: argument is the setter in words.
+    Check: TypeAlias = Callable[[object, str], object]
 
 
 def as_text(value: object, role: str) -> str:
@@ -58,7 +40,7 @@ def as_static_instruction(value: object) -> str | Ref:
     return as_text(value, ".static_instruct(...)")
 
 
-def as_instruction(value: object) -> str | Ref:
+def as_instruction(value: object, role: str = ".instruct(...)") -> str | Ref:
     """Text, or a function that gives it.
 
     Raises:
@@ -69,7 +51,7 @@ def as_instruction(value: object) -> str | Ref:
     if callable(value) and not isinstance(value, type):
         return Ref.to(value)
     raise UsageError(
-        ".instruct(...) takes text, or a function that gives it",
+        f"{role} takes text, or a function that gives it",
         found=describe(value),
         location=Location.caller(),
         help="a function gets ADK's ReadonlyContext and returns text; it may be async",
@@ -141,21 +123,51 @@ def _is_reply(value: object) -> bool:
     return known or callable(value) or isinstance(value, str | Exception)
 
 
-def as_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Other fields of ADK's agent.
+# --- for setters that are generated --------------------------------------------------------------
+
+
+def optional(check: Check) -> Check:
+    """None, or what another check takes."""
+    return lambda value, role: None if value is None else check(value, role)
+
+
+def instance(kind: str) -> Check:
+    """An instance of a class of ADK's, which is known by its name: ADK is not imported here."""
+
+    def check(value: object, role: str) -> Ref:
+        if any(cls.__name__ == kind for cls in value.__class__.__mro__):
+            return Ref.to(value)
+        raise UsageError(
+            f"{role} takes {article(kind)} {kind}",
+            found=describe(value),
+            location=Location.caller(),
+        )
+
+    return check
+
+
+def choice(*known: str) -> Check:
+    """One of a few words."""
+    return lambda value, role: one_of(value, known, role)
+
+
+def as_flag(value: object, role: str) -> bool:
+    """True or False.
 
     Raises:
-        UsageError: One has a setter of its own.
+        UsageError: It is neither.
     """
-    for name in fields:
-        setter = OWN_SETTERS.get(name)
-        if setter is not None:
-            raise UsageError(
-                f".configure(...) does not set {name!r}",
-                location=Location.caller(),
-                help=f"use .{setter}(...)",
-            )
-    return {
-        name: value if value is None or isinstance(value, SCALARS) else Ref.to(value)
-        for name, value in fields.items()
-    }
+    if isinstance(value, bool):
+        return value
+    raise UsageError(
+        f"{role} takes True or False", found=describe(value), location=Location.caller()
+    )
+
+
+def as_seconds(value: object, role: str) -> float:
+    """A number of seconds.
+
+    Raises:
+        UsageError: It is no number above zero.
+    """
+    return positive(value, role, help="give seconds")

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
-from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._answers import answer_of
 from adk_fluent.backends._tables import RuleTable
+from adk_fluent.backends.adk._fields import check_known
 from adk_fluent.backends.adk._injecting import handed
 from adk_fluent.backends.adk._values import TOOL
-from adk_fluent.errors import UnknownNameError, UnsupportedNodeError, UsageError
+from adk_fluent.errors import UnsupportedNodeError, UsageError
 from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
 from adk_fluent.testing import Script, ScriptedModel
 
@@ -32,14 +33,11 @@ TARGET: Final = "agents"
 
 rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable(TARGET, "rules", INSTALLED)
 
-_FIELDS: Final = frozenset(LlmAgent.model_fields) - {"parent_agent"}
-
 
 @rules.rule(AgentNode)
 def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
     fields = _fields(node, children, cx)
-    if not fields.keys() <= _FIELDS:
-        raise _unknown_field(node, fields)
+    check_known(node, fields.keys())
     try:
         return LlmAgent(**fields)
     except ValidationError as error:
@@ -60,9 +58,8 @@ def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
             fields[name] = _value(value)
     if callable(fields.get("instruction")):
         fields["instruction"] = handed(fields["instruction"], cx.injection)
-    for name in ("input_schema", "output_schema"):
-        if (schema := getattr(node, name)) is not None:
-            fields[name] = schema.value
+    if node.input_schema is not None:
+        fields["input_schema"] = node.input_schema.value
     count = len(node.agent_tools)
     tools = [cx.value(TOOL, spec) for spec in node.tools]
     tools.extend(AgentTool(agent) for agent in children[:count])
@@ -70,8 +67,7 @@ def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
         fields["tools"] = tools
     if children[count:]:
         fields["sub_agents"] = list(children[count:])
-    if node.writes_keys:
-        fields["output_key"] = _output_key(node)
+    fields.update(_output(node, cx))
     for name, refs in node.callbacks:
         functions = [handed(ref.value, cx.injection) for ref in refs]
         fields[f"{name}_callback"] = functions[0] if len(functions) == 1 else functions
@@ -127,25 +123,31 @@ class _ByPrompt:
         return self._mock(asked.prompt)
 
 
-def _output_key(node: AgentNode) -> str:
-    first, *more = node.writes_keys
-    if more or first.type not in (None, str):
-        written = ", ".join(repr(ref.key) for ref in node.writes_keys)
+def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
+    """The form of an agent's answer, and where it goes.
+
+    Raises:
+        UnsupportedNodeError: ADK runs it by itself, and cannot write what it declares.
+    """
+    answer = answer_of(node)
+    if answer is None:
+        return {}
+    fields: dict[str, Any] = {}
+    if answer.schema is not None:
+        fields["output_schema"] = answer.schema
+    if not cx.alone:
+        cx.answers[node.name] = answer
+        key = answer.text_key  # data is written when it has been validated, by us
+    elif node.writes_keys and answer.whole_key is None:
         raise UnsupportedNodeError(
-            f"{node.name} writes several keys, or one that is no text",
+            f"{node.name} writes several keys, or one that is no text, and ADK runs it by itself",
             node=node,
-            found=written,
-            help="write one str key (ADK's output_key) and split it in a function step; typed keys "
-            "come with a later version of adk-fluent-core",
+            found=", ".join(repr(ref.key) for ref in node.writes_keys),
+            help="a delegate or an agent that is a tool writes one str key (ADK's output_key); "
+            "or make it a step of the pipeline",
         )
-    return first.key
-
-
-def _unknown_field(node: AgentNode, fields: dict[str, Any]) -> UnknownNameError:
-    unknown = min(fields.keys() - _FIELDS)
-    return UnknownNameError(
-        f"google-adk {adk_version} has no field {unknown!r} for an LlmAgent",
-        unknown=unknown,
-        known=_FIELDS,
-        node=node,
-    )
+    else:
+        key = answer.whole_key
+    if key is not None:
+        fields["output_key"] = key
+    return fields

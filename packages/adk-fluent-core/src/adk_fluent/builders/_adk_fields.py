@@ -1,0 +1,248 @@
+"""The setters of `Agent` that are called like the field of ADK's LlmAgent they set.
+
+Written by ``python -m tools.codegen``; what they say comes from tools/codegen/policy.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from adk_fluent.builders._settings import (
+    as_flag,
+    as_instruction,
+    as_schema,
+    as_seconds,
+    choice,
+    instance,
+    optional,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from google.adk.code_executors import BaseCodeExecutor
+    from google.adk.planners import BasePlanner
+    from google.adk.workflow import RetryConfig
+    from google.genai.types import GenerateContentConfig
+    from pydantic import BaseModel
+
+    from adk_fluent.builders._settings import Check
+    from adk_fluent.builders._types import InstructionProvider
+
+
+#: The newest google-adk whose fields are known here.
+NEWEST: Final = "2.13.0"
+
+#: Every field of LlmAgent, and the first google-adk that has it, of those looked at: 1.25.1,
+#: 1.39.1, 2.0.0, 2.13.0.
+SINCE: Final[Mapping[str, str]] = {
+    "after_agent_callback": "1.25.1",
+    "after_model_callback": "1.25.1",
+    "after_tool_callback": "1.25.1",
+    "before_agent_callback": "1.25.1",
+    "before_model_callback": "1.25.1",
+    "before_tool_callback": "1.25.1",
+    "code_executor": "1.25.1",
+    "description": "1.25.1",
+    "disallow_transfer_to_parent": "1.25.1",
+    "disallow_transfer_to_peers": "1.25.1",
+    "generate_content_config": "1.25.1",
+    "global_instruction": "1.25.1",
+    "include_contents": "1.25.1",
+    "input_schema": "1.25.1",
+    "instruction": "1.25.1",
+    "mode": "2.0.0",
+    "model": "1.25.1",
+    "name": "1.25.1",
+    "on_model_error_callback": "1.25.1",
+    "on_tool_error_callback": "1.25.1",
+    "output_key": "1.25.1",
+    "output_schema": "1.25.1",
+    "parallel_worker": "2.0.0",
+    "parent_agent": "1.25.1",
+    "planner": "1.25.1",
+    "rerun_on_resume": "2.0.0",
+    "retry_config": "2.0.0",
+    "state_schema": "2.0.0",
+    "static_instruction": "1.25.1",
+    "sub_agents": "1.25.1",
+    "timeout": "2.0.0",
+    "tools": "1.25.1",
+    "wait_for_output": "2.0.0",
+}
+
+#: Fields that have a setter of another name, or of the same one, written by hand.
+OWN_SETTERS: Final[Mapping[str, str]] = {
+    "after_agent_callback": "after_agent",
+    "after_model_callback": "after_model",
+    "after_tool_callback": "after_tool",
+    "before_agent_callback": "before_agent",
+    "before_model_callback": "before_model",
+    "before_tool_callback": "before_tool",
+    "description": "description",
+    "input_schema": "input_schema",
+    "instruction": "instruct",
+    "model": "model",
+    "name": "named",
+    "on_model_error_callback": "on_model_error",
+    "on_tool_error_callback": "on_tool_error",
+    "output_key": "writes",
+    "output_schema": "output_schema",
+    "static_instruction": "static_instruct",
+    "sub_agents": "delegates",
+    "tools": "tool",
+}
+
+#: Fields of ADK's own engine that have none, and what to do instead.
+NO_SETTER: Final[Mapping[str, str]] = {
+    "mode": "for an agent that answers a call write .agent_tool(agent)",
+    "parallel_worker": "for each item of a list write map_over(key, agent)",
+    "parent_agent": "put the agent into .delegates(...) of the other one",
+    "rerun_on_resume": "leave it out: the flow engine knows what has to run again",
+    "wait_for_output": "leave it out: the flow engine knows when a step is over",
+}
+
+#: Fields that only agent tools can have, and what to write for other agents.
+TOOLS_ONLY: Final[Mapping[str, str]] = {
+    "global_instruction": "for all agents give to_app(plugins=[...]) ADK's GlobalInstructionPlugin",
+    "retry_config": "for another attempt write agent // agent",
+    "state_schema": "to look at what a step wrote write agent >> expect(test, message)",
+    "timeout": "for a step write timeout(agent, seconds)",
+}
+
+#: What each setter below takes.
+CHECKS: Final[Mapping[str, Check]] = {
+    "code_executor": optional(instance("BaseCodeExecutor")),
+    "disallow_transfer_to_parent": as_flag,
+    "disallow_transfer_to_peers": as_flag,
+    "generate_content_config": optional(instance("GenerateContentConfig")),
+    "global_instruction": as_instruction,
+    "include_contents": choice("default", "none"),
+    "planner": optional(instance("BasePlanner")),
+    "retry_config": optional(instance("RetryConfig")),
+    "state_schema": optional(as_schema),
+    "timeout": optional(as_seconds),
+}
+
+
+class AdkFields:
+    """The part of `Agent` that is ADK's business, and only passed on here."""
+
+    __slots__ = ()
+    _settings: dict[str, Any]
+
+    if TYPE_CHECKING:
+
+        def _changed(self) -> Self: ...
+
+    def _set(self, field: str, value: object) -> Self:
+        self._settings[field] = CHECKS[field](value, f".{field}(...)")
+        return self._changed()
+
+    def code_executor(self, executor: BaseCodeExecutor | None) -> Self:
+        """Let the model write code, and run it.
+
+        ADK's ``code_executor``.
+
+        Args:
+            executor: Where the code runs: ``BuiltInCodeExecutor()`` is the model's own sandbox.
+        """
+        return self._set("code_executor", executor)
+
+    def disallow_transfer_to_parent(self, value: bool = True) -> Self:
+        """Keep the model from handing the conversation back to the agent above.
+
+        ADK's ``disallow_transfer_to_parent``.
+
+        Args:
+            value: False takes it back.
+        """
+        return self._set("disallow_transfer_to_parent", value)
+
+    def disallow_transfer_to_peers(self, value: bool = True) -> Self:
+        """Keep the model from handing the conversation over to agents beside it.
+
+        ADK's ``disallow_transfer_to_peers``.
+
+        Args:
+            value: False takes it back.
+        """
+        return self._set("disallow_transfer_to_peers", value)
+
+    def generate_content_config(self, config: GenerateContentConfig | None) -> Self:
+        """Set how the model generates: temperature, length, safety and the like.
+
+        ADK's ``generate_content_config``.
+
+        Args:
+            config: The settings; ADK refuses those that have a setter of their own, such as tools.
+        """
+        return self._set("generate_content_config", config)
+
+    def global_instruction(self, text: str | InstructionProvider) -> Self:
+        """Set an instruction for it and all its delegates; ADK has deprecated it.
+
+        ADK's ``global_instruction``; only agent tools (`agent_tool`) can have it: for all agents
+        give to_app(plugins=[...]) ADK's GlobalInstructionPlugin.
+
+        Args:
+            text: Text with ``{key}`` placeholders, or a function that gives text.
+        """
+        return self._set("global_instruction", text)
+
+    def include_contents(self, contents: Literal["default", "none"]) -> Self:
+        """Set what of the conversation it sees, in ADK's words; `history` has more of them.
+
+        ADK's ``include_contents``.
+
+        Args:
+            contents: ``default`` is all of it; ``none`` leaves out what came before its input,
+                which is the user's message, or the answer of the step before.
+        """
+        return self._set("include_contents", contents)
+
+    def planner(self, planner: BasePlanner | None) -> Self:
+        """Let it plan before it acts.
+
+        ADK's ``planner``.
+
+        Args:
+            planner: ``BuiltInPlanner(thinking_config=...)`` for the model's own thinking,
+                ``PlanReActPlanner()`` for any model, or one of your own.
+        """
+        return self._set("planner", planner)
+
+    def retry_config(self, config: RetryConfig | None) -> Self:
+        """Let ADK run it again when it fails.
+
+        ADK's ``retry_config``, since google-adk 2.0.0; only agent tools (`agent_tool`) can have it:
+        for another attempt write agent // agent.
+
+        Args:
+            config: How often, and how long to wait in between.
+        """
+        return self._set("retry_config", config)
+
+    def state_schema(self, schema: type[BaseModel] | None) -> Self:
+        """Let ADK refuse what its tools write to state if it does not fit.
+
+        ADK's ``state_schema``, since google-adk 2.0.0; only agent tools (`agent_tool`) can have it:
+        to look at what a step wrote write agent >> expect(test, message).
+
+        Args:
+            schema: A pydantic model whose fields are the keys; keys with a prefix are not looked
+                at.
+        """
+        return self._set("state_schema", schema)
+
+    def timeout(self, seconds: float | None) -> Self:
+        """Let ADK cancel it when it takes too long.
+
+        ADK's ``timeout``, since google-adk 2.0.0; only agent tools (`agent_tool`) can have it: for
+        a step write timeout(agent, seconds).
+
+        Args:
+            seconds: The most it may take.
+        """
+        return self._set("timeout", seconds)

@@ -1,0 +1,1 @@
+"""Follow ADK: what its models have, the setters made of it, and what changed between versions."""
