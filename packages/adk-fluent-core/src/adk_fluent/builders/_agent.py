@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from adk_fluent.builders._adk_fields import AdkFields
+from adk_fluent.builders._capabilities import Capabilities
 from adk_fluent.builders._configure import advice, as_settings
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
@@ -21,7 +22,21 @@ from adk_fluent.builders._settings import (
 )
 from adk_fluent.builders._template import placeholders
 from adk_fluent.builders._tools import as_tool, check_tool_name, check_toolset, is_toolset
-from adk_fluent.ir import HISTORIES, UNSET, AgentNode, History, Node, Ref, StateFieldRef, ToolSpec
+from adk_fluent.builders._words import describe
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import (
+    HISTORIES,
+    UNSET,
+    AgentNode,
+    ContentSpec,
+    History,
+    Location,
+    ModelSelectorNode,
+    Node,
+    Ref,
+    StateFieldRef,
+    ToolSpec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +44,7 @@ if TYPE_CHECKING:
 
     from google.genai.types import Content, Part
 
+    from adk_fluent.builders._presets import Preset
     from adk_fluent.builders._types import (
         AgentLike,
         Callbacks,
@@ -58,9 +74,13 @@ class _Fields(TypedDict, total=False):
     output_schema: Ref
     history: History
     mock: Ref
+    selector: ModelSelectorNode
+    content: ContentSpec
+    produces_type: Ref
+    consumes_type: Ref
 
 
-class Agent(AdkFields, Builder):
+class Agent(AdkFields, Capabilities, Builder):
     """A model with an instruction and tools; becomes ADK's LlmAgent.
 
     Example:
@@ -174,7 +194,8 @@ class Agent(AdkFields, Builder):
 
         Args:
             *keys: Keys such as ``"intent"`` or ``"user:tier"``, or fields of a StateSchema. One
-                str is ADK's ``output_key``: the answer's text is written there.
+                str is ADK's ``output_key``: the answer's text is written there. Several, or one of
+                another type, make the answer a JSON object: each gets the field of its name.
             via: ``answer`` writes its answer there, ``tool`` says that one of its tools does.
         """
         refs = as_keys(keys, ".writes(...)")
@@ -256,6 +277,21 @@ class Agent(AdkFields, Builder):
         """
         self._settings.update(as_settings(fields))
         return self._changed()
+
+    def use(self, *presets: Preset) -> Self:
+        """Take over the settings of presets, in order; later ones win."""
+        from adk_fluent.builders._presets import Preset  # noqa: PLC0415  # which makes agents
+
+        for preset in some(presets, ".use(...)", "a Preset"):
+            if not isinstance(preset, Preset):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's
+                raise UsageError(
+                    ".use(...) takes Presets",
+                    found=describe(preset),
+                    location=Location.caller(),
+                    help='such as Preset(model="gemini-2.5-pro", history="own")',
+                )
+            preset.apply(self)
+        return self
 
     def with_(
         self,

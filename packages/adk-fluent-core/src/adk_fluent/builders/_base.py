@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adk_fluent.builders._aboard import Aboard
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import Operand, some
+from adk_fluent.builders._operands import Operand, instance_of, one_of, some
 from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
 from adk_fluent.errors import UnknownNameError, UsageError
-from adk_fluent.ir import UNSET, AppNode, Location, Node
+from adk_fluent.ir import (
+    UNSET,
+    AppNode,
+    ExecutionBoundary,
+    Location,
+    Node,
+    ScalingConfig,
+    TransportConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +38,7 @@ class BuilderBase(Running, Operand):
     operator, takes a snapshot: later setters on it change nothing that was built from it.
     """
 
-    __slots__ = ("_aboard", "_ir", "_location", "_model", "_name", "_node")
+    __slots__ = ("_aboard", "_boundary", "_ir", "_location", "_model", "_name", "_node")
 
     #: The name of what has none, and the word for it in messages.
     _kind: ClassVar[str] = "builder"
@@ -40,6 +48,7 @@ class BuilderBase(Running, Operand):
         self._location = Location.caller()
         self._model: Model | None = None
         self._aboard = Aboard()
+        self._boundary: ExecutionBoundary | None = None
         self._node: Node | None = None
         self._ir: Node | None = None
         self._runs: Runs | None = None
@@ -103,6 +112,30 @@ class BuilderBase(Running, Operand):
         made = tuple(as_resource(name, value) for name, value in resources.items())
         return self._board(Aboard(resources=made))
 
+    def execution_boundary(
+        self,
+        *,
+        serialization: Literal["json", "protobuf", "arrow"] = "json",
+        transport: TransportConfig | None = None,
+        isolation: Literal["none", "process", "container"] = "none",
+        scaling: ScalingConfig | None = None,
+    ) -> Self:
+        """Say that this part may run elsewhere; running it so needs the layer ``distributed``.
+
+        Args:
+            serialization: How state crosses the boundary.
+            transport: What carries it.
+            isolation: What separates it from the rest.
+            scaling: How many workers serve it.
+        """
+        self._boundary = ExecutionBoundary(
+            one_of(serialization, ("json", "protobuf", "arrow"), "serialization"),
+            instance_of(TransportConfig, transport, "transport"),
+            one_of(isolation, ("none", "process", "container"), "isolation"),
+            instance_of(ScalingConfig, scaling, "scaling"),
+        )
+        return self._changed()
+
     def clone(self, name: str | None = None) -> Self:
         """An independent copy, with another name if one is given."""
         new = self._copy()
@@ -148,6 +181,8 @@ class BuilderBase(Running, Operand):
         node = self._node
         if node is None:
             node = self._freeze()
+            if self._boundary is not None:
+                node = node.replace(boundary=self._boundary)
             if self._model is not None and self._encloses():
                 source = f"{self._kind} {self._name}" if self._name else f"its {self._kind}"
                 node = with_default_model(node, self._model, source)

@@ -106,7 +106,7 @@ class Series(Builder):
 
     def _is_open(self) -> bool:
         """Whether something made of this and one more part is simply this, one part longer."""
-        return self._name is None and self._model is None
+        return self._name is None and self._model is None and self._boundary is None
 
     def _part_node(self, part: object) -> Node:
         return as_node(part, f"{article(self._part)} {self._part}")
@@ -135,7 +135,7 @@ class Series(Builder):
     def _fork(self) -> Self:
         """A copy that shares the list of parts."""
         new = object.__new__(type(self))
-        new._name = new._model = new._node = new._ir = new._runs = None
+        new._name = new._model = new._node = new._ir = new._runs = new._boundary = None
         new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
         return new
@@ -213,7 +213,7 @@ class FanOut(Series):
         return node.branches if node.merge == self._merge == "wait_all" else (node,)
 
     def _is_open(self) -> bool:
-        return self._name is None and self._model is None and self._merge == "wait_all"
+        return super()._is_open() and self._merge == "wait_all"
 
     def _fork(self) -> Self:
         new = super()._fork()

@@ -225,6 +225,19 @@ def one_of(value: T, known: Sequence[T], role: str) -> T:
     )
 
 
+def instance_of(kind: type[T], value: T | None, role: str) -> T | None:
+    """A value of a type, or None.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if value is None or isinstance(value, kind):
+        return value
+    raise UsageError(
+        f"{role}= takes a {kind.__name__}", found=describe(value), location=Location.caller()
+    )
+
+
 def positive(value: Any, role: str, *, whole: bool = False, help: str | None = None) -> Any:
     """A number above zero.
 

@@ -11,7 +11,7 @@ from adk_fluent.builders._operands import positive
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-    from typing import Self, Unpack
+    from typing import NoReturn, Self, Unpack
 
     from google.adk.agents import BaseAgent
     from google.adk.apps import App
@@ -126,6 +126,20 @@ class Running:
             memory_service=memory_service,
             credential_service=credential_service,
         )
+
+    def to_agent_card(self, *, description: str, endpoint: str) -> NoReturn:
+        """An A2A agent card that advertises the pipeline.
+
+        Args:
+            description: What it does.
+            endpoint: URL under which it is served.
+
+        Raises:
+            MissingLayerError: The layer ``a2a`` is not installed.
+        """
+        from adk_fluent._registry import missing_layer
+
+        raise missing_layer("a2a", ".to_agent_card(...)", self.to_ir())
 
     # --- run -----------------------------------------------------------------------------------
 
