@@ -103,12 +103,11 @@ def native(agent: Agent, *, as_tool: bool) -> LlmAgent:
     """The agent of ADK's that an agent becomes."""
     pipeline = Agent("boss").agent_tool(agent) if as_tool else agent
     (made,) = pipeline.to_agent().sub_agents
-    assert isinstance(made, LlmAgent)
     if as_tool:
-        (tool,) = made.tools
+        (tool,) = getattr(made, "tools")  # noqa: B009  # ADK's type of it is not complete
         assert isinstance(tool, AgentTool)
         made = tool.agent
-        assert isinstance(made, LlmAgent)
+    assert isinstance(made, LlmAgent)
     return made
 
 

@@ -8,6 +8,10 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, assert_type
 
+from google.adk.code_executors import BuiltInCodeExecutor
+from google.adk.planners import BuiltInPlanner, PlanReActPlanner
+from google.adk.workflow import RetryConfig
+from google.genai.types import GenerateContentConfig, ThinkingConfig
 from pydantic import BaseModel
 
 from adk_fluent import (
@@ -70,7 +74,7 @@ worker = (
     .tool(functools.partial(search, limit=2), require_confirmation=needs_person)
     .writes(StateFieldRef("draft"), StateFieldRef("user:seen"), via="tool")
     .outputs("answer")
-    .configure(disallow_transfer_to_peers=True, output_key="x")
+    .configure(disallow_transfer_to_peers=True, planner=PlanReActPlanner())
     .mock(["first", "second"])
 )
 typed = triage @ Ticket
@@ -89,6 +93,21 @@ async def slow_personal(context: Any) -> str:
 
 
 Agent("personal").instruct(personal).instruct(slow_personal).static_instruct("Be kind.")
+assert_type(
+    Agent("tuned")
+    .generate_content_config(GenerateContentConfig(temperature=0.2))
+    .planner(BuiltInPlanner(thinking_config=ThinkingConfig(thinking_budget=0)))
+    .code_executor(BuiltInCodeExecutor())
+    .code_executor(None)
+    .include_contents("none")
+    .disallow_transfer_to_parent()
+    .disallow_transfer_to_peers(False)
+    .global_instruction(slow_personal)
+    .retry_config(RetryConfig(max_attempts=2))
+    .state_schema(Ticket)
+    .timeout(2.5),
+    Agent,
+)
 boss = Agent("boss").delegates(triage, worker).sub_agents(Agent("third")).agent_tool(typed)
 
 

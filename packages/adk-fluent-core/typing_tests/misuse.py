@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.adk.planners import BuiltInPlanner
+
 from adk_fluent import (
     Agent,
     Fallback,
@@ -69,6 +71,16 @@ a.middleware(42)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType
 a.middleware(print)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 a.middleware(object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 a.output_schema("Ticket")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.planner(42)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.planner(BuiltInPlanner)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.code_executor("python")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.generate_content_config({"temperature": 0.2})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.include_contents("all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.disallow_transfer_to_peers("yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.global_instruction(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.state_schema(int)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.retry_config(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+a.timeout("3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 a.with_(nmae="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 a.with_(history="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 a.named(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -79,6 +91,7 @@ use(a @ "Ticket")  # type: ignore[operator]  # pyright: ignore[reportOperatorIss
 
 a.instuct("x")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 a.write("x")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+a.output_key("x")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 a.befor_model(print)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 use((a >> b).instruct("x"))  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
 (a | b).tool(print)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -42,14 +43,6 @@ class RetryConfig:
     pass
 
 
-class Posing:
-    """Says that it is a planner, as `Mock(spec=...)` does."""
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type[BasePlanner]:
-        return BasePlanner
-
-
 def provider(context: Any) -> str:
     return str(context)
 
@@ -62,7 +55,7 @@ TAKEN: dict[str, tuple[object, ...]] = {
     "generate_content_config": (GenerateContentConfig(), None),
     "global_instruction": ("text", provider),
     "include_contents": ("default", "none"),
-    "planner": (BasePlanner(), Planner(), Posing(), None),
+    "planner": (BasePlanner(), Planner(), Mock(spec=BasePlanner), None),
     "retry_config": (RetryConfig(), None),
     "state_schema": (Planner, None),
     "timeout": (3, 0.5, None),
