@@ -84,7 +84,7 @@ VALUES: list[tuple[Node, str, str]] = [
     (
         LoopNode("n", agent("a"), until=Match(BAD, "x", 1)),
         "Match.operator='bad'",
-        "one of 'eq', 'contains', 'gt', 'lt'",
+        "one of 'eq', 'ne', 'contains', 'gt', 'lt'",
     ),
     (GateNode("n", Match("eq", "", 1)), "Match.key=''", KEY),
     (TimeoutNode("n", agent("a"), 0), "seconds=0", SECONDS),
@@ -217,7 +217,16 @@ CLASHES: list[tuple[Node, str, str]] = [
         "`n` deletes keys and names none",
         "list them in affected_keys",
     ),
-    (TransformNode("n"), "`n` has no function", "only semantics='delete_keys' goes without fn"),
+    (
+        TransformNode("n"),
+        "`n` has no function",
+        "only what deletes or keeps the keys in affected_keys goes without fn",
+    ),
+    (
+        TransformNode("n", semantics="replace_session", affected_keys=()),
+        "`n` has no function",
+        "only what deletes or keeps the keys in affected_keys goes without fn",
+    ),
     (
         boundary(scaling=ScalingConfig(min_instances=3, max_instances=2)),
         "`n` keeps 3 workers, and has 2 at most",

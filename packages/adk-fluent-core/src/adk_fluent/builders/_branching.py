@@ -84,7 +84,8 @@ def _keys(node: Node, below: tuple[Keys, ...]) -> Keys:
     if isinstance(node, AgentNode | RemoteAgentNode):
         return tuple(ref.key for ref in node.writes_keys[-1:])
     if isinstance(node, FunctionNode | TransformNode):
-        return tuple(ref.key for ref in node.effects.writes[-1:])
+        removes = isinstance(node, TransformNode) and node.semantics == "delete_keys"
+        return () if removes else tuple(ref.key for ref in node.effects.writes[-1:])
     if isinstance(node, MapOverNode):
         return (node.output_key,)
     if isinstance(node, GateNode):

@@ -1,4 +1,4 @@
-"""Steps that are made by a function: tap, expect, race, map_over, timeout."""
+"""Steps that are made by a function: tap, expect, race, map_over, timeout, transfer."""
 
 from __future__ import annotations
 
@@ -6,36 +6,64 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.builders._flow import Builder, Race
 from adk_fluent.builders._keys import as_key
-from adk_fluent.builders._operands import as_node, as_predicate, function_name, passengers, positive
+from adk_fluent.builders._operands import (
+    as_agent,
+    as_node,
+    as_predicate,
+    function_name,
+    passengers,
+    positive,
+)
 from adk_fluent.builders._settings import as_text
 from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import ExpectNode, Location, MapOverNode, Node, Ref, TapNode, TimeoutNode
+from adk_fluent.ir import (
+    OPAQUE,
+    Effects,
+    ExpectNode,
+    Location,
+    MapOverNode,
+    Node,
+    Ref,
+    TapNode,
+    TimeoutNode,
+    TransferNode,
+)
 
 if TYPE_CHECKING:
-    from adk_fluent.builders._types import KeyLike, PredicateLike, StepLike, TapFunction
+    from adk_fluent.builders._types import (
+        AgentLike,
+        KeyLike,
+        PredicateLike,
+        StepLike,
+        TapFunction,
+    )
 
 
 class Tap(Builder):
     """Looks at state and changes nothing; made by `tap`."""
 
-    __slots__ = ("_fn",)
+    __slots__ = ("_effects", "_fn")
     _kind = "tap"
 
-    def __init__(self, fn: TapFunction, name: str | None = None) -> None:
+    def __init__(
+        self, fn: TapFunction | Ref, name: str | None = None, effects: Effects = OPAQUE
+    ) -> None:
         super().__init__(name)
-        if not callable(fn) or isinstance(fn, type):
+        if not isinstance(fn, Ref) and (not callable(fn) or isinstance(fn, type)):
             raise UsageError(
                 "tap(...) takes a function of state",
                 found=describe(fn),
                 location=Location.caller(),
                 help="pass fn(state), such as print; what it returns is not used",
             )
-        self._name = self._name or function_name(fn, "a tap", self._kind)
-        self._fn = Ref.to(fn)
+        name = function_name(fn, "a tap", self._kind, help="do the work when called; do not yield")
+        self._name = self._name or name
+        self._fn: Ref = fn if isinstance(fn, Ref) else Ref.to(fn)
+        self._effects = effects
 
     def _freeze(self) -> Node:
-        return TapNode(self.name, self._fn, location=self._location)
+        return TapNode(self.name, self._fn, self._effects, location=self._location)
 
 
 class Expect(Builder):
@@ -108,6 +136,35 @@ class Timeout(Builder):
 
     def _freeze(self) -> Node:
         return TimeoutNode(self.name, self._body, self._seconds, location=self._location)
+
+
+class Transfer(Builder):
+    """Hands over to another step of the pipeline; made by `transfer`."""
+
+    __slots__ = ("_condition", "_target")
+    _kind = "transfer"
+
+    def __init__(
+        self, target: str | AgentLike, when: PredicateLike | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(name)
+        self._target = _target(target)
+        self._condition = None if when is None else as_predicate(when, "when")
+
+    def _freeze(self) -> Node:
+        return TransferNode(self.name, self._target, self._condition, location=self._location)
+
+
+def _target(target: object) -> str:
+    if isinstance(target, str) and target.strip():
+        return target
+    if isinstance(target, str):
+        raise UsageError(
+            "transfer(...) takes the name of a step",
+            found="an empty str",
+            location=Location.caller(),
+        )
+    return as_agent(target, "transfer(...)").name
 
 
 def tap(fn: TapFunction, *, name: str | None = None) -> Tap:
@@ -184,3 +241,16 @@ def timeout(body: StepLike, seconds: float, *, name: str | None = None) -> Timeo
         name: The step's name.
     """
     return Timeout(body, seconds, name)
+
+
+def transfer(
+    target: str | AgentLike, *, when: PredicateLike | None = None, name: str | None = None
+) -> Transfer:
+    """A step that hands over to another one of the same pipeline; behind it, the flow goes on.
+
+    Args:
+        target: An agent or named arrangement that stands elsewhere in the pipeline, or its name.
+        when: A function of state, sync or async: hand over only if it holds.
+        name: The step's name.
+    """
+    return Transfer(target, when, name)

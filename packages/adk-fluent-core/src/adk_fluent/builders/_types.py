@@ -30,6 +30,15 @@ StepFunction: TypeAlias = Callable[[State], _Outcome] | Callable[Concatenate[Any
 #: Looks at state and returns nothing; sync or async.
 TapFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
 
+#: What JSON can hold, and therefore every session service.
+JsonValue: TypeAlias = str | int | float | list[Any] | Mapping[str, Any] | None
+
+#: Makes a new value of one, of several, or of state; sync or async. The second forms are for
+#: parameters beyond the values, which resources are injected into.
+ValueFunction: TypeAlias = Callable[[Any], object] | Callable[Concatenate[Any, ...], object]
+ValuesFunction: TypeAlias = Callable[..., object]
+StateFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
+
 _Verdict: TypeAlias = bool | Awaitable[bool]
 
 #: A test over state, sync or async.

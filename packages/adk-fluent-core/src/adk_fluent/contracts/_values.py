@@ -76,7 +76,7 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
     },
     ir.TimeoutNode: {"seconds": _SECONDS},
     ir.ResourceNode: {"scope": _one_of("app", "session", "invocation")},
-    ir.Match: {"operator": _one_of("eq", "contains", "gt", "lt"), "key": _KEY},
+    ir.Match: {"operator": _one_of("eq", "ne", "contains", "gt", "lt"), "key": _KEY},
     ir.EdgeSemantics: {
         "buffering": _one_of("full", "chunked", "token"),
         "chunk_size": _optional(_whole(1)),
@@ -193,19 +193,19 @@ def _combinations(graph: Graph, node: Node) -> Iterator[Diagnostic]:
                 f"`{node.name}` has {len(node.tests)} tests for {len(node.branches)} branches",
                 help="give each branch its test; what runs otherwise is `default`",
             )
-        case ir.TransformNode() if node.semantics == "delete_keys" and node.affected_keys is None:
+        case ir.TransformNode(semantics="delete_keys") if not node.affected_keys:
             yield InvalidValue.at(
                 graph,
                 node,
                 f"`{node.name}` deletes keys and names none",
                 help="list them in affected_keys",
             )
-        case ir.TransformNode() if node.semantics != "delete_keys" and node.fn is None:
+        case ir.TransformNode(fn=None) if node.semantics == "merge" or not node.affected_keys:
             yield InvalidValue.at(
                 graph,
                 node,
                 f"`{node.name}` has no function",
-                help="only semantics='delete_keys' goes without fn",
+                help="only what deletes or keeps the keys in affected_keys goes without fn",
             )
         case _:
             pass

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import FunctionNode, Match, Node, Predicate, TransformNode
+from adk_fluent.ir import (
+    SCOPES,
+    FunctionNode,
+    Match,
+    Node,
+    Predicate,
+    TransformNode,
+    is_reserved_key,
+)
 
-#: Keys that ADK or this library keep for themselves; no transform touches them.
-RESERVED = ("_adk", "_adk_fluent")
+_PREFIXES: Final = tuple(f"{scope}:" for scope in SCOPES if scope != "session")
 
 
 def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
@@ -45,24 +52,28 @@ def transform_delta(
     """The write of a state transform: what it returned, and None for what it removes."""
     if node.semantics == "merge":
         return result
+    listed = node.affected_keys or ()
     if node.semantics == "delete_keys":
-        return {key: None for key in node.affected_keys or () if state.get(key) is not None}
+        return {key: None for key in listed if state.get(key) is not None}
+    stays = {*listed, *result}
     gone = {
         key: None
-        for key in state
-        if key not in result
-        and state[key] is not None
-        and (node.scope == "all" or ":" not in key)
-        and not key.startswith(RESERVED)
+        for key, value in state.items()
+        if value is not None
+        and key not in stays
+        and (node.scope == "all" or not key.startswith(_PREFIXES))
+        and not is_reserved_key(key)
     }
     return {**gone, **result}
 
 
 def matches(test: Match, state: Mapping[str, Any]) -> bool:
-    """Evaluate a comparison; an absent key, or None, equals None and nothing else holds of it."""
+    """Evaluate a comparison; an absent key equals None, and nothing is in, above or below it."""
     value: Any = state.get(test.key)
-    if test.operator == "eq":  # to Python, True is 1
-        return isinstance(value, bool) == isinstance(test.value, bool) and bool(value == test.value)
+    if test.operator in ("eq", "ne"):
+        # to Python, True is 1
+        same = isinstance(value, bool) == isinstance(test.value, bool) and value == test.value
+        return bool(same) == (test.operator == "eq")
     if value is None:
         return False
     if test.operator == "contains":

@@ -109,11 +109,12 @@ class TransformNode(Node):
     """A state transform with stated meaning (`S`).
 
     Attributes:
-        fn: ``fn(state) -> mapping``; None only for ``delete_keys``.
+        fn: ``fn(state) -> mapping``; None where `affected_keys` says everything.
         semantics: ``merge`` writes what `fn` returns; ``replace_session`` also sets every other key
             of `scope` to None; ``delete_keys`` sets `affected_keys` to None.
-        scope: ``session`` leaves keys with a prefix alone, ``all`` does not.
-        affected_keys: The keys concerned, where they are known.
+        scope: ``session`` leaves keys of the app, the user and the run alone, ``all`` does not.
+        affected_keys: ``merge``: the keys it may write, where they are known; ``replace_session``:
+            the keys that stay as they are; ``delete_keys``: the keys that go.
         effects: What it reads and writes.
     """
 

@@ -8,8 +8,14 @@ from typing import Any
 
 
 def same_object(one: Any, other: Any) -> bool:
-    """Identity; a bound method is a new object at each access, so its parts count."""
-    return one is other or (isinstance(one, MethodType) and one == other)
+    """Identity; of a bound method, which is a new object at each access, and of a record: parts."""
+    return one is other or (is_made_of_parts(one) and bool(one == other))
+
+
+def is_made_of_parts(value: Any) -> bool:
+    """Whether an object is what it is made of: two such are the same when their parts are."""
+    kind: type = type(value)
+    return kind is MethodType or hasattr(kind, "__record__")
 
 
 def name_of_object(value: Any) -> str:

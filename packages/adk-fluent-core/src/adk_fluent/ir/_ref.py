@@ -6,7 +6,7 @@ import sys
 from types import MethodType
 from typing import Any, Final
 
-from adk_fluent.ir._path import import_path, name_of_object, same_object
+from adk_fluent.ir._path import import_path, is_made_of_parts, name_of_object, same_object
 from adk_fluent.ir._record import record
 
 _PACKAGE: Final = "adk_fluent"
@@ -55,8 +55,8 @@ class Ref:
     """A live object (callable, tool, model, schema, ADK agent) held by the IR.
 
     Two references are equal when their digests are, or, where neither has one, when they hold the
-    same object. Whoever makes a reference gives it a digest only if equal digests really mean
-    interchangeable objects.
+    same object, or equal records. Whoever makes a reference gives it a digest only if equal digests
+    really mean interchangeable objects.
 
     Attributes:
         value: The object itself.
@@ -86,7 +86,7 @@ class Ref:
         value = self.value
         if isinstance(value, MethodType):
             return hash((id(value.__self__), id(value.__func__)))
-        return id(value)
+        return hash(value) if is_made_of_parts(value) else id(value)
 
     def __repr__(self) -> str:
         """Constructible for importable objects; never the value's own repr, it may hold secrets."""

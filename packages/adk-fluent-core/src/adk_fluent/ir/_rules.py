@@ -194,7 +194,9 @@ def _transformed(look: Look[TransformNode]) -> Iterable[str]:
     node = look.node
     if node.semantics == "delete_keys":
         return () if node.affected_keys else ("delete_keys without affected_keys deletes nothing",)
-    return () if node.fn else (f"{node.semantics} needs fn, which computes the values",)
+    if node.fn is not None or (node.semantics != "merge" and node.affected_keys):
+        return ()
+    return (f"{node.semantics} needs fn, which computes the values",)
 
 
 def _only_looks(look: Look[TapNode]) -> Iterable[str]:
@@ -289,7 +291,7 @@ NODE_RULES: Final = (
     ),
     Rule(
         "transformed",
-        "A transform has fn, or deletes the keys it lists.",
+        "A transform has fn, or deletes or keeps the keys it lists.",
         _transformed,
         (TransformNode,),
     ),

@@ -180,6 +180,9 @@ class Leaves:
         if self.happens(30) and keys:
             gone = (self.one_of(keys), *([self.one_of(keys)] if self.happens(30) else ()))
             return TransformNode(name, semantics="delete_keys", affected_keys=gone)
+        if self.happens(10) and keys and not place.shared:
+            kept = (self.one_of(keys),)
+            return TransformNode(name, semantics="replace_session", affected_keys=kept)
         fn = Ref(self.step(name, place), name)
         if place.shared or not self.happens(30):
             return TransformNode(name, fn)
@@ -258,7 +261,8 @@ class Leaves:
             return Match("contains", key, self.one_of(["one", 7, "x"]))
         if place.fails and self.happens(40):  # what cannot be compared raises
             return Match(self.one_of(["gt", "lt", "contains"]), key, self.one_of([1, "x"]))
-        return Match("eq", key, self.one_of([None, "", "yes", True, 0, 4, 2.5]))
+        operator = "ne" if self.happens(20) else "eq"
+        return Match(operator, key, self.one_of([None, "", "yes", True, 0, 4, 2.5]))
 
     def check(self, place: Place, modulus: int | None = None) -> Predicate:
         modulus = self.choose(1, 3) if modulus is None else modulus

@@ -160,13 +160,15 @@ class _Reference:
         return Outcome.wrote(delta, made.order)
 
     def transform(self, node: TransformNode, state: State, inside: _Inside) -> Outcome:
-        if node.fn is None:
-            return Outcome.wrote(dict.fromkeys(node.affected_keys or ()))
-        delta, made = self._called(node, node.fn, state)
+        listed = node.affected_keys or ()
+        if node.semantics == "delete_keys":
+            return Outcome.wrote(dict.fromkeys(listed))
+        delta, made = ({}, Outcome()) if node.fn is None else self._called(node, node.fn, state)
         if delta is None:
             return made
         if node.semantics == "replace_session":
-            gone = (key for key in state if node.scope == "all" or ":" not in key)
+            others = (key for key in state if key not in listed)
+            gone = (key for key in others if node.scope == "all" or ":" not in key)
             delta = {**dict.fromkeys(gone), **delta}
         return Outcome.wrote(delta, made.order)
 
@@ -341,8 +343,9 @@ KINDS: Final = frozenset(_KINDS)
 
 
 def _matches(test: Match, value: Any) -> bool:
-    if test.operator == "eq":
-        return isinstance(value, bool) is isinstance(test.value, bool) and value == test.value
+    if test.operator in ("eq", "ne"):
+        same = isinstance(value, bool) is isinstance(test.value, bool) and value == test.value
+        return same is (test.operator == "eq")
     if value is None:
         return False
     if test.operator == "contains":

@@ -1,0 +1,239 @@
+"""What the transforms of `S` do, as values: two that do the same are equal, here and elsewhere.
+
+Each is called with state, read-only, and returns what is to be written, or something to await for
+it. A key that is absent and one that holds None are the same to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Ref, Scope, StateFieldRef, record
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+State = Mapping[str, Any]
+Writes = dict[str, Any]
+
+#: Characters of one value in the log, at most.
+_LOGGED: Final = 200
+
+
+@record
+class Assign:
+    """Writes constants.
+
+    Attributes:
+        constants: A JSON object: key to value.
+        missing: Only where there is no value yet.
+    """
+
+    constants: str
+    missing: bool = False
+
+    def __call__(self, state: State) -> Writes:
+        from json import loads  # noqa: PLC0415  # whoever only builds a pipeline does not need it
+
+        values: Writes = loads(self.constants)  # new objects each time: no two runs share a list
+        if not self.missing:
+            return values
+        return {key: value for key, value in values.items() if state.get(key) is None}
+
+
+@record
+class Rename:
+    """Moves values to other keys, all at once; what is absent is not moved.
+
+    Attributes:
+        names: The old key and the new one, for each.
+    """
+
+    names: tuple[tuple[str, str], ...]
+
+    def __call__(self, state: State) -> Writes:
+        found = [(old, new, state.get(old)) for old, new in self.names]
+        moved = [each for each in found if each[2] is not None]
+        return {old: None for old, _, _ in moved} | {new: value for _, new, value in moved}
+
+
+@record
+class Log:
+    """Logs values.
+
+    Attributes:
+        keys: Whose; none is every key of the session's own.
+        logger: Name of the logger.
+        level: Level of the message.
+    """
+
+    keys: tuple[str, ...]
+    logger: str
+    level: int
+
+    def __call__(self, state: State) -> None:
+        import logging  # noqa: PLC0415  # whoever only builds a pipeline does not need it
+
+        logger = logging.getLogger(self.logger)
+        if logger.isEnabledFor(self.level):
+            keys = self.keys or sorted(key for key in state if scope_of(key) == "session")
+            values = ", ".join(f"{_printed(key)}={_shortened(state.get(key))}" for key in keys)
+            logger.log(self.level, "state: %s", values or "empty")
+
+
+def scope_of(key: str) -> Scope:
+    """Where ADK keeps a key."""
+    return StateFieldRef(key).scope
+
+
+def _printed(key: str) -> str:
+    return key if key.isprintable() else repr(key)
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LOGGED else f"{text[:_LOGGED]}..."
+
+
+# --- what calls functions of the user's ----------------------------------------------------------
+
+
+class _Calls:
+    """Shows whoever injects resources the parameters of the functions inside, as its own."""
+
+    __slots__ = ()
+
+    def functions(self) -> tuple[Ref, ...]:
+        """The functions inside."""
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:  # to a type checker it is the signature of the class, too
+
+        @property
+        def __signature__(self) -> Signature:
+            from inspect import Parameter, Signature  # noqa: PLC0415  # expensive; see `record`
+
+            names = dict.fromkeys(name for fn in self.functions() for name in _named(fn))
+            resources = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
+            return Signature([Parameter("state", Parameter.POSITIONAL_ONLY), *resources])
+
+
+@record
+class Apply(_Calls):
+    """Applies a function to one value; what is absent stays so.
+
+    Attributes:
+        key: The value's key.
+        fn: ``fn(value) -> value``, sync or async.
+    """
+
+    key: str
+    fn: Ref
+
+    def functions(self) -> tuple[Ref, ...]:
+        """The functions inside."""
+        return (self.fn,)
+
+    def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
+        value = state.get(self.key)
+        return {} if value is None else _written(self.key, _call(self.fn, resources, value))
+
+
+@record
+class Combine(_Calls):
+    """Makes one value of several; if all are absent, none.
+
+    Attributes:
+        keys: Their keys.
+        into: The key of the new one.
+        fn: ``fn(*values) -> value``, sync or async, absent ones being None; None joins texts.
+    """
+
+    keys: tuple[str, ...]
+    into: str
+    fn: Ref | None = None
+
+    def functions(self) -> tuple[Ref, ...]:
+        """The functions inside."""
+        return () if self.fn is None else (self.fn,)
+
+    def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
+        values = [state.get(key) for key in self.keys]
+        if all(value is None for value in values):
+            return {}
+        if self.fn is None:
+            return {self.into: "\n".join(_texts(zip(self.keys, values, strict=True)))}
+        return _written(self.into, _call(self.fn, resources, *values))
+
+
+@record
+class Derive(_Calls):
+    """Computes several values, all from state as it was before.
+
+    Attributes:
+        parts: Each key with its ``fn(state) -> value``, sync or async.
+    """
+
+    parts: tuple[tuple[str, Ref], ...]
+
+    def functions(self) -> tuple[Ref, ...]:
+        """The functions inside."""
+        return tuple(fn for _, fn in self.parts)
+
+    def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
+        made: Writes = {}
+        values = ((key, _call(fn, resources, state)) for key, fn in self.parts)
+        for key, value in values:  # one after the other: if one fails, none was called in vain
+            if isinstance(value, Awaitable):
+                return _awaited(made, key, cast("Awaitable[Any]", value), values)
+            made[key] = value
+        return made
+
+
+def _written(key: str, value: Any) -> Writes | Awaitable[Writes]:
+    if isinstance(value, Awaitable):
+        return _awaited({}, key, cast("Awaitable[Any]", value), ())
+    return {key: value}
+
+
+async def _awaited(
+    made: Writes, first: str, value: Awaitable[Any], rest: Iterable[tuple[str, Any]]
+) -> Writes:
+    """What was made, what is waited for, and the rest."""
+    made[first] = await value
+    for key, each in rest:
+        made[key] = await each if isinstance(each, Awaitable) else each
+    return made
+
+
+def _texts(values: Iterator[tuple[str, object]]) -> Iterator[str]:
+    for key, value in values:
+        if isinstance(value, str | int | float):
+            yield str(value)
+        elif value is not None:
+            raise UsageError(
+                f"S.merge(...) joins texts and numbers, but {key!r} is neither",
+                found=f"an object of type {type(value).__name__}",
+                help="say how to combine them: S.merge(..., fn=lambda one, other: ...)",
+            )
+
+
+def _call(fn: Ref, resources: Mapping[str, Any], *values: Any) -> Any:
+    """Call a function, with those resources that it names."""
+    if not resources:
+        return fn.value(*values)
+    return fn.value(*values, **{name: resources[name] for name in _named(fn) if name in resources})
+
+
+def _named(fn: Ref) -> list[str]:
+    """The parameters of a function that can be given by name."""
+    from inspect import Parameter, signature  # noqa: PLC0415  # expensive; see `record`
+
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    try:
+        every = signature(fn.value).parameters.values()
+    except (TypeError, ValueError):  # not every function of Python's own has one
+        return []
+    return [each.name for each in every if each.kind in kinds]
