@@ -44,7 +44,7 @@ def _plain(value: object, place: str, role: str, depth: int) -> Any:
             _key(key, place, role): _plain(each, f"{place}[{key!r}]", role, depth + 1)
             for key, each in rows.items()
         }
-    leaf: object = value
+    leaf = cast("object", value)
     found = _unfit(leaf)
     if found is not None:
         _refuse(role, f"{found} at {place}")

@@ -12,9 +12,9 @@ def same_object(one: Any, other: Any) -> bool:
     return one is other or (is_made_of_parts(one) and bool(one == other))
 
 
-def is_made_of_parts(value: Any) -> bool:
+def is_made_of_parts(value: object) -> bool:
     """Whether an object is what it is made of: two such are the same when their parts are."""
-    kind: type = type(value)
+    kind = type(value)
     return kind is MethodType or hasattr(kind, "__record__")
 
 
