@@ -9,13 +9,20 @@ import pytest
 from pydantic import BaseModel
 
 from adk_fluent import Agent, FanOut, Pipeline, Preset, RemoteAgent, agent
-from adk_fluent.errors import MissingLayerError, UnknownNameError, UsageError
+from adk_fluent.errors import (
+    MissingLayerError,
+    UnknownNameError,
+    UnsupportedNodeError,
+    UsageError,
+)
 from adk_fluent.ir import (
     AgentNode,
     AppNode,
     AuthConfig,
     ContentSpec,
+    EdgeSemantics,
     ExecutionBoundary,
+    LoopNode,
     Modality,
     ModelCandidate,
     ModelSelectorNode,
@@ -145,6 +152,57 @@ def test_misuse_of_model_select() -> None:
         Agent("a").model_select(candidates=["gemini"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     with pytest.raises(UnknownNameError, match="strategy is one of"):
         Agent("a").model_select(strategy="cheap", candidates=[FLASH])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+# --- edges ---------------------------------------------------------------------------------------
+
+
+def test_stream_to() -> None:
+    token, chunked = EdgeSemantics("token"), EdgeSemantics("chunked", True, 32)
+    first = Agent("a").stream_to("token") >> Agent("b")
+    assert built(first, SequenceNode).edge_semantics == (token, EdgeSemantics())
+    last = Agent("c").stream_to("chunked", chunk_size=32, backpressure=True)
+    node = built(first >> last, SequenceNode)
+    assert [step.name for step in node.steps] == ["a", "b", "c"]
+    assert node.edge_semantics == (token, EdgeSemantics(), chunked)
+    assert built(first, SequenceNode).edge_semantics == (token, EdgeSemantics())
+    assert built(Agent("x") >> Agent("y"), SequenceNode).edge_semantics == ()
+
+
+def test_a_pipeline_with_edges_stays_whole() -> None:
+    inner = (Agent("a") >> Agent("b")).stream_to("token")
+    node = built(inner >> Agent("c"), SequenceNode)
+    assert [type(step) for step in node.steps] == [SequenceNode, AgentNode]
+    assert node.edge_semantics == (EdgeSemantics("token"), EdgeSemantics())
+
+
+def test_what_stands_elsewhere_streams_to_the_caller() -> None:
+    a = Agent("a").stream_to("token")
+    alone = SequenceNode("pipeline", (AgentNode("a"),), (EdgeSemantics("token"),))
+    assert built(a, SequenceNode) == alone
+    assert built(a | Agent("b"), ParallelNode).branches == (alone, AgentNode("b"))
+    assert built(a * 2, LoopNode).body == alone
+
+
+@pytest.mark.parametrize(
+    ("how", "options", "says"),
+    [
+        ("tokens", {}, "buffering is one of"),
+        ("chunked", {}, "chunk_size= goes with"),
+        ("token", {"chunk_size": 3}, "chunk_size= goes with"),
+        ("chunked", {"chunk_size": 0}, "chunk_size is an int above 0"),
+    ],
+)
+def test_misuse_of_stream_to(how: Any, options: Any, says: str) -> None:
+    with pytest.raises((UsageError, UnknownNameError), match=says):
+        Agent("a").stream_to(how, **options)
+
+
+@pytest.mark.adk
+def test_streaming_between_steps_is_refused_for_now() -> None:
+    with pytest.raises(UnsupportedNodeError, match="streaming between steps"):
+        (Agent("a").stream_to("token") >> Agent("b")).to_app()
+    (Agent("a").stream_to("full") >> Agent("b")).to_app()
 
 
 # --- boundaries ----------------------------------------------------------------------------------

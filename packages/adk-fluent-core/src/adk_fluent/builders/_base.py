@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from adk_fluent.builders._aboard import Aboard
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import Operand, instance_of, one_of, some
+from adk_fluent.builders._operands import Operand, instance_of, one_of, positive, some
 from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
+    BUFFERINGS,
     UNSET,
     AppNode,
+    Buffering,
+    EdgeSemantics,
     ExecutionBoundary,
     Location,
     Node,
     ScalingConfig,
+    SequenceNode,
     TransportConfig,
 )
 
@@ -38,7 +42,7 @@ class BuilderBase(Running, Operand):
     operator, takes a snapshot: later setters on it change nothing that was built from it.
     """
 
-    __slots__ = ("_aboard", "_boundary", "_ir", "_location", "_model", "_name", "_node")
+    __slots__ = ("_aboard", "_boundary", "_edge", "_ir", "_location", "_model", "_name", "_node")
 
     #: The name of what has none, and the word for it in messages.
     _kind: ClassVar[str] = "builder"
@@ -49,6 +53,7 @@ class BuilderBase(Running, Operand):
         self._model: Model | None = None
         self._aboard = Aboard()
         self._boundary: ExecutionBoundary | None = None
+        self._edge: EdgeSemantics | None = None
         self._node: Node | None = None
         self._ir: Node | None = None
         self._runs: Runs | None = None
@@ -111,6 +116,34 @@ class BuilderBase(Running, Operand):
         some(tuple(resources), ".inject(...)", "a resource")
         made = tuple(as_resource(name, value) for name, value in resources.items())
         return self._board(Aboard(resources=made))
+
+    def stream_to(
+        self,
+        buffering: Buffering = "full",
+        *,
+        chunk_size: int | None = None,
+        backpressure: bool = False,
+    ) -> Self:
+        """Set how its output flows to the step behind it, or to the caller.
+
+        Args:
+            buffering: ``full`` waits for the whole output, ``chunked`` hands it on in pieces,
+                ``token`` as it comes.
+            chunk_size: Tokens in a piece; for ``chunked``, and only there.
+            backpressure: It waits while the step behind it is busy.
+        """
+        one_of(buffering, BUFFERINGS, "buffering")
+        if (buffering == "chunked") is (chunk_size is None):
+            raise UsageError(
+                "chunk_size= goes with buffering='chunked', and with nothing else",
+                found=f"buffering={buffering!r}, chunk_size={chunk_size!r}",
+                location=Location.caller(),
+                help='such as .stream_to("chunked", chunk_size=32)',
+            )
+        if chunk_size is not None:
+            positive(chunk_size, "chunk_size", whole=True)
+        self._edge = EdgeSemantics(buffering, bool(backpressure), chunk_size)
+        return self._changed()
 
     def execution_boundary(
         self,
@@ -186,6 +219,8 @@ class BuilderBase(Running, Operand):
             if self._model is not None and self._encloses():
                 source = f"{self._kind} {self._name}" if self._name else f"its {self._kind}"
                 node = with_default_model(node, self._model, source)
+            if self._edge is not None:  # to the step behind it, or to the caller
+                node = SequenceNode("pipeline", (node,), (self._edge,), location=self._location)
             self._node = node
         return node
 

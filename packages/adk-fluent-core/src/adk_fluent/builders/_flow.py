@@ -19,6 +19,7 @@ from adk_fluent.builders._until import Until
 from adk_fluent.builders._words import article
 from adk_fluent.errors import BuildError
 from adk_fluent.ir import (
+    EdgeSemantics,
     FallbackNode,
     LoopNode,
     Merge,
@@ -106,13 +107,17 @@ class Series(Builder):
 
     def _is_open(self) -> bool:
         """Whether something made of this and one more part is simply this, one part longer."""
-        return self._name is None and self._model is None and self._boundary is None
+        plain = self._boundary is None and self._edge is None
+        return plain and self._name is None and self._model is None
 
     def _part_node(self, part: object) -> Node:
         return as_node(part, f"{article(self._part)} {self._part}")
 
     def _add(self, part: object) -> Self:
-        added = self._splice(self._part_node(part))
+        self._append(self._splice(self._part_node(part)))
+        return self._board(passengers(part))
+
+    def _append(self, added: Sequence[Node]) -> None:
         parts, start = self._parts, self._count
         end = start + len(added)
         if len(parts) == start:
@@ -121,7 +126,6 @@ class Series(Builder):
         if len(parts) < end or any(parts[start + i] is not node for i, node in enumerate(added)):
             parts = [*parts[:start], *added]
         self._parts, self._count = parts, end
-        return self._board(passengers(part))
 
     @classmethod
     def _joined(cls, left: object, right: object) -> Self:
@@ -135,7 +139,8 @@ class Series(Builder):
     def _fork(self) -> Self:
         """A copy that shares the list of parts."""
         new = object.__new__(type(self))
-        new._name = new._model = new._node = new._ir = new._runs = new._boundary = None
+        new._name = new._model = new._node = new._ir = new._runs = None
+        new._boundary = new._edge = None
         new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
         return new
@@ -156,7 +161,7 @@ class Pipeline(Series):
     A pipeline without a name melts into the pipeline it is put into; one with a name stays whole.
     """
 
-    __slots__ = ()
+    __slots__ = ("_edges",)
     _kind = _SEQUENCE
 
     @overload
@@ -164,11 +169,23 @@ class Pipeline(Series):
     @overload
     def __init__(self, *steps: StepLike) -> None: ...
     def __init__(self, *args: Any) -> None:
+        self._edges: dict[int, EdgeSemantics] = {}  # by position; most steps have none
         super().__init__(*args)
 
     def step(self, step: StepLike | Branches) -> Self:
         """Add a step; a dict is a branch for each value of the key written last."""
         return self._add(step)
+
+    def _append(self, added: Sequence[Node]) -> None:
+        edge = _edge_of(added)
+        super()._append(added if edge is None else added[0].children)
+        if edge is not None:
+            self._edges[self._count - 1] = edge
+
+    def _fork(self) -> Self:
+        new = super()._fork()
+        new._edges = self._edges.copy() if self._edges else {}  # noqa: SLF001  # one of ours
+        return new
 
     def _part_node(self, part: object) -> Node:
         if not isinstance(part, Operand) and is_mapping(part):
@@ -179,7 +196,9 @@ class Pipeline(Series):
         return _steps(node)
 
     def _freeze(self) -> Node:
-        return SequenceNode(self.name, self._nodes(), location=self._location)
+        steps, edges = self._nodes(), self._edges
+        flows = tuple(edges.get(at, EdgeSemantics()) for at in range(len(steps))) if edges else ()
+        return SequenceNode(self.name, steps, flows, location=self._location)
 
 
 class FanOut(Series):
@@ -317,6 +336,14 @@ class Loop(Series):
         steps, here = self._nodes(), self._location
         body = steps[0] if len(steps) == 1 else SequenceNode(_SEQUENCE, steps, location=here)
         return LoopNode(self.name, body, self._max, self._until, location=here)
+
+
+def _edge_of(added: Sequence[Node]) -> EdgeSemantics | None:
+    """The edge behind one step that `stream_to` has set it for."""
+    node = added[0] if len(added) == 1 else None
+    if not isinstance(node, SequenceNode) or node.name != _SEQUENCE or node.boundary:
+        return None
+    return node.edge_semantics[0] if len(node.edge_semantics) == 1 else None
 
 
 def _steps(node: Node) -> Sequence[Node]:

@@ -53,10 +53,12 @@ from adk_fluent.ir._ref import Location, Ref
 from adk_fluent.ir._rules import CALLBACKS, RULES, Rule
 from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
 from adk_fluent.ir._values import (
+    BUFFERINGS,
     HISTORIES,
     RESOURCE_SCOPES,
     STRATEGIES,
     AuthConfig,
+    Buffering,
     CompactionConfig,
     ContentSpec,
     EdgeSemantics,
@@ -78,6 +80,7 @@ from adk_fluent.ir._values import (
 )
 
 __all__ = [
+    "BUFFERINGS",
     "CALLBACKS",
     "HISTORIES",
     "NODES",
@@ -92,6 +95,7 @@ __all__ = [
     "AgentNode",
     "AppNode",
     "AuthConfig",
+    "Buffering",
     "CompactionConfig",
     "ContentSpec",
     "EdgeSemantics",

@@ -20,6 +20,7 @@ Strategy = Literal["cost_optimized", "quality_optimized", "budget_bounded", "ada
 Operator = Literal["eq", "ne", "contains", "gt", "lt"]
 ResourceScope = Literal["app", "session", "invocation"]
 HISTORIES: Final[tuple[History, ...]] = get_args(History)
+BUFFERINGS: Final[tuple[Buffering, ...]] = get_args(Buffering)
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 RESOURCE_SCOPES: Final[tuple[ResourceScope, ...]] = get_args(ResourceScope)
 
