@@ -176,12 +176,26 @@ def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, 
         if node.history != "transcript":
             yield "sees", node.history
     elif isinstance(node, FunctionNode | TransformNode | TapNode):
-        yield from _keys("reads", node.effects.reads)
-        yield from _keys("writes", node.effects.writes)
+        if isinstance(node, TransformNode):
+            yield from _change(node)
+        if not _removes(node):
+            yield from _keys("reads", node.effects.reads)
+            yield from _keys("writes", node.effects.writes)
     elif isinstance(node, RemoteAgentNode):
         yield "endpoint", node.endpoint
         yield from _keys("reads", node.reads_keys)
         yield from _keys("writes", node.writes_keys)
+
+
+def _change(node: TransformNode) -> Iterable[tuple[str, str]]:
+    if node.fn is not None and node.fn.name != node.name:
+        yield "does", node.fn.name[:_WIDTH]
+    if node.affected_keys and node.semantics != "merge":
+        yield "removes" if _removes(node) else "keeps only", ", ".join(node.affected_keys)
+
+
+def _removes(node: Node) -> bool:
+    return isinstance(node, TransformNode) and node.semantics == "delete_keys"
 
 
 def _model(node: AgentNode, config: ExecutionConfig | None) -> str:
