@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adk_fluent import contracts
+from adk_fluent import Agent, contracts
 from adk_fluent.contracts import (
     CODES,
     AmbiguousTransferTarget,
@@ -843,3 +843,10 @@ def test_related_places_are_named() -> None:
         "and in 2 more places",
     ]
     assert check_all(far).absent == ("a2a",)
+
+
+def test_one_agent_below_two_models_is_told_apart_by_them() -> None:
+    x = Agent("x").instruct("Hi")
+    pipeline = (x >> Agent("y")).model("m1") >> x.model("m2")
+    [found] = [each for each in pipeline.check() if each.code == "FLW102"]
+    assert "the same agent with two models, `m1` here and `m2` there" in str(found.help)

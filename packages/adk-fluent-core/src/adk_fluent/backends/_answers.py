@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import TypeAdapter, ValidationError
 
     from adk_fluent.ir import Node, StateFieldRef
@@ -143,9 +144,12 @@ def _model(node: AgentNode | RemoteAgentNode) -> Any:
 def _adapter(schema: Any) -> TypeAdapter[Any] | None:
     from pydantic import TypeAdapter  # noqa: PLC0415  # slow, and only schemas need it
 
-    module = str(getattr(type(schema), "__module__", ""))
-    in_genais_notation = isinstance(schema, Mapping) or module.startswith("google.")
+    in_genais_notation = _is_dict(schema) or type(schema).__module__.startswith("google.")
     return None if in_genais_notation else TypeAdapter[Any](schema)
+
+
+def _is_dict(schema: object) -> bool:
+    return isinstance(schema, dict)
 
 
 def _invalid(node: Node, text: str, error: ValidationError) -> OutputInvalidError:

@@ -12,7 +12,7 @@ from adk_fluent.ir import Location
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adk_fluent.builders._types import InstructionProvider
+    from adk_fluent.builders._types import AgentFunction
 
 #: Setters that are called once for each of a list of values.
 _REPEATED: Final = frozenset({"tool", "agent_tool", "delegates", "sub_agents", "reads", "writes"})
@@ -95,11 +95,11 @@ def _settings_of(preset: object) -> dict[str, Any]:
 
 
 @overload
-def agent(function: InstructionProvider, /) -> Agent: ...
+def agent(function: AgentFunction, /) -> Agent: ...
 @overload
 def agent(
     name: str | None = None, /, *presets: Preset, **settings: Any
-) -> Callable[[InstructionProvider], Agent]: ...
+) -> Callable[[AgentFunction], Agent]: ...
 def agent(name: Any = None, /, *presets: Preset, **settings: Any) -> Any:
     """An agent written as a function, which gives its instruction.
 
@@ -128,7 +128,7 @@ def agent(name: Any = None, /, *presets: Preset, **settings: Any) -> Any:
         return _made(name, None, Preset())
     preset = Preset(*presets, **settings)
 
-    def decorate(function: InstructionProvider) -> Agent:
+    def decorate(function: AgentFunction) -> Agent:
         return _made(function, name, preset)
 
     return decorate

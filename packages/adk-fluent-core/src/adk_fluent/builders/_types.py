@@ -54,6 +54,9 @@ Callbacks: TypeAlias = Callback | Sequence[Callback]
 #: Gives the instruction when the agent runs; gets ADK's ReadonlyContext.
 InstructionProvider: TypeAlias = Callable[..., str | Awaitable[str]]
 
+#: The same, or a function that has nothing but a docstring.
+AgentFunction: TypeAlias = Callable[..., str | Awaitable[str] | None]
+
 #: A type that an answer or an input must fit; mostly a pydantic model.
 Schema: TypeAlias = type[Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.contracts._diagnostic import Related
 from adk_fluent.contracts._issues import DuplicateName, InvalidName
-from adk_fluent.ir import AgentNode, AppNode, GateNode, why_reserved
+from adk_fluent.ir import AgentNode, AppNode, GateNode, Ref, why_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,28 @@ def check_agent_names(graph: Graph) -> Iterator[Diagnostic]:
                 other,
                 f"two different agents are called `{name}`",
                 related=[Related.at(first, "the other one is here")],
-                help="rename one, or use the very same agent in both places",
+                help=_difference(first, other),
             )
     for agent in graph.of(AgentNode):
         yield from _delegates(graph, agent)
+
+
+def _difference(first: Node, other: Node) -> str:
+    """What to do about two agents of one name."""
+    if isinstance(first, AgentNode) and isinstance(other, AgentNode):
+        one, two = first.model, other.model
+        if one != two and first == other.replace(model=one):
+            return (
+                f"it is the same agent with two models, {_named(one)} here and {_named(two)} "
+                "there: name its model on the agent itself, or rename one"
+            )
+    return "rename one, or use the very same agent in both places"
+
+
+def _named(model: str | Ref | None) -> str:
+    if model is None:
+        return "none"
+    return f"`{model.name if isinstance(model, Ref) else model}`"
 
 
 def _delegates(graph: Graph, agent: AgentNode) -> Iterator[Diagnostic]:
