@@ -149,7 +149,7 @@ timeout(3, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # --- resources -----------------------------------------------------------------------------------
 
-a.inject(3)  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
+a.inject(3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Resource(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Resource(dict, scope="sesion")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Resource(dict, cleanup="close")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
