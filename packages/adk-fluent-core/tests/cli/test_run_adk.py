@@ -523,3 +523,24 @@ def test_a_reader_that_goes_away_ends_it_quietly(kind: str, write: Write) -> Non
         errors = running.stderr.read()
         assert running.wait(timeout=20) == 1
     assert errors == b""
+
+
+def test_a_key_that_an_error_quotes_is_not_shown(
+    cli: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "secret-key-0123")
+    write(
+        "desk.py",
+        """
+        import os
+        from adk_fluent import Agent
+
+        root_agent = Agent("desk").mock(RuntimeError("rejected " + os.environ["GOOGLE_API_KEY"]))
+        """,
+    )
+    for args in ((), ("--debug",)):
+        done = cli("run", "desk.py", "hi", *args)
+        assert done.code == 1
+        assert "secret-key" not in done.err + done.out
+        assert "rejected [GOOGLE_API_KEY]" in done.err
+    assert "--debug shows" not in done.err

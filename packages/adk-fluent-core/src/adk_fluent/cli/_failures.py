@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from adk_fluent.cli._keys import without_keys
 from adk_fluent.cli._text import plain
 from adk_fluent.errors import (
     AdkFluentError,
@@ -74,12 +75,12 @@ def exit_code(error: BaseException) -> int:
 
 
 def text_of(error: BaseException, *, traced: bool = False) -> str:
-    """An error with the notes that say where it happened."""
+    """An error with the notes that say where it happened, and without keys."""
     ours = isinstance(error, AdkFluentError)
     what = str(error) if ours else f"{type(error).__name__}: {error}"
     notes: list[str] = getattr(error, "__notes__", [])
     hint = [] if ours or traced else ["--debug shows the traceback"]
-    return plain("\n  ".join([what, *notes, *hint]))
+    return without_keys(plain("\n  ".join([what, *notes, *hint])))
 
 
 def translated(error: BaseException) -> BaseException:

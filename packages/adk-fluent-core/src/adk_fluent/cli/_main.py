@@ -15,6 +15,7 @@ import click
 
 from adk_fluent import _registry
 from adk_fluent.cli._failures import OK, report
+from adk_fluent.cli._keys import without_keys
 from adk_fluent.cli._versions import installed
 from adk_fluent.errors import LayerError, nearest_name
 
@@ -184,6 +185,6 @@ def main(args: Sequence[str] | None = None) -> None:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # each has a message and a code
         traced = session.debug and not isinstance(error, click.ClickException)
         if traced:
-            traceback.print_exception(error)
+            sys.stderr.write(without_keys("".join(traceback.format_exception(error))))
         code = report(error, traced=traced)
     sys.exit(code if isinstance(code, int) else OK)
