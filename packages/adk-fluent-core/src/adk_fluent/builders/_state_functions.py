@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Ref, Scope, StateFieldRef, record
+from adk_fluent.ir import Ref, StateFieldRef, is_reserved_key, record
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -64,7 +64,7 @@ class Log:
     """Logs values.
 
     Attributes:
-        keys: Whose; none is every key of the session's own.
+        keys: Whose; none is every key of the session's own that is the user's.
         logger: Name of the logger.
         level: Level of the message.
     """
@@ -78,14 +78,13 @@ class Log:
 
         logger = logging.getLogger(self.logger)
         if logger.isEnabledFor(self.level):
-            keys = self.keys or sorted(key for key in state if scope_of(key) == "session")
+            keys = self.keys or sorted(key for key in state if _is_own(key))
             values = ", ".join(f"{_printed(key)}={_shortened(state.get(key))}" for key in keys)
             logger.log(self.level, "state: %s", values or "empty")
 
 
-def scope_of(key: str) -> Scope:
-    """Where ADK keeps a key."""
-    return StateFieldRef(key).scope
+def _is_own(key: str) -> bool:
+    return StateFieldRef(key).scope == "session" and not is_reserved_key(key)
 
 
 def _printed(key: str) -> str:
