@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from adk_fluent.builders._flow import Builder, Race
@@ -131,6 +132,13 @@ class Timeout(Builder):
     def __init__(self, body: StepLike, seconds: float, name: str | None = None) -> None:
         super().__init__(name)
         self._seconds = float(positive(seconds, "seconds"))
+        if self._seconds == inf:
+            raise UsageError(
+                "seconds is a number that ends",
+                found="inf",
+                location=Location.caller(),
+                help="leave the timeout out where there is no limit",
+            )
         self._body = as_node(body, "the body of timeout")
         self._board(passengers(body))
 

@@ -104,8 +104,8 @@ class _Calls:
 
     __slots__ = ()
 
-    def functions(self) -> tuple[Ref, ...]:
-        """The functions inside."""
+    def functions(self) -> tuple[tuple[Ref, int], ...]:
+        """The functions inside, each with the number of values that it is called with."""
         raise NotImplementedError
 
     if not TYPE_CHECKING:  # to a type checker it is the signature of the class, too
@@ -114,9 +114,9 @@ class _Calls:
         def __signature__(self) -> Signature:
             from inspect import Parameter, Signature  # noqa: PLC0415  # expensive; see `record`
 
-            names = dict.fromkeys(name for fn in self.functions() for name in _named(fn))
+            names = dict.fromkeys(name for each in self.functions() for name in _named(*each))
             resources = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
-            return Signature([Parameter("state", Parameter.POSITIONAL_ONLY), *resources])
+            return Signature([Parameter("_state", Parameter.POSITIONAL_ONLY), *resources])
 
 
 @record
@@ -131,9 +131,9 @@ class Apply(_Calls):
     key: str
     fn: Ref
 
-    def functions(self) -> tuple[Ref, ...]:
+    def functions(self) -> tuple[tuple[Ref, int], ...]:
         """The functions inside."""
-        return (self.fn,)
+        return ((self.fn, 1),)
 
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         value = state.get(self.key)
@@ -154,9 +154,9 @@ class Combine(_Calls):
     into: str
     fn: Ref | None = None
 
-    def functions(self) -> tuple[Ref, ...]:
+    def functions(self) -> tuple[tuple[Ref, int], ...]:
         """The functions inside."""
-        return () if self.fn is None else (self.fn,)
+        return () if self.fn is None else ((self.fn, len(self.keys)),)
 
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         values = [state.get(key) for key in self.keys]
@@ -177,9 +177,9 @@ class Derive(_Calls):
 
     parts: tuple[tuple[str, Ref], ...]
 
-    def functions(self) -> tuple[Ref, ...]:
+    def functions(self) -> tuple[tuple[Ref, int], ...]:
         """The functions inside."""
-        return tuple(fn for _, fn in self.parts)
+        return tuple((fn, 1) for _, fn in self.parts)
 
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         made: Writes = {}
@@ -223,11 +223,12 @@ def _call(fn: Ref, resources: Mapping[str, Any], *values: Any) -> Any:
     """Call a function, with those resources that it names."""
     if not resources:
         return fn.value(*values)
-    return fn.value(*values, **{name: resources[name] for name in _named(fn) if name in resources})
+    names = _named(fn, len(values))
+    return fn.value(*values, **{name: resources[name] for name in names if name in resources})
 
 
-def _named(fn: Ref) -> list[str]:
-    """The parameters of a function that can be given by name."""
+def _named(fn: Ref, taken: int) -> list[str]:
+    """The parameters of a function that can be given by name, but for those of its values."""
     from inspect import Parameter, signature  # noqa: PLC0415  # expensive; see `record`
 
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -235,4 +236,4 @@ def _named(fn: Ref) -> list[str]:
         every = signature(fn.value).parameters.values()
     except (TypeError, ValueError):  # not every function of Python's own has one
         return []
-    return [each.name for each in every if each.kind in kinds]
+    return [each.name for at, each in enumerate(every) if each.kind in kinds and at >= taken]

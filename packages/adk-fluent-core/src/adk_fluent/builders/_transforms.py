@@ -233,6 +233,7 @@ class ScopedTransforms(Vocabulary):
                 unknown=name,
                 known=[known for known in dir(type(self)) if not known.startswith("_")],
                 location=Location.caller(),
+                help=f"only S itself has it: S.{name}" if hasattr(StateTransforms, name) else None,
             )
 
 
