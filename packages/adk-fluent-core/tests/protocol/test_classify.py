@@ -31,6 +31,9 @@ class NetworkError(Exception): ...
 class ConnectError(NetworkError): ...  # httpx
 
 
+class ClientPayloadError(Exception): ...  # aiohttp, when an answer breaks off
+
+
 class Interrupt(BaseException): ...  # ADK's NodeInterruptedError
 
 
@@ -59,6 +62,7 @@ GROUP = BaseExceptionGroup("h", [wrapped(Interrupt())])
         (APIConnectionError(status_code=500), "retriable"),
         (APIResponseValidationError(status_code=500), "permanent"),
         (ConnectError(), "retriable"),
+        (ClientPayloadError(), "retriable"),
         (TimeoutError(), "retriable"),
         (ConnectionResetError(), "retriable"),
         (socket.gaierror(), "retriable"),

@@ -69,6 +69,15 @@ def test_errors_are_those_nothing_made_good() -> None:
     assert RunResult(events).errors == [left]
 
 
+def test_an_error_that_is_streamed_counts_once() -> None:
+    error = ErrorInfo("SAFETY")
+    piece = AgentEvent("a", error=error, is_partial=True, path="s0")
+    whole = AgentEvent("a", error=error, path="s0")
+    elsewhere = AgentEvent("a", error=error, path="s1")
+    assert RunResult([piece, whole, elsewhere]).errors == [error, error]
+    assert RunResult([piece, elsewhere]).errors == [error, error]  # ADK 1.25 tells only pieces
+
+
 def test_pending_is_what_nobody_answered_yet() -> None:
     gate, tool = Pending("q1", "gate"), Pending("q2", "tool")
     asked = AgentEvent("root", pending=(gate, tool))

@@ -17,6 +17,7 @@ _CONNECTION: Final = frozenset(
     {
         "APIConnectionError",
         "ClientConnectionError",
+        "ClientPayloadError",
         "NetworkError",
         "NewConnectionError",
         "RemoteProtocolError",

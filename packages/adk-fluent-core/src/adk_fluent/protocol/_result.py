@@ -62,8 +62,17 @@ class RunResult(list[AgentEvent]):
 
     @property
     def errors(self) -> list[ErrorInfo]:
-        """Errors that agents reported and nothing made good (a fallback does)."""
-        return [event.error for event in kept_events(self) if event.error is not None]
+        """Errors that agents reported and nothing made good (a fallback does).
+
+        Streamed, most versions of ADK report one twice: with the last piece and with the whole.
+        """
+        found = [(e.path, e.author, e.error, e.is_partial) for e in kept_events(self)]
+        whole = {(*each, False) for *each, partial in found if not partial}
+        return [
+            error
+            for path, author, error, partial in found
+            if error is not None and not (partial and (path, author, error, False) in whole)
+        ]
 
     @property
     def pending(self) -> list[Pending]:

@@ -176,9 +176,14 @@ def _whole(reply: Reply, stream: bool) -> LlmResponse:
         return LlmResponse(
             error_code=reply.error_code, error_message=reply.error_message, usage_metadata=usage
         )
+    reason = types.FinishReason(reply.finish_reason)
+    ended_well = reason is types.FinishReason.STOP
+    if not (reply.parts or ended_well):
+        return LlmResponse(error_code=reason, finish_reason=reason, usage_metadata=usage)
     response = _response([_part(part) for part in reply.parts], partial=False if stream else None)
-    response.finish_reason = types.FinishReason(reply.finish_reason)
-    response.usage_metadata = usage
+    response.finish_reason, response.usage_metadata = reason, usage
+    if stream and not ended_well:  # so does ADK's Gemini, streamed and only then
+        response.error_code = reason
     return response
 
 

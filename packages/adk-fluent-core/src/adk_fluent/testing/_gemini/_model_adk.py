@@ -26,13 +26,15 @@ class _Clients:
     def __init__(self, url: str, key: str) -> None:
         self._url, self._key = url, key
         self._made: WeakKeyDictionary[AbstractEventLoop, Client] = WeakKeyDictionary()
+        self._off_loop: Client | None = None
 
     def get(self, retry: types.HttpRetryOptions | None) -> Client:
-        """The client of the running loop; off a loop a new one, for synchronous use."""
+        """The client of the running loop, or, where none runs, the one for synchronous use."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return self._new(retry)
+            self._off_loop = self._off_loop or self._new(retry)
+            return self._off_loop
         if loop not in self._made:
             self._made[loop] = self._new(retry)
         return self._made[loop]
