@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: Name to (module:attribute, one line of help); the help is here so that `--help` imports nothing.
 COMMANDS: Final = {
+    "check": ("adk_fluent.cli._check:check", "Look for mistakes in pipelines, running nothing."),
     "demo": (
         "adk_fluent.cli._demo:demo",
         "Run a support desk over fifty tickets, offline or real.",

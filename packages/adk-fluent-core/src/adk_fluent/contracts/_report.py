@@ -100,6 +100,18 @@ class ContractReport:
         """The report as JSON text, for programs."""
         return json.dumps(self.to_dict(), indent=2)
 
+    def to_sarif(self) -> str:
+        """The findings as a SARIF 2.1.0 log, which code hosts show beside the code."""
+        from adk_fluent.contracts._formats import to_sarif  # noqa: PLC0415  # seldom needed
+
+        return to_sarif(self.diagnostics)
+
+    def to_github(self) -> str:
+        """The findings as workflow commands of GitHub Actions, one a line."""
+        from adk_fluent.contracts._formats import to_github  # noqa: PLC0415  # seldom needed
+
+        return to_github(self.diagnostics)
+
     def raise_for_errors(self) -> None:
         """Do nothing if the report is `ok`.
 
