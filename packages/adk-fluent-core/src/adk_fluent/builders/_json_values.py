@@ -29,7 +29,9 @@ def as_json_text(values: Mapping[str, object], role: str) -> str:
     """
     from json import dumps  # noqa: PLC0415  # whoever has no constants does not need it
 
-    plain = {name: _plain(value, name, role, 0) for name, value in values.items()}
+    plain = {
+        _key(name, repr(name), role): _plain(value, name, role, 0) for name, value in values.items()
+    }
     return dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -57,7 +59,7 @@ def _unfit(value: object) -> str | None:
         case None | bool():
             return None
         case str():
-            return "text that is no valid Unicode" if _is_broken(value) else None
+            return _broken(value)
         case int():
             return "an int of thousands of digits" if value.bit_length() > _BITS else None
         case float():
@@ -68,20 +70,22 @@ def _unfit(value: object) -> str | None:
             return describe(value)
 
 
-def _is_broken(text: str) -> bool:
+def _broken(text: str) -> str | None:
+    """What is wrong with a text: databases cut it off at NUL, or refuse it."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return "text that is no valid Unicode"
+    return "text with a NUL character" if "\0" in text else None
 
 
 def _key(key: object, place: str, role: str) -> str:
     if not isinstance(key, str):
         kind = type(key).__name__
         _refuse(role, f"{article(kind)} {kind} as a key at {place}")
-    if _is_broken(key):
-        _refuse(role, f"a key that is no valid Unicode at {place}")
+    found = _broken(key)
+    if found is not None:
+        _refuse(role, f"{found} as a key at {place}")
     return key
 
 
