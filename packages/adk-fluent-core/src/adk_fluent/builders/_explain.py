@@ -99,7 +99,7 @@ def _map_over(node: MapOverNode) -> str:
 
 
 def _loop(node: LoopNode) -> str:
-    ends = "" if node.until is None else f", until {_test(node.until)}"
+    ends = "" if node.until is None else f", until {predicate_text(node.until)}"
     return f"{_named('loop')(node)}: at most {node.max_iterations} times{ends}"
 
 
@@ -112,12 +112,12 @@ def _parallel(node: ParallelNode) -> str:
 
 
 def _transfer(node: TransferNode) -> str:
-    when = "" if node.condition is None else f", if {_test(node.condition)}"
+    when = "" if node.condition is None else f", if {predicate_text(node.condition)}"
     return f"transfer to {node.target}{when}"
 
 
 def _gate(node: GateNode) -> str:
-    when = "" if node.predicate is None else f", if {_test(node.predicate)}"
+    when = "" if node.predicate is None else f", if {predicate_text(node.predicate)}"
     return f"{_named('gate')(node)}: {node.message}{when}"
 
 
@@ -142,7 +142,9 @@ _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
     MapOverNode: _map_over,
     TimeoutNode: lambda n: f"{_named('timeout')(n)}: {n.seconds:g} s",
     GateNode: _gate,
-    ExpectNode: lambda n: f"{_named('expect')(n)}: {_test(n.predicate)}, else {n.message!r}",
+    ExpectNode: lambda n: (
+        f"{_named('expect')(n)}: {predicate_text(n.predicate)}, else {n.message!r}"
+    ),
     TransferNode: _transfer,
     MiddlewareNode: lambda n: f"middleware {', '.join(ref.name for ref in n.stack)}",
     AppNode: _app,
@@ -152,7 +154,7 @@ _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
 def _parts(node: Node) -> list[tuple[str, Node]]:
     """The nodes below, each with the words that say when it runs."""
     if isinstance(node, RouteNode):
-        parts = [(f"{_test(test)}: ", part) for test, part in node.rules]
+        parts = [(f"{predicate_text(test)}: ", part) for test, part in node.rules]
         return [*parts, ("otherwise: ", node.default)] if node.default else parts
     if isinstance(node, AgentNode):
         calls = [("may call: ", agent) for agent in node.agent_tools]
@@ -164,7 +166,8 @@ def _parts(node: Node) -> list[tuple[str, Node]]:
 
 def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, str]]:
     if isinstance(node, AgentNode):
-        yield "model", _model(node, config)
+        model, source = model_text(node, config)
+        yield "model", f"{model} ({source})" if source else model
         yield from _texts(node)
         if node.tools:
             yield "tools", ", ".join(spec.name for spec in node.tools)
@@ -177,7 +180,7 @@ def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, 
             yield "sees", node.history
     elif isinstance(node, FunctionNode | TransformNode | TapNode):
         if isinstance(node, TransformNode):
-            yield from _change(node)
+            yield from change_texts(node)
         if not _removes(node):
             yield from _keys("reads", node.effects.reads)
             yield from _keys("writes", node.effects.writes)
@@ -187,7 +190,8 @@ def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, 
         yield from _keys("writes", node.writes_keys)
 
 
-def _change(node: TransformNode) -> Iterable[tuple[str, str]]:
+def change_texts(node: TransformNode) -> Iterable[tuple[str, str]]:
+    """What a transform does, as far as its name does not say it."""
     if node.fn is not None and node.fn.name != node.name:
         yield "does", node.fn.name[:_WIDTH]
     if node.affected_keys and node.semantics != "merge":
@@ -198,17 +202,18 @@ def _removes(node: Node) -> bool:
     return isinstance(node, TransformNode) and node.semantics == "delete_keys"
 
 
-def _model(node: AgentNode, config: ExecutionConfig | None) -> str:
+def model_text(node: AgentNode, config: ExecutionConfig | None) -> tuple[str, str]:
+    """The model an agent gets, and where that comes from, if it is not plain."""
     if node.mock is not None:
-        return "mocked"
+        return "mocked", ""
     if node.selector is not None:
         names = ", ".join(candidate.model for candidate in node.selector.candidates)
-        return f"one of {names} ({node.selector.strategy})"
+        return f"one of {names}", node.selector.strategy
     if node.model is not None:
-        return f"{_name(node.model)} ({node.model_source or 'its own'})"
+        return _name(node.model), node.model_source or "its own"
     if config is not None and config.default_model is not None:
-        return f"{_name(config.default_model)} (config.default_model)"
-    return "ADK's default"
+        return _name(config.default_model), "config.default_model"
+    return "ADK's default", ""
 
 
 def _texts(node: AgentNode) -> Iterable[tuple[str, str]]:
@@ -233,5 +238,6 @@ def _name(model: str | Ref) -> str:
     return model if isinstance(model, str) else model.name
 
 
-def _test(test: Predicate) -> str:
+def predicate_text(test: Predicate) -> str:
+    """A test in words: the comparison, or the name of the function."""
     return test.name if isinstance(test, Ref) else str(test)
