@@ -10,6 +10,7 @@ from adk_fluent.flow._engine import Engine, Position, new_position
 from adk_fluent.flow._port import Facts, Leaf, Note
 from adk_fluent.flow._steps import RULES, Signal
 from adk_fluent.flow._strand import Strand
+from adk_fluent.flow._targets import check_transfers
 
 __all__ = [
     "RULES",
@@ -20,5 +21,6 @@ __all__ = [
     "Position",
     "Signal",
     "Strand",
+    "check_transfers",
     "new_position",
 ]

@@ -17,7 +17,6 @@ from typing import Any, Generic, NoReturn, cast
 
 from adk_fluent.errors import (
     AgentReportedError,
-    BuildError,
     RunError,
     add_place,
 )
@@ -42,13 +41,13 @@ from adk_fluent.flow._steps import (
     leaf_rule,
 )
 from adk_fluent.flow._strand import Frame, Strand
+from adk_fluent.flow._targets import Targets
 from adk_fluent.flow._view import StateView
 from adk_fluent.ir import (
     Match,
     Node,
     Predicate,
     TransferNode,
-    walk,
 )
 
 Position = dict[str, Any]
@@ -96,7 +95,7 @@ class Engine(Generic[E]):
         self._on_step = on_step
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self._errors: dict[str, Exception] = {}
-        self._targets: dict[str, Node] | None = None
+        self._targets: Targets | None = None
 
     async def run(self) -> AsyncGenerator[E, None]:
         """Run to the end, to a pause or to an error, yielding events as they happen.
@@ -320,18 +319,8 @@ class Engine(Generic[E]):
         if not isinstance(node, TransferNode):
             return node.children[index]
         if self._targets is None:
-            self._targets = {}
-            for other in walk(self.root):
-                if not isinstance(other, TransferNode):
-                    self._targets.setdefault(other.name, other)
-        target = self._targets.get(node.target)
-        if target is None:
-            raise BuildError(
-                f"transfer to {node.target!r}, which is not part of this pipeline",
-                node=node,
-                help="name an agent of the same pipeline",
-            )
-        return target
+            self._targets = Targets(self.root)
+        return self._targets.of(node)
 
     def new_id(self) -> str:
         number = self.position["next"]

@@ -12,7 +12,7 @@ from adk_fluent.backends.adk._root import FlowAgent, Plan
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
 from adk_fluent.errors import BuildError, UnsupportedConfigError, UnsupportedNodeError, UsageError
-from adk_fluent.flow import RULES
+from adk_fluent.flow import RULES, check_transfers
 from adk_fluent.ir import AgentNode, GateNode, SequenceNode, why_reserved
 from adk_fluent.protocol import check_middleware, hooks_of
 
@@ -181,12 +181,13 @@ class CompileContext:
         """The agents of the steps below `root`: one for each distinct agent, in order."""
         made: dict[str, Node] = {}
         agents: list[BaseAgent] = []
-        todo, seen = [root], set[int]()
+        todo: list[Node] = [root]
+        seen: dict[int, Node] = {}
         while todo:
             node = todo.pop()
             if id(node) in seen:
                 continue
-            seen.add(id(node))
+            seen[id(node)] = node
             if _runs_in_engine(node):
                 _check_arrangement(node)
                 todo.extend(reversed(node.children))
@@ -196,6 +197,7 @@ class CompileContext:
                 made[node.name] = node
             elif known != node:
                 self.name_of(node)
+        check_transfers(root, seen.values())
         return agents
 
     def _below(self, node: Node) -> tuple[BaseAgent, ...]:

@@ -21,7 +21,7 @@ from adk_fluent.errors import (
     UsageError,
     nearest_name,
 )
-from adk_fluent.flow import RULES, Engine
+from adk_fluent.flow import RULES, Engine, check_transfers
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -100,6 +100,7 @@ class MockBackend(BackendBase[MockApp]):
             UnsupportedConfigError: A field of the configuration has no effect here.
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: A node has no meaning here.
+            BuildError: A transfer leads nowhere.
         """
         root, injection = node, NOTHING
         if isinstance(node, AppNode):
@@ -109,7 +110,9 @@ class MockBackend(BackendBase[MockApp]):
         config = config or ExecutionConfig()
         _check_config(config)
         mocks: dict[str, Script] = {}
-        for each in _run_nodes(root):
+        nodes = list(_run_nodes(root))
+        check_transfers(root, nodes)
+        for each in nodes:
             _check_node(each)
             if isinstance(each, AgentNode) and each.mock is not None and each.name not in mocks:
                 mocks[each.name] = script_of(each.mock.value)
