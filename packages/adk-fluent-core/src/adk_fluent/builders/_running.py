@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
+from adk_fluent.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+    from os import PathLike
     from typing import NoReturn, Self, Unpack
 
     from google.adk.agents import BaseAgent
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.adk.sessions import BaseSessionService
 
+    from adk_fluent.backends.viz import Format
+    from adk_fluent.backends.viz import Options as PictureOptions
     from adk_fluent.builders._execution import Runs
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
@@ -82,6 +86,43 @@ class Running:
         """
         self.check().raise_for_errors()
         return self
+
+    def visualize(
+        self,
+        format: Format | None = None,
+        path: str | PathLike[str] | None = None,
+        **options: Unpack[PictureOptions],
+    ) -> str:
+        """A picture of it: what comes after what, and who reads what whom wrote to state.
+
+        Args:
+            format: ``"svg"``, ``"html"``, ``"mermaid"`` or ``"dot"``. None goes by the end of the
+                file's name; without a file it is ``"svg"``.
+            path: A file that the picture is also written to.
+            **options: See `adk_fluent.backends.viz.Options`.
+        """
+        from adk_fluent.backends import viz
+
+        if path is None:
+            return viz.render(self.to_ir(), format or "svg", **options)
+        return viz.save(self.to_ir(), path, format, **options)
+
+    def to_mermaid(self, **options: Unpack[PictureOptions]) -> str:
+        """The picture as Mermaid text, for READMEs and issues; options as for `visualize`."""
+        return self.visualize("mermaid", **options)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows; None while something is missing."""
+        try:
+            return self.visualize("svg")
+        except BuildError:
+            return None
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """What a notebook shows, and what it shows where it cannot draw."""
+        picture = self._repr_svg_()
+        text = {"text/plain": repr(self)}
+        return text if picture is None else {"image/svg+xml": picture, **text}
 
     # --- compile to ADK ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ Example:
 
 from __future__ import annotations
 
-from adk_fluent.backends.viz._backend import Format, VizBackend, render
+from adk_fluent.backends.viz._backend import Format, Options, VizBackend, render, save
 from adk_fluent.backends.viz._diagram import Block, Box, Cluster, Column, DataLink, Diagram, Link
 from adk_fluent.backends.viz._dot import to_dot
 from adk_fluent.backends.viz._draw import diagram
@@ -27,9 +27,11 @@ __all__ = [
     "Diagram",
     "Format",
     "Link",
+    "Options",
     "VizBackend",
     "diagram",
     "render",
+    "save",
     "to_dot",
     "to_html",
     "to_mermaid",

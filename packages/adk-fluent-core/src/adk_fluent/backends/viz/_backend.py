@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from adk_fluent.backends.viz._dot import to_dot
 from adk_fluent.backends.viz._draw import MAX_NODES, diagram
 from adk_fluent.backends.viz._html import to_html
 from adk_fluent.backends.viz._mermaid import to_mermaid
 from adk_fluent.backends.viz._svg import to_svg
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
+    from typing import Unpack
 
     from adk_fluent.backends.viz._diagram import Diagram
     from adk_fluent.ir import ExecutionConfig, Node
@@ -25,6 +28,16 @@ FORMATS: Final[dict[str, Callable[[Diagram], str]]] = {
     "dot": to_dot,
     "svg": to_svg,
     "html": to_html,
+}
+
+_SUFFIXES: Final[dict[str, Format]] = {
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
 }
 
 
@@ -81,27 +94,75 @@ class VizBackend:
         return FORMATS[self.format](drawn)
 
 
-def render(
-    node: Node,
-    format: Format = "svg",
-    config: ExecutionConfig | None = None,
-    *,
-    data_flow: bool = True,
-    depth: int | None = None,
-    max_nodes: int | None = MAX_NODES,
-) -> str:
+class Options(TypedDict, total=False):
+    """What a picture shows; keyword arguments of everything that draws.
+
+    Attributes:
+        config: How the pipeline would be run; its `default_model` counts.
+        data_flow: Show which step reads what which other step wrote to state.
+        depth: Levels of composites that are shown; what is deeper is folded. None is all.
+        max_nodes: Boxes at most, beside start and end; what is deeper, and the end of long rows,
+            is folded. None is no limit; 150 if not given.
+    """
+
+    config: ExecutionConfig | None
+    data_flow: bool
+    depth: int | None
+    max_nodes: int | None
+
+
+def render(node: Node, format: Format = "svg", **options: Unpack[Options]) -> str:
     """Draw a pipeline.
 
     Args:
         node: The pipeline.
         format: What the picture is written as.
-        config: How it would be run; its `default_model` counts.
-        data_flow: As for `VizBackend`.
-        depth: As for `VizBackend`.
-        max_nodes: As for `VizBackend`.
+        **options: See `Options`.
 
     Raises:
         UsageError: There is no such format, or a number has no meaning.
+        UnknownNameError: There is no such option.
     """
-    made = VizBackend(format, data_flow=data_flow, depth=depth, max_nodes=max_nodes)
-    return made.compile(node, config)
+    known = Options.__annotations__
+    for name in options:
+        if name not in known:
+            raise UnknownNameError(f"a picture takes no {name!r}", unknown=name, known=known)
+    backend = VizBackend(
+        format,
+        data_flow=options.get("data_flow", True),
+        depth=options.get("depth"),
+        max_nodes=options.get("max_nodes", MAX_NODES),
+    )
+    return backend.compile(node, options.get("config"))
+
+
+def save(
+    node: Node, path: str | PathLike[str], format: Format | None = None, **options: Unpack[Options]
+) -> str:
+    """Draw a pipeline into a file.
+
+    Args:
+        node: The pipeline.
+        path: The file; what is there is replaced.
+        format: What the picture is written as; None goes by the end of the file's name.
+        **options: See `Options`.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: There is no such format, or a number has no meaning.
+        UnknownNameError: There is no such option.
+        OSError: The file cannot be written.
+    """
+    file = Path(path)
+    if format is None:
+        format = _SUFFIXES.get(file.suffix.lower())
+    if format is None:
+        raise UsageError(
+            f"the name {file.name!r} does not say what the picture shall be",
+            help=f"end it with one of {', '.join(_SUFFIXES)}, or give format=",
+        )
+    text = render(node, format, **options)
+    file.write_text(text, "utf-8", newline="\n")
+    return text
