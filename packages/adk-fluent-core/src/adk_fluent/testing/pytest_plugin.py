@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.testing import AgentHarness, GeminiEmulator, MockBackend
 
+__all__ = ["agent_harness", "gemini_emulator", "mock_backend"]
+
 _PORT: Final = pytest.StashKey[int]()
 
 
