@@ -299,7 +299,7 @@ def editable(workspace: Path) -> Path:
 def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path) -> None:
     layer = editable / "packages" / "adk-fluent-toy"
     config = editable / "pyproject.toml"
-    whole = 'include = ["packages", "tests-integration", "tools"]'
+    whole = 'include = ["conftest.py", "packages", "tests-integration", "tools"]'
     text = config.read_text("utf-8")
     assert whole in text
     config.write_text(text.replace(whole, 'include = ["packages/adk-fluent-toy"]'), "utf-8")

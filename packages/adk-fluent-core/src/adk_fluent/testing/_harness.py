@@ -90,7 +90,7 @@ class AgentHarness:
         check_options(
             {"backend": backend, "config": config, "user_id": user_id, "session_id": session_id}
         )
-        self.session_id = session_id or f"harness-{uuid.uuid4().hex}"
+        self.session_id: str = session_id or f"harness-{uuid.uuid4().hex}"
         self.user_id = user_id
         self._pipeline, self._backend, self._config = pipeline, backend, config
         self._state = dict(state or {})

@@ -82,7 +82,7 @@ class GeminiEmulator:
             if isinstance(names, str):
                 raise UsageError(f"{name}= takes a list of texts", found=repr(names)[:20])
         self.script = script
-        self.key = keys[0] if keys else _KEY
+        self.key: str = keys[0] if keys else _KEY
         self._routes = Routes(lambda: self.script, keys=keys, denied=denied, models=models)
         self._port = port
         self._server: Server | None = None
