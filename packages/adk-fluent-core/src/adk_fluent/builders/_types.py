@@ -36,7 +36,12 @@ JsonValue: TypeAlias = str | int | float | list[Any] | Mapping[str, Any] | None
 #: Makes a new value of one, of several, or of state; sync or async. The second forms are for
 #: parameters beyond the values, which resources are injected into.
 ValueFunction: TypeAlias = Callable[[Any], object] | Callable[Concatenate[Any, ...], object]
-ValuesFunction: TypeAlias = Callable[..., object]
+ValuesFunction: TypeAlias = (
+    Callable[[Any], object]
+    | Callable[[Any, Any], object]
+    | Callable[[Any, Any, Any], object]
+    | Callable[..., object]
+)
 StateFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
 
 _Verdict: TypeAlias = bool | Awaitable[bool]
