@@ -200,7 +200,10 @@ def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str
     [
         (["rnu", "desk.py"], "There is no command 'rnu'. Did you mean 'run'?"),
         (["evla"], "There is no command 'evla'. Did you mean 'eval'?"),
-        (["xyzzy"], "There is no command 'xyzzy'. There are check, demo, doctor, explain, run."),
+        (
+            ["xyzzy"],
+            "There is no command 'xyzzy'. There are check, demo, doctor, explain, run, viz.",
+        ),
         (["--debgu", "run"], "No such option"),
         (["run", "--modle", "x", "desk.py"], "--model"),
         (["run"], "Missing argument 'TARGET'"),

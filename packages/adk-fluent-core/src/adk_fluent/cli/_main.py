@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "doctor": ("adk_fluent.cli._doctor:doctor", "Look at what is installed and whether it fits."),
     "explain": ("adk_fluent.cli._explain:explain", "Show what a pipeline is, step by step."),
     "run": ("adk_fluent.cli._run:run", "Run a pipeline once."),
+    "viz": ("adk_fluent.cli._viz:viz", "Draw a pipeline: Mermaid, DOT, SVG or HTML."),
 }
 
 #: Commands of our own layers, so that their absence can be told from a misspelling.
