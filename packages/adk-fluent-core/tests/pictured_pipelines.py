@@ -219,9 +219,8 @@ def translation() -> Node:
     at_once = Agent("at_once").instruct("Translate {text}").writes("translated")
     edit = Agent("edit").instruct("Smooth {translated}").writes("text")
     cut = function(split, "text", "chapters")
-    return (
-        Fallback("translate", SequenceNode("by_chapter", (cut, careful.to_ir())), at_once) >> edit
-    ).to_ir()
+    by_chapter = SequenceNode("by_chapter", (cut, careful.to_ir()))
+    return (Fallback("translate", by_chapter, at_once) >> edit).named("translation").to_ir()
 
 
 def federation() -> Node:
@@ -275,9 +274,8 @@ def newsroom() -> Node:
     editor = editor.agent_tool(facts, style).delegates(sport, culture)
     wire = AdkAgentNode("wire", Ref(WireAgent(), "wire"))
     layout = Agent("layout").instruct("Lay out {story}").writes("page")
-    return (
-        Agent("chief").instruct("Choose.").writes("subject") >> editor >> wire >> layout
-    ).to_ir()
+    chief = Agent("chief").instruct("Choose.").writes("subject")
+    return (chief >> editor >> wire >> layout).named("newsroom").to_ir()
 
 
 def catalogue() -> Node:
