@@ -115,6 +115,15 @@ async def test_delete_keys_writes_none_where_there_is_something(b: Bench) -> Non
     assert ran.wrote == [{"a": None}]
 
 
+async def test_keys_that_are_listed_stay_as_they_are(b: Bench) -> None:
+    b.state.update({"a": 1, "b": 2, "x:y": 3, "user:u": 4, "app:a": 5, "temp:t": 6, "_adk_x": 7})
+    keep = b.transform(None, semantics="replace_session", affected_keys=("a", "absent"))
+    assert (await b.run(keep)).wrote == [{"b": None, "x:y": None}]
+    both = b.transform(lambda s: {"a": 2}, semantics="replace_session", affected_keys=("c",))
+    b.state["c"] = 1
+    assert (await b.run(both)).wrote == [{"a": 2}]
+
+
 async def test_a_transform_that_removes_nothing_is_no_event(b: Bench) -> None:
     ran = await b.run(b.transform(None, semantics="delete_keys", affected_keys=("absent",)))
     assert ran.events == []

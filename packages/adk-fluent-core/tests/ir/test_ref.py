@@ -37,6 +37,14 @@ def test_a_bound_method_is_the_same_at_each_access() -> None:
     assert ir.Ref(tool.run) != ir.Ref(Tool.run)
 
 
+def test_equal_records_are_the_same() -> None:
+    one, other = ir.Ref(ir.RetryConfig(2)), ir.Ref(ir.RetryConfig(2), "another name")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != ir.Ref(ir.RetryConfig(3))
+    assert one != ir.Ref(ir.RetryConfig)
+
+
 def test_values_without_hash_can_be_held() -> None:
     held: list[int] = []
     assert ir.Ref(held) == ir.Ref(held)
