@@ -7,12 +7,13 @@ A page is read from top to bottom, as by somebody who types along in one empty d
 - ``console`` blocks are commands (``$ ...``) with what they print; ``$ echo $?`` is the exit code;
 - ``toml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
 
-HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file,
-``from: PATH`` is an excerpt of that file of the repository, ``raises`` ends in an error, whose last
-lines are its output, and ``gemini`` needs a model from the network, which is replaced. Above a
-table, ``names: MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not
-all of them; a second column called "default" has their defaults, one called "also a" their bases.
-``folders: PATH`` says that it lists every folder there.
+HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file, or
+with ``pytest`` beside it the tests in it, ``from: PATH`` is an excerpt of that file of the
+repository, ``raises`` ends in an error, whose last lines are its output, and ``gemini`` needs a
+model from the network, which is replaced. Above a table, ``names: MODULE:ATTRIBUTE`` says whose
+names its first column lists, ``some names: ...`` not all of them; a second column called "default"
+has their defaults, one called "also a" their bases. ``folders: PATH`` says that it lists every
+folder there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, is_dataclass
 from doctest import ELLIPSIS, OutputChecker
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, is_typeddict
@@ -166,10 +168,24 @@ class Reader:
         if (file := block.says.get("file")) is not None:
             path = self.folder / file
             path.write_text(block.text, "utf-8")
-            runpy.run_path(str(path), run_name="__main__")
+            if "pytest" in block.says:
+                self._test(path)
+            else:
+                runpy.run_path(str(path), run_name="__main__")
             return
         padded = "\n" * (block.line - 1) + block.text  # an error names the line of the page
         exec(compile(padded, str(block.page), "exec"), self.names)
+
+    def _test(self, path: Path) -> None:
+        """Run tests as a reader does, who has core installed and pytest find its fixtures."""
+        installed = entry_points(group="pytest11", name="adk_fluent")
+        plugin = () if installed else ("-p", "adk_fluent.testing.pytest_plugin")
+        options = ("-q", "-p", "no:cacheprovider", *plugin, str(path))
+        command = (sys.executable, "-m", "pytest", "--rootdir", str(self.folder), *options)
+        done = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def _type(self, block: Block) -> None:
         code = 0

@@ -234,6 +234,11 @@ async def test_an_http_status_is_an_error_that_says_whether_to_try_again() -> No
         assert caught.value.retriable is retriable
 
 
+async def test_there_is_no_connection_that_could_break() -> None:
+    with pytest.raises(UsageError, match="no connection for fault='cut' to happen to"):
+        await run(mock_backend({"a": reply("x", fault="cut")}), A)
+
+
 async def test_usage_is_counted() -> None:
     backend = mock_backend({"a": reply("x", usage=Usage(prompt=3, output=2)), "b": "y"})
     result = await run(backend, seq(A, B))

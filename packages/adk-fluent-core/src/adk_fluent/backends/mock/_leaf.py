@@ -155,6 +155,12 @@ class MockLeaf(DictLeaf):
         self, node: Node, strand: Strand, reply: Reply
     ) -> AsyncGenerator[AgentEvent, None]:
         """The events that a model's reply becomes."""
+        if reply.fault is not None:
+            raise UsageError(
+                f"the mock backend has no connection for fault={reply.fault!r} to happen to",
+                node=node,
+                help="use GeminiEmulator; or reply(raises=ConnectionError('why'))",
+            )
         if self._config.streaming_mode == "sse":
             for at, piece in enumerate(_pieces(reply)):
                 if at and reply.pause > 0:
