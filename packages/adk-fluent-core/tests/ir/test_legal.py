@@ -66,7 +66,7 @@ def test_every_rule_is_broken_above() -> None:
         ir.RemoteAgentNode("r", "http://x", auth=ir.AuthConfig("oauth2", scopes=["read"])),
         ir.TimeoutNode("t", A, 5),
         ir.TransformNode("t", semantics="delete_keys", affected_keys=("k",)),
-        ir.TransformNode("t", semantics="replace_session", affected_keys=["k"]),
+        ir.TransformNode("t", semantics="replace_session", affected_keys=("k",)),
     ],
     ids=lambda root: type(root).__name__,
 )
