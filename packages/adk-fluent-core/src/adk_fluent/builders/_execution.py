@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import ExecutionConfig, Location
-from adk_fluent.protocol import Backend
+from adk_fluent.protocol import Backend, EventListener
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -84,6 +84,14 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
+def _listens(value: object) -> bool:
+    return not isinstance(value, type) and isinstance(value, EventListener)
+
+
+def _items(values: Any) -> Iterable[object]:
+    return values
+
+
 _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "user_id": ("a text that is not empty", _is_id),
     "session_id": ("a text that is not empty", _is_id),
@@ -91,6 +99,10 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "session_service": (
         "a session service of ADK, such as SqliteSessionService(...)",
         lambda value: not isinstance(value, type) and hasattr(value, "append_event"),
+    ),
+    "listeners": (
+        "a list of listeners, such as [Trace()]",
+        lambda value: isinstance(value, list | tuple) and all(map(_listens, _items(value))),
     ),
     "backend": (
         "something that compiles and streams, such as mock_backend(...)",

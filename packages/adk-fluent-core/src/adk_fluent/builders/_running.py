@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import AgentEvent, Backend, RunResult
+    from adk_fluent.protocol import AgentEvent, Backend, EventListener, RunResult
 
 
 class RunOptions(TypedDict, total=False):
@@ -45,6 +45,7 @@ class RunOptions(TypedDict, total=False):
             `ask` and `map` do so only for a `session_id` you name.
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
+        listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
     """
 
     config: ExecutionConfig | None
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     session_service: BaseSessionService | None
     state: Mapping[str, Any] | None
     backend: Backend[Any] | None
+    listeners: Sequence[EventListener] | None
 
 
 class Running:

@@ -15,6 +15,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends._config import check_state
+from adk_fluent.backends._listeners import Listeners
 from adk_fluent.backends.adk._compile import Compiled, compile_ir
 from adk_fluent.backends.adk._config import run_config
 from adk_fluent.backends.adk._events import to_agent_event
@@ -27,7 +28,7 @@ from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import BackendBase, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
     from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import AgentEvent
+    from adk_fluent.protocol import AgentEvent, EventListener
 
 USER: Final = "user"
 _TEMP: Final = "temp:"
+_OTHERS: Final = ("backend", "config")  # which builders take
 
 
 class ADKBackend(BackendBase[Compiled]):
@@ -88,6 +90,7 @@ class ADKBackend(BackendBase[Compiled]):
         session_id: str | None = None,
         session_service: BaseSessionService | None = None,
         state: Mapping[str, Any] | None = None,
+        listeners: Iterable[EventListener] | None = None,
         **unknown: Any,
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run, and yield each event when it happens; closing the generator ends the run.
@@ -100,6 +103,7 @@ class ADKBackend(BackendBase[Compiled]):
                 makes a new one.
             session_service: Where sessions are kept; None is the backend's.
             state: What a new session's state starts with.
+            listeners: Who is told of every event.
             **unknown: Nothing else is taken.
 
         Raises:
@@ -115,10 +119,12 @@ class ADKBackend(BackendBase[Compiled]):
         service = session_service or self.session_service
         app_name = compiled.config.app_name
         session = await open_session(service, app_name, user_id, session_id, state)
+        told = Listeners(listeners)
         async with aclosing(
             self._events(compiled, message, service, user_id, session.id)
         ) as events:
             async for event in events:
+                told.tell(event)
                 yield event
 
     async def run(
@@ -130,6 +136,7 @@ class ADKBackend(BackendBase[Compiled]):
         session_id: str | None = None,
         session_service: BaseSessionService | None = None,
         state: Mapping[str, Any] | None = None,
+        listeners: Iterable[EventListener] | None = None,
         **unknown: Any,
     ) -> RunResult:
         """Run to the end; arguments and errors as for `stream`."""
@@ -141,10 +148,12 @@ class ADKBackend(BackendBase[Compiled]):
         session = await open_session(service, app_name, user_id, session_id, state)
         values = dict(session.state)
         made: list[AgentEvent] = []
+        told = Listeners(listeners)
         async with aclosing(
             self._events(compiled, message, service, user_id, session.id)
         ) as events:
             async for event in events:
+                told.tell(event)
                 made.append(event)
                 if not event.is_partial:
                     values.update(event.state_delta)
@@ -250,6 +259,6 @@ def _refuse(unknown: Mapping[str, Any]) -> None:
         raise UnknownNameError(
             f"a run on ADK takes no {name!r}",
             unknown=name,
-            known=("user_id", "session_id", "session_service", "state", "backend", "config"),
+            known=("user_id", "session_id", "session_service", "state", "listeners", *_OTHERS),
             help=f"give config=ExecutionConfig({field}=...)" if field else None,
         )

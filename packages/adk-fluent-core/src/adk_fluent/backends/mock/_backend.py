@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent._registry import INSTALLED, missing_layer
 from adk_fluent.backends._config import check_state, check_values
+from adk_fluent.backends._listeners import Listeners
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
 from adk_fluent.backends.mock._prompt import USER
@@ -35,11 +36,12 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import AgentEvent, BackendBase, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 
+    from adk_fluent.protocol import EventListener
     from adk_fluent.testing import Asked, Script
 
-_OPTIONS: Final = ("user_id", "session_id", "state")
+_OPTIONS: Final = ("user_id", "session_id", "state", "listeners")
 _AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
 
 
@@ -128,6 +130,7 @@ class MockBackend(BackendBase[MockApp]):
         user_id: str = USER,
         session_id: str | None = None,
         state: Mapping[str, Any] | None = None,
+        listeners: Iterable[EventListener] | None = None,
         **unknown: Any,
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run, and yield each event when it happens; closing the generator ends the run.
@@ -139,6 +142,7 @@ class MockBackend(BackendBase[MockApp]):
             session_id: The session to go on with; it is made when there is none of that id. None
                 makes a new one.
             state: What a new session's state starts with.
+            listeners: Who is told of every event.
             **unknown: Nothing else is taken.
 
         Raises:
@@ -156,8 +160,10 @@ class MockBackend(BackendBase[MockApp]):
         owner = Owner(compiled.config.app_name, user_id, session_id)
         async with compiled.injection.open(owner) as table:
             running = self._events(compiled, _text(prompt), session, table)
+            told = Listeners(listeners)
             async with aclosing(running) as events:
                 async for event in events:
+                    told.tell(event)
                     yield event
         self._keep(compiled.config.app_name, user_id, session)
 
@@ -169,6 +175,7 @@ class MockBackend(BackendBase[MockApp]):
         user_id: str = USER,
         session_id: str | None = None,
         state: Mapping[str, Any] | None = None,
+        listeners: Iterable[EventListener] | None = None,
         **unknown: Any,
     ) -> RunResult:
         """Run to the end; arguments and errors as for `stream`."""
@@ -177,7 +184,13 @@ class MockBackend(BackendBase[MockApp]):
         made = [
             event
             async for event in self.stream(
-                compiled, prompt, user_id=user_id, session_id=session_id, state=state, **unknown
+                compiled,
+                prompt,
+                user_id=user_id,
+                session_id=session_id,
+                state=state,
+                listeners=listeners,
+                **unknown,
             )
         ]
         values = self._sessions[name, user_id, session_id].state
