@@ -262,7 +262,7 @@ PROGRAMS: dict[str, Callable[[Bench], Node]] = {
     "timeout": lambda b: around(b, b.timeout(b.seq(b.mark("b"), b.say("m"), b.mark("c")))),
     "timeout of a parallel": lambda b: around(b, b.timeout(b.par(bump(b, "p", 2), bump(b, "q")))),
     "timeout fired": lambda b: around(
-        b, b.fallback(b.timeout(b.seq(b.say("m", k=1), b.hangs("h1")), 0.005), b.mark("c"))
+        b, b.fallback(b.timeout(b.seq(b.say("m", k=1), b.hangs("h1")), 0.05), b.mark("c"))
     ),
     "error events": lambda b: around(
         b, b.fallback(b.seq(b.mark("b"), b.reports("x")), b.mark("c"))

@@ -14,9 +14,9 @@ CLASSES = [c for c in vars(protocol).values() if isinstance(c, type)]
 
 def test_all_is_whole() -> None:
     assert len(protocol.__all__) == len(set(protocol.__all__))
-    assert set(protocol.__all__) == {n for n in vars(protocol) if not n.startswith("_")} - {
-        "annotations"
-    }
+    assert set(protocol.__all__) == {
+        n for n in vars(protocol) if n.isidentifier() and n[0] != "_"
+    } - {"annotations"}
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
