@@ -268,6 +268,7 @@ def test_the_wheel_says_what_it_is(wheels: dict[str, Path]) -> None:
     assert "Classifier: Typing :: Typed" in metadata
     assert "Requires-Dist: google-adk<3,>=1.25" in metadata
     assert "adk-fluent = adk_fluent.cli:main" in commands
+    assert "[pytest11]\nadk_fluent = adk_fluent.testing.pytest_plugin" in commands
 
 
 def test_the_layer_keeps_to_the_boundaries_until_it_imports_a_sibling(workspace: Path) -> None:

@@ -17,6 +17,8 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Usage
@@ -25,7 +27,6 @@ from adk_fluent.testing import (
     Call,
     GeminiEmulator,
     Script,
-    ScriptedModel,
     ScriptExhaustedError,
     Thought,
     Turn,
@@ -37,6 +38,11 @@ from adk_fluent.testing._gemini._http import BODY_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+WORDS = (
+    *("contents", "parts", "role", "text", "thought", "functionCall", "functionResponse", "name"),
+    *("args", "response", "inlineData", "data", "mimeType", "systemInstruction", "tools"),
+    *("functionDeclarations", "generationConfig", "cachedContent", "system_instruction"),
+)
 FLASH = "/v1beta/models/gemini-2.5-flash"
 GENERATE = f"{FLASH}:generateContent"
 STREAM = f"{FLASH}:streamGenerateContent?alt=sse"
@@ -97,11 +103,13 @@ def _key(key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
-def raw(gemini: GeminiEmulator, data: bytes) -> bytes:
-    """What comes back for these very bytes."""
+def raw(gemini: GeminiEmulator, data: bytes, *, shut: bool = False) -> bytes:
+    """What comes back for these very bytes; and, if it is shut, nothing more."""
     with socket.create_connection(("127.0.0.1", int(gemini.url.rpartition(":")[2])), 10) as sock:
         with suppress(ConnectionError):
             sock.sendall(data)
+            if shut:
+                sock.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: sock.recv(65536), b""))
 
 
@@ -117,6 +125,13 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert set(threading.enumerate()) == before
     gc.collect()
+
+
+@pytest.fixture(scope="module")
+def alive() -> Iterator[GeminiEmulator]:
+    """An emulator that has seen everything."""
+    with GeminiEmulator(default="hi") as gemini:
+        yield gemini
 
 
 # --- answers -------------------------------------------------------------------------------------
@@ -610,6 +625,52 @@ def test_a_client_that_waits_for_leave_to_send() -> None:
             assert b"".join(iter(lambda: sock.recv(65536), b"")).startswith(b"HTTP/1.1 200 OK")
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(WORDS) | st.text(), inner, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(body=JSON, near=JSON)
+def test_any_json_is_answered_or_refused(alive: GeminiEmulator, body: Any, near: Any) -> None:
+    for each in (body, says(systemInstruction=near, tools=[near]), {"contents": [_user(near)]}):
+        got = send(alive, STREAM, json.dumps(each).encode())
+        assert got.status == 200 or got.error[0] in {400, 403}
+        request = alive.requests[-1]
+        assert request.asked.turns == request.turns
+        assert set(request.tools) == set(request.declarations)
+        assert isinstance(request.results, list)
+        assert alive.of(agent="nobody") == []
+    assert alive.failures == alive.abandoned == ()
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.binary()
+    | st.builds(b"%b %b HTTP/1.1\r\n%b: %b\r\n\r\n%b".__mod__, st.tuples(*[st.binary()] * 5))
+    | st.binary().map(b"POST /v1beta/models/x:generateContent HTTP/1.1\r\n%b\r\n\r\n".__mod__)
+)
+def test_any_bytes_are_answered_or_dropped(alive: GeminiEmulator, data: bytes) -> None:
+    got = raw(alive, data, shut=True)
+    assert got == b"" or re.match(rb"HTTP/1\.1 \d\d\d ", got)
+    assert send(alive).status == 200
+    assert alive.failures == ()
+
+
+def test_halves_of_characters_are_no_reason_to_fail() -> None:
+    with GeminiEmulator(default=lambda asked: asked.prompt) as gemini:
+        assert text(send(gemini, body=says("a\ud800b")).json) == "a?b"
+
+
 # --- faults --------------------------------------------------------------------------------------
 
 
@@ -852,6 +913,7 @@ def _exits(asked: Asked) -> str:
         (_fails, pytest.fail.Exception),
         (_exits, SystemExit),
         (len, TypeError),
+        (Call("f", {"x": object()}), TypeError),
         (ValueError("no way to send it"), UsageError),
         (reply(3.5), UsageError),
     ],
@@ -905,10 +967,3 @@ def test_importing_it_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["False False", "set()"]
-
-
-def test_the_public_names_are_there() -> None:
-    from adk_fluent import testing
-
-    assert ScriptedModel is testing.ScriptedModel
-    assert all(getattr(testing, name) is not None for name in testing.__all__)

@@ -15,6 +15,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.genai import Client, errors, types
 
+from adk_fluent import testing
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Usage, classify
 from adk_fluent.testing import (
@@ -495,3 +496,8 @@ async def test_contents_are_cached_by_googles_client(gemini: GeminiEmulator) -> 
     await client.aio.caches.delete(name=made.name)
     with pytest.raises(errors.ClientError, match="CachedContent not found"):
         await answer(gemini.model(), request("what?", cached_content=made.name))
+
+
+def test_every_public_name_is_there() -> None:
+    assert ScriptedModel is testing.ScriptedModel
+    assert all(getattr(testing, name) is not None for name in testing.__all__)

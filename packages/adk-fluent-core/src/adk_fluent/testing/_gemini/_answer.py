@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import UsageError
+from adk_fluent.testing._gemini._http import json_bytes
 from adk_fluent.testing._replies import Call, Thought
 from adk_fluent.testing._wire import scripted_error, usage_body
 
@@ -37,11 +38,11 @@ class Answer:
 
     Attributes:
         status: The HTTP status.
-        bodies: One JSON object, or if it is streamed one an event.
+        bodies: One JSON object, or if it is streamed one an event, as bytes.
     """
 
     status: int
-    bodies: tuple[dict[str, Any], ...]
+    bodies: tuple[bytes, ...]
 
 
 def answer_of(reply: Reply, request: GeminiRequest, status: int | None) -> Answer:
@@ -53,19 +54,27 @@ def answer_of(reply: Reply, request: GeminiRequest, status: int | None) -> Answe
         status: The HTTP status it fails with, if it does.
 
     Raises:
-        UsageError: The reply holds what cannot be told in JSON.
+        UsageError: The reply holds what an emulator does not know.
+        TypeError: It holds what JSON does not know.
     """
+    code, bodies = _bodies(reply, request, status)
+    return Answer(code, tuple(map(json_bytes, bodies)))
+
+
+def _bodies(
+    reply: Reply, request: GeminiRequest, status: int | None
+) -> tuple[int, list[dict[str, Any]]]:
     streamed = request.stream
     head = {"modelVersion": request.model, "responseId": f"emulator-{request.number}"}
     if status is not None:
         begun = _pieces((*reply.chunks, ""), reply, head)[:-1] if streamed else []
-        return Answer(200 if begun else status, (*begun, scripted_error(reply, status)))
+        return 200 if begun else status, [*begun, scripted_error(reply, status)]
     if reply.error_code is not None:
-        return Answer(200, (_reported(reply, head),))
+        return 200, [_reported(reply, head)]
     if streamed:
         parts = (*reply.chunks, *reply.parts[1:]) if reply.chunks else reply.parts
-        return Answer(200, tuple(_pieces(parts, reply, head)))
-    return Answer(200, (_candidate(list(map(_part, reply.parts)), reply, head),))
+        return 200, _pieces(parts, reply, head)
+    return 200, [_candidate(list(map(_part, reply.parts)), reply, head)]
 
 
 def _pieces(parts: Sequence[Any], reply: Reply, head: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Literal
 
-from adk_fluent.testing._gemini._http import json_bytes
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,7 +32,7 @@ async def send_whole(
         trouble: What goes wrong.
         headers: Further headers.
     """
-    body, status = json_bytes(answer.bodies[0]), answer.status
+    body, status = answer.bodies[0], answer.status
     match trouble:
         case None:
             await response.send(status, body, headers=headers)
@@ -70,7 +68,7 @@ async def send_stream(
         await send_whole(response, answer, trouble, {"Content-Type": _SSE})
         return
     await response.begin_stream(_SSE if sse else "application/json; charset=UTF-8")
-    events = [json_bytes(body) for body in answer.bodies]
+    events = list(answer.bodies)
     if trouble == "bad_json":
         events[-1] = _BAD_JSON
     *framed, last = _sse(events) if sse else _array(events)

@@ -89,8 +89,11 @@ class Routes:
             return
         if http is not None:
             request = self._record(http)
-            if not await _while_there(reader, self._respond(http, request, response)):
-                self.abandoned.append(request)
+            try:
+                if not await _while_there(reader, self._respond(http, request, response)):
+                    self.abandoned.append(request)
+            except Exception as error:  # noqa: BLE001  # told at the end; others are still served
+                self.failures.append(error)
         await hang_up(reader, writer)
 
     def _record(self, http: HttpRequest) -> GeminiRequest:
