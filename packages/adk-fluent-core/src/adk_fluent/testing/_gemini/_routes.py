@@ -121,7 +121,7 @@ class Routes:
             if (cache := _CACHE.fullmatch(http.path)) is not None:
                 told = self._cache(request, cache[1])
             elif request.model is None:
-                raise RefusedError(404, f"There is no {http.path}.")
+                raise RefusedError(404, f"The emulator has no {http.path}.")
             else:
                 self._check_model(http, request)
                 if request.action != "countTokens":
