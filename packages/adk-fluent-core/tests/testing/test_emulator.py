@@ -636,7 +636,7 @@ JSON = st.recursive(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(body=JSON, near=JSON)
 def test_any_json_is_answered_or_refused(alive: GeminiEmulator, body: Any, near: Any) -> None:
@@ -652,7 +652,7 @@ def test_any_json_is_answered_or_refused(alive: GeminiEmulator, body: Any, near:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.binary()

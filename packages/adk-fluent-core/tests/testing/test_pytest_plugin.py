@@ -33,9 +33,11 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self._pytester = pytester
 
-    def run(self, tests: str, *options: str) -> pytest.RunResult:
+    def run(self, tests: str, *options: str, alone: bool = False) -> pytest.RunResult:
+        """Run tests here, which is quick, or alone in a process, where nothing is loaded yet."""
         self._pytester.makepyfile(test_it="from __future__ import annotations\n" + dedent(tests))
-        return self._pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", *options)
+        run = self._pytester.runpytest_subprocess if alone else self._pytester.runpytest_inprocess
+        return run("-q", "-p", "no:cacheprovider", *options)
 
 
 @pytest.fixture
@@ -51,6 +53,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
             "[pytest11]\nadk_fluent = adk_fluent.testing.pytest_plugin\n"
         )
         path.append(str(info.parent))
+        pytester.syspathinsert(info.parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     pytester.makeini(INI)
     return Project(pytester)
@@ -64,7 +67,8 @@ def test_the_wheel_declares_it() -> None:
 
 
 def test_who_does_not_use_it_loads_nothing_heavy(project: Project) -> None:
-    done = project.run("""
+    done = project.run(
+        """
         import sys
 
         def test_it() -> None:
@@ -73,7 +77,9 @@ def test_who_does_not_use_it_loads_nothing_heavy(project: Project) -> None:
             assert heavy.isdisjoint(sys.modules)
             own = {name for name in sys.modules if name.startswith("adk_fluent.testing")}
             assert own == {"adk_fluent.testing", "adk_fluent.testing.pytest_plugin"}
-    """)
+    """,
+        alone=True,
+    )
     done.assert_outcomes(passed=1)
 
 
@@ -241,5 +247,6 @@ def test_a_pipeline_that_outlives_a_test_finds_the_next_emulator(project: Projec
         *("-W", r"ignore:\[EXPERIMENTAL\]:UserWarning"),
         *("-W", r"ignore::DeprecationWarning"),
         *("-W", "ignore::PendingDeprecationWarning"),
+        alone=True,
     )
     done.assert_outcomes(passed=3)
