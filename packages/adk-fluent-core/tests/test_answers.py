@@ -12,7 +12,7 @@ from adk_fluent import Agent
 from adk_fluent.backends._answers import Answer, answer_of
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, UsageError
 from adk_fluent.ir import AgentNode, Ref, StateFieldRef
-from adk_fluent.testing import ScriptedModel, mock_backend, reply
+from adk_fluent.testing import Call, ScriptedModel, mock_backend, reply
 
 
 class Line(BaseModel):
@@ -144,6 +144,20 @@ async def test_the_model_is_told_the_shape() -> None:
     schema = model.calls[0].config.response_schema
     assert sorted(schema.model_fields) == ["score", "tier"]
     assert schema.model_fields["score"].annotation is float
+
+
+@pytest.mark.adk
+async def test_what_is_said_beside_a_call_that_waits_is_no_answer() -> None:
+    from google.adk.tools.long_running_tool import LongRunningFunctionTool
+
+    def approve() -> None:
+        """Ask a person."""
+
+    model = ScriptedModel(reply("Let me ask.", Call("approve")))
+    made = Agent("reader", model).writes(SCORE).tool(LongRunningFunctionTool(approve))
+    result = await made.run("go")
+    assert [each.name for each in result.pending] == ["approve"]
+    assert result.state == {}
 
 
 @pytest.mark.adk

@@ -291,7 +291,7 @@ def card_of(pipeline: Any) -> Any:
         ({"capabilities": [""]}, "capabilities= takes names"),
         ({"capabilities": [3]}, "capabilities= takes names"),
         ({"timeout": 0}, "timeout is a number above 0"),
-        ({"auth": "secret"}, "auth= takes a AuthConfig"),
+        ({"auth": "secret"}, "auth= takes an AuthConfig"),
         ({"retry": 3}, "retry= takes a RetryConfig"),
         ({"fallback": 3}, "cannot be a fallback"),
         ({"input_schema": 3}, "input_schema= takes a type"),
@@ -331,7 +331,7 @@ def test_a_preset_is_checked_where_it_is_made() -> None:
         Preset(historie="own")
     assert caught.value.nearest == "history"
     assert "test_capabilities.py" in str(caught.value.location)
-    for name in ("run", "ask", "to_ir", "with_", "check", "_fields"):
+    for name in ("run", "ask", "to_ir", "with_", "check", "clone", "model_select", "_fields"):
         with pytest.raises(UnknownNameError):
             Preset(**{name: 1})
     with pytest.raises(UsageError, match="a preset is made of presets"):

@@ -320,6 +320,39 @@ async def test_who_waits_makes_it_when_the_maker_is_cancelled(log: Log) -> None:
     await pipeline.aclose()
 
 
+async def test_who_stops_waiting_for_it_does_not_stop_the_maker(log: Log) -> None:
+    async def slow() -> str:
+        log.append("begin")
+        await asyncio.sleep(0.01)
+        return "slow"
+
+    pipeline = Pipeline(use).inject(db=Resource(slow, scope="app"))
+    first = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(0.002)
+    second.cancel()
+    assert (await first).state == {"db": "slow"}
+    assert (await run(pipeline)).state == {"db": "slow"}
+    assert log == ["begin"]
+    await pipeline.aclose()
+
+
+async def test_closing_waits_for_what_is_being_made(log: Log) -> None:
+    async def slow() -> AsyncGenerator[str]:
+        await asyncio.sleep(0.01)
+        log.append("open")
+        yield "slow"
+        log.append("close")
+
+    pipeline = Pipeline(use).inject(db=Resource(slow, scope="app"))
+    running = asyncio.create_task(run(pipeline))
+    await asyncio.sleep(0.002)
+    await pipeline.aclose()
+    assert log == ["open", "close"]
+    await running
+
+
 def test_an_async_one_is_made_for_each_event_loop(log: Log) -> None:
     pipeline = Pipeline(use).inject(
         db=Resource(log.later("async"), scope="app"), other=Resource(log.sync("sync"), scope="app")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .conftest import Bench
 
 CONFIG = ExecutionConfig(max_llm_calls=0)
-SEEDS = 60
+SEEDS = 150
 MOST = 12  # positions tried of one program
 
 

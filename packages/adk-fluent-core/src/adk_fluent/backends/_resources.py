@@ -289,6 +289,7 @@ async def _kept(node: ResourceNode, owner: Owner, table: Table) -> Any:
             mine = found is None
             if found is None:
                 found = _TABLE[key] = _Kept(node, loop)
+                found.made.set_running_or_notify_cancel()  # who waits for it cannot cancel it
         if mine:
             return await _make_kept(key, found, table)
         try:
@@ -332,6 +333,8 @@ async def _close(every: Iterable[_Kept]) -> None:
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         for kept in reversed(list(every)):
+            if not kept.made.done() and kept.loop in (None, loop):
+                await asyncio.wait([asyncio.wrap_future(kept.made)])  # then there is what to close
             if kept.loop is None or kept.loop is loop:
                 stack.push_async_exit(kept.stack)
             elif kept.loop.is_closed():

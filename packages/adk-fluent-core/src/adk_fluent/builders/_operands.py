@@ -8,7 +8,7 @@ from types import CoroutineType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard, TypeVar
 
 from adk_fluent.builders._aboard import Aboard
-from adk_fluent.builders._words import describe
+from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -233,8 +233,9 @@ def instance_of(kind: type[T], value: T | None, role: str) -> T | None:
     """
     if value is None or isinstance(value, kind):
         return value
+    name = kind.__name__
     raise UsageError(
-        f"{role}= takes a {kind.__name__}", found=describe(value), location=Location.caller()
+        f"{role}= takes {article(name)} {name}", found=describe(value), location=Location.caller()
     )
 
 

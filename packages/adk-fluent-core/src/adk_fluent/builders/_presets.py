@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 #: Setters that are called once for each of a list of values.
 _REPEATED: Final = frozenset({"tool", "agent_tool", "delegates", "sub_agents", "reads", "writes"})
-#: What is no setting: it makes something else of an agent, or runs it.
-_NONE: Final = frozenset({"named", "with_", "use", "configure", "inject", "middleware"})
+#: What is no setting of one value: it copies, renames or takes its arguments by name.
+_NONE: Final = frozenset(
+    {
+        *("named", "clone", "with_", "use", "middleware"),
+        *("configure", "inject", "model_select", "execution_boundary"),
+    }
+)
 
 
 class Preset:

@@ -186,16 +186,15 @@ class AdkLeaf:
         a call waits for an answer.
         """
         text = self.text(event)
-        delta = event.actions.state_delta
-        key = answer.text_key
         if text is None:
             return None
-        if key is not None and delta.get(key) == "" and _is_of_tools(event):
+        delta, key, of_tools = event.actions.state_delta, answer.text_key, _is_of_tools(event)
+        if key is not None and of_tools and delta.get(key) == "":
             del delta[key]
-        if key is not None and not text:
-            return None
+        if (key is not None and not text) or (key is None and of_tools):
+            return None  # ADK has written an empty text; what stands beside a call is no answer
         try:
-            delta.update({} if _is_of_tools(event) and not text else answer.read(text))
+            delta.update(answer.read(text))
         except OutputInvalidError as error:
             return error
         return None
