@@ -19,6 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many random pipelines to run; other ones each time",
     )
     group.addoption(
+        "--flow-every", action="store_true", help="every way to run on ADK runs all of them"
+    )
+    group.addoption(
         "--flow-seed", type=int, default=None, metavar="SEED", help="the ones of an earlier run"
     )
 
