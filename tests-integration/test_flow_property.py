@@ -4,7 +4,8 @@ on ADK by `ask`, `run`, `stream` and a Runner of ADK's own, with sessions in mem
 What they should do is told by `adk_fluent.testing._oracle`: final state, answer, errors, and the
 order of calls. CI runs 2 000 on the engine, 2 000 on the mock backend and 2 000 spread over the
 ways to run on ADK, each in memory and on SQLite, and the same ones every time; with
-``--flow-every``, as on the oldest and the newest ADK, every way runs all of them. ``--flow-examples 50000`` runs that many of each, and other ones each time; ``--flow-seed`` runs
+``--flow-every``, as on the oldest and the newest ADK, every way runs all of them.
+``--flow-examples 50000`` runs that many of each, and other ones each time; ``--flow-seed`` runs
 those of an earlier run again.
 """
 
