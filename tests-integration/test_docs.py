@@ -8,18 +8,23 @@ A page is read from top to bottom, as by somebody who types along in one empty d
 - ``toml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
 
 HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file, or
-with ``pytest`` beside it the tests in it, ``from: PATH`` is an excerpt of that file of the
-repository, ``raises`` ends in an error, whose last lines are its output, and ``gemini`` needs a
-model from the network, which is replaced. Above a table, ``names: MODULE:ATTRIBUTE`` says whose
-names its first column lists, ``some names: ...`` not all of them; a second column called "default"
-has their defaults, one called "also a" their bases. ``folders: PATH`` says that it lists every
-folder there.
+with ``pytest`` beside it the tests in it, with ``process`` in a Python of its own, ``from: PATH``
+is an excerpt of that file of the repository, ``raises`` ends in an error, whose last lines are its
+output, and ``gemini`` needs a model from the network, which is replaced. Above a table, ``names:
+MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not all of them; a
+second column called "default" has their defaults, one called "also a" their bases. ``folders:
+PATH`` says that it lists every folder there. Above a picture, ``of: EXPRESSION`` says what it
+shows of the blocks before it.
+
+``monolith`` stands above a program for the monolith, and above what it prints; `test_from_monolith`
+runs those. ``adk`` stands above what `adk` prints; `adk_tools/test_page.py` runs it.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import runpy
 import shlex
@@ -39,11 +44,15 @@ from typing import TYPE_CHECKING, Any, cast, is_typeddict
 
 import pytest
 
+import adk_fluent.builders
+from adk_fluent.builders import BuilderBase
 from adk_fluent.cli import main
-from adk_fluent.contracts import CODES, _checkers
+from adk_fluent.contracts import _checkers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
+
+    from adk_fluent.builders import Builder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -72,7 +81,7 @@ def title(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, or a table, with the comment above it."""
+    """A fenced block, a table or a picture, with the comment above it."""
 
     page: Path
     line: int  # of its first line of content
@@ -95,6 +104,9 @@ def blocks(page: Path) -> list[Block]:
         at += 1
         if comment := re.fullmatch(r"<!-- ([a-z ]+)(?:: (.+))? -->", line):
             says[comment[1]] = comment[2] or ""
+        elif line.startswith("!["):
+            found.append(Block(page, at, "picture", line, says))
+            says = {}
         elif line.startswith(("```", "|")):
             kind = line.removeprefix("```") if line.startswith("```") else "table"
             start = at - 1 if kind == "table" else at
@@ -117,14 +129,17 @@ def _ends(kind: str, line: list[str]) -> bool:
 class Reader:
     """Somebody who does what a page says, in a directory of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, draws: bool = False) -> None:
         self.folder = folder
+        self.draws = draws
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed: str | None = None
 
     def do(self, block: Block) -> None:
         says = block.says
         match block.kind:
+            case "python" | "text" | "console" if {"monolith", "adk"} & says.keys():
+                return  # runs elsewhere, see test_from_monolith.py and adk_tools/test_page.py
             case "python" if "from" in says:
                 assert block.text in (ROOT / says["from"]).read_text("utf-8"), block.place
             case "python":
@@ -135,6 +150,8 @@ class Reader:
                 self.printed = None
             case "console":
                 self._type(block)
+            case "picture":
+                self._look_at(block)
             case "toml" if "from" in says:
                 assert block.text in (ROOT / says["from"]).read_text("utf-8"), block.place
             case "toml":
@@ -167,14 +184,26 @@ class Reader:
     def _execute(self, block: Block) -> None:
         if (file := block.says.get("file")) is not None:
             path = self.folder / file
+            path.parent.mkdir(exist_ok=True)
             path.write_text(block.text, "utf-8")
             if "pytest" in block.says:
                 self._test(path)
+            elif "process" in block.says:
+                self._start(path)
             else:
                 runpy.run_path(str(path), run_name="__main__")
             return
         padded = "\n" * (block.line - 1) + block.text  # an error names the line of the page
         exec(compile(padded, str(block.page), "exec"), self.names)
+
+    def _start(self, path: Path) -> None:
+        """Run a file as a process, which looks for what is installed anew."""
+        command = (sys.executable, str(path))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            command, capture_output=True, env=environment, text=True, encoding="utf-8", check=False
+        )
+        sys.stdout.write(done.stdout + done.stderr)
 
     def _test(self, path: Path) -> None:
         """Run tests as a reader does, who has core installed and pytest find its fixtures."""
@@ -201,6 +230,17 @@ class Reader:
                 main(arguments)
             code = ended.value.code
             self._compare(block, wanted, self._shown(printed.text))
+
+    def _look_at(self, block: Block) -> None:
+        if (shown := block.says.get("of")) is None:
+            return
+        (link,) = re.findall(r"\]\((.+)\)", block.text)
+        picture = block.page.parent / link
+        builder: Builder = eval(shown, self.names)
+        if self.draws:
+            picture.write_text(builder.visualize(), "utf-8", newline="\n")
+        now = f"{block.place}: draw it anew with pytest {title(Path(__file__))} --draw"
+        assert picture.read_text("utf-8") == builder.visualize(), now
 
     def _check_commands(self, block: Block) -> None:
         for command in re.findall(r"adk-fluent (\w+)", block.text):
@@ -346,8 +386,10 @@ def anchors(page: Path) -> set[str]:
 
 @runs_on_adk
 @pytest.mark.parametrize("page", PAGES, ids=title)
-def test_what_a_page_says_happens(page: Path, folder: Path, gemini: dict[str, bool]) -> None:
-    reader = Reader(folder)
+def test_what_a_page_says_happens(
+    page: Path, folder: Path, gemini: dict[str, bool], pytestconfig: pytest.Config
+) -> None:
+    reader = Reader(folder, draws=pytestconfig.option.draw)
     for block in blocks(page):
         gemini["now"] = "gemini" in block.says
         reader.do(block)
@@ -372,12 +414,12 @@ def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
     for page in PAGES:
         lines = [""] * len(page.read_text("utf-8").splitlines())
         for block in blocks(page):
-            if block.kind != "python" or {"from", "raises"} & block.says.keys():
+            if block.kind != "python" or {"from", "raises", "monolith"} & block.says.keys():
                 continue
             if (file := block.says.get("file")) is not None:
-                folder = tmp_path / page.parent.relative_to(ROOT) / page.stem
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / file).write_text(block.text, "utf-8")
+                path = tmp_path / page.parent.relative_to(ROOT) / page.stem / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text, "utf-8")
             else:
                 code = block.text.splitlines()
                 lines[block.line - 1 : block.line - 1 + len(code)] = code
@@ -388,6 +430,8 @@ def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
         "typeCheckingMode": "strict",
         "pythonVersion": "3.11",
         "enableTypeIgnoreComments": False,
+        "reportDeprecated": False,  # a page compares with what ADK 2.x deprecates
+        "reportUnusedImport": False,  # a block that raises, which is not looked at, may use it
     }
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config), "utf-8")
     command = (sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson")
@@ -400,12 +444,28 @@ def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
     ] == []
 
 
-def test_every_finding_of_core_is_listed_as_it_is() -> None:
-    page = (ROOT / "packages" / "adk-fluent-core" / "docs" / "running.md").read_text("utf-8")
-    for code in CODES.values():
-        if code.code.startswith("FLW"):
-            row = f"| `{code.code}` | `{code.name}` | {code.severity} | {code.explanation} |"
-            assert row in page
+def test_the_language_page_has_a_picture_of_every_arrangement() -> None:
+    docs = ROOT / "packages" / "adk-fluent-core" / "docs"
+    page = docs / "language.md"
+    sections = re.split(r"^##+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    for heading, section in zip(sections[::2], sections[1::2], strict=True):
+        if "`" in heading or heading in ("Routes", "Agents", "Remote agents"):
+            assert "\n![" in section, heading
+    shown = [each for each in blocks(page) if each.kind == "picture"]
+    assert all("of" in each.says for each in shown)
+    files = {f"pictures/language/{path.name}" for path in docs.glob("pictures/language/*")}
+    assert {re.findall(r"\]\((.+)\)", each.text)[0] for each in shown} == files
+
+
+def test_the_language_page_has_every_method_of_every_builder() -> None:
+    page = (ROOT / "packages" / "adk-fluent-core" / "docs" / "language.md").read_text("utf-8")
+    for name in adk_fluent.builders.__all__:
+        kind = getattr(adk_fluent.builders, name)
+        if isinstance(kind, type) and issubclass(kind, BuilderBase):
+            public = {each for each in dir(kind) if not each.startswith("_")}
+            assert not {each for each in public if not re.search(rf"\.{each}\b", page)}, name
+    for name in set(adk_fluent.__all__) - {"Resource", "injected", "layers"}:  # of other pages
+        assert re.search(rf"\b{name}\b", page), name
 
 
 def test_the_versions_of_adk_that_are_named_are_those_that_are_tested() -> None:

@@ -33,9 +33,10 @@ CONSTRAINTS = ROOT / "tools" / "constraints"
 HASHES = CONSTRAINTS / "hashes.txt"
 HEADER = "# Written by tools/lock.py.\n"
 
-#: Column of the google-adk matrix -> what it takes the newest version of.
+#: Column of the google-adk matrix -> what it takes the newest versions of. The first is also where
+#: the emulator of Gemini meets the oldest client that google-adk 1.25 allows.
 COLUMNS = {
-    "adk-floor": "google-adk>=1.25,<1.26",
+    "adk-floor": "google-adk>=1.25,<1.26\ngoogle-genai>=1.56,<1.57",
     "adk-last1": "google-adk>=1.25,<2",
     "adk-2x": "google-adk>=2,<3",
 }
@@ -157,12 +158,12 @@ def export(*args: str) -> list[Pin]:
     return parse(uv("export", "--quiet", *plain, *args))
 
 
-def column(requirement: str, previous: Path, *, upgrade: list[str] | None) -> str:
+def column(requirements: str, previous: Path, *, upgrade: list[str] | None) -> str:
     """Resolve all packages for one column, keeping the versions of ``previous`` where possible."""
     manifests = sorted(ROOT.glob("packages/*/pyproject.toml"))
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "wanted.txt")
-        wanted.write_text(requirement, "utf-8")
+        wanted.write_text(requirements, "utf-8")
         output = Path(folder, "column.txt")
         if previous.exists():
             shutil.copy(previous, output)
@@ -202,8 +203,8 @@ def write(upgrade: list[str] | None) -> None:
         pins = export("--all-packages", "--all-extras", "--all-groups")
         manifest = resolved_manifest(pins)
         columns = {
-            name: column(requirement, CONSTRAINTS / f"{name}.txt", upgrade=upgrade)
-            for name, requirement in COLUMNS.items()
+            name: column(requirements, CONSTRAINTS / f"{name}.txt", upgrade=upgrade)
+            for name, requirements in COLUMNS.items()
         }
     except BaseException:
         _save(MANIFEST, original)
@@ -232,9 +233,9 @@ def check() -> list[str]:
     found = differences("hashes.txt", parse(HASHES.read_text("utf-8")), pins)
     if resolved_manifest(pins) != MANIFEST.read_text("utf-8"):
         found.append("pyproject.toml: the pins under [tool.uv] are not those of hashes.txt")
-    for name, requirement in COLUMNS.items():
+    for name, requirements in COLUMNS.items():
         path = CONSTRAINTS / f"{name}.txt"
-        resolved = parse(column(requirement, path, upgrade=None))
+        resolved = parse(column(requirements, path, upgrade=None))
         found += differences(path.name, parse(path.read_text("utf-8")), resolved)
     return found
 

@@ -14,7 +14,7 @@ BUILD_PINS = ROOT / "tools" / "constraints" / "hashes.txt"
 MONOLITH = "adk-fluent==0.18.0"
 #: What both have: a2a-sdk, for ADK 2.x looks for it at every start, and again on every miss.
 COMMON = ("google-adk", "a2a-sdk")
-TESTING = ("pytest", "pytest-asyncio", "pytest-xdist", "hypothesis")
+TESTING = ("pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "sqlalchemy[asyncio]")
 
 
 class BenchError(Exception):

@@ -209,6 +209,26 @@ ROWS: tuple[Row, ...] = (
         rounds=0,
     ),
     Row(
+        "pausable",
+        "run of 100 function steps that could pause, beside one that cannot",
+        "at most 15 us a step above",
+        cases={
+            "ours": Case("ours", "run-pausable", 100, 101, 3),
+            "ours plain": Case("ours", "run-functions", 100, 101, 3),
+        },
+        judge=above(15e-6, 100, "ours plain"),
+    ),
+    Row(
+        "resume",
+        "pause and resume before 10 steps, beside two runs in one session",
+        "load + remaining steps + 2 ms",
+        cases={
+            "ours": Case("ours", "resume", 10, 11, 3),
+            "ours plain": Case("ours", "run-twice", 10, 10, 3),
+        },
+        judge=above(2e-3, 1, "ours plain"),
+    ),
+    Row(
         "suite",
         "core's ADK-free tests",
         "< 10 s",
@@ -220,7 +240,6 @@ ROWS: tuple[Row, ...] = (
     Row("mutation", "mutation score of ir, flow and contracts", ">= 80 %"),
     Row("middleware", "the first middleware, a step", "<= 0.15 ms"),
     Row("middleware-more", "each further middleware, a call", "<= 5 us"),
-    Row("resume", "resume of a paused pipeline", "load + remaining steps + 2 ms"),
     Row("bind", "StateSchema bind and read", "< 1 us", "bind() per access < 0.1 ms"),
     Row("eval", "eval, a case", "<= bare runner + 1 ms", "100 cases, mock, < 60 s"),
     Row(

@@ -23,6 +23,7 @@ def _provide(name: str) -> None:
 
 _provide("ir_strategies")
 _provide("broken_ir")
+_provide("misuse")
 
 
 def pytest_collection_finish() -> None:

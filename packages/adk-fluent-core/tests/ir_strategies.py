@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from adk_fluent import ir
+from adk_fluent.ir._functions import FUNCTIONS, is_function
 from adk_fluent.ir._record import MISSING
 
 if TYPE_CHECKING:
@@ -93,9 +94,17 @@ types: st.SearchStrategy[Any] = st.sampled_from(
 
 @cache
 def refs(live: str) -> st.SearchStrategy[ir.Ref]:
-    objects = IMPORTABLE if live == "importable" else IMPORTABLE + UNIMPORTABLE
-    bare = st.sampled_from(objects).map(ir.Ref.to)
+    bare = st.sampled_from(IMPORTABLE + UNIMPORTABLE if live == "any" else IMPORTABLE)
+    bare = bare.map(ir.Ref.to)
+    if live != "importable":
+        bare |= st.deferred(lambda: functions(live))
     return bare | st.builds(_with_digest, bare, texts)
+
+
+@cache
+def functions(live: str) -> st.SearchStrategy[ir.Ref]:
+    """Refs to functions that are data, such as those of `S`."""
+    return st.one_of([record(kind, live) for kind in FUNCTIONS.values()]).map(ir.Ref.to)
 
 
 def _with_digest(ref: ir.Ref, digest: str) -> ir.Ref:
@@ -117,7 +126,8 @@ def _callbacks(live: str) -> st.SearchStrategy[Any]:
 
 
 def _objects(live: str) -> st.SearchStrategy[Any]:
-    return st.lists(refs(live).map(lambda ref: ref.value), max_size=2).map(tuple)
+    objects = refs(live).map(lambda ref: ref.value).filter(lambda value: not is_function(value))
+    return st.lists(objects, max_size=2).map(tuple)
 
 
 def _just(strategy: st.SearchStrategy[Any]) -> Callable[[str], st.SearchStrategy[Any]]:
@@ -150,11 +160,17 @@ DATA: dict[str, Callable[[str], st.SearchStrategy[Any]]] = {
     "StateFieldRef.scope": _just(st.just("session")),
     "StateFieldRef.type": _just(types),
     "StateFieldRef.default": _just(jsonlike | st.just(ir.UNSET)),
+    "ExecutionConfig.app_name": _just(st.text("abc_", min_size=1, max_size=8)),
     "ExecutionConfig.custom_metadata": _just(
         st.none() | st.dictionaries(texts, jsonlike, max_size=2)
     ),
     "ExecutionConfig.middlewares": _objects,
     "TelemetryConfig.custom_exporters": _objects,
+    "Assign.constants": _just(
+        st.sampled_from(["{}", '{"k":1}', '{"user:k":[null,true,-0.5,"\u00fc"],"o":{"x":{}}}'])
+    ),
+    "Rename.names": _just(st.lists(st.tuples(keys, keys), max_size=2).map(tuple)),
+    "Derive.parts": lambda live: st.lists(st.tuples(keys, refs(live)), max_size=2).map(tuple),
     "TapNode.effects": lambda live: st.builds(
         ir.Effects, reads=st.lists(record(ir.StateFieldRef, live), max_size=2).map(tuple)
     ),
@@ -290,7 +306,8 @@ def graphs(live: str = "any") -> st.SearchStrategy[ir.Node]:
     """Legal pipelines and applications.
 
     Args:
-        live: ``importable`` for live objects that can be pickled and named by path only.
+        live: ``importable`` for live objects that can be pickled and named by path only,
+            ``loadable`` for those and functions that are data.
     """
     trees = st.recursive(
         st.one_of([node(kind, live) for kind in LEAVES]),

@@ -40,6 +40,10 @@ def agent(*keys: str | StateFieldRef, schema: Any = None, mock: Any = "text") ->
     return made if schema is None else made @ schema
 
 
+class Opaque:
+    """What pydantic knows nothing about."""
+
+
 @pytest.fixture(params=["mock", pytest.param("adk", marks=pytest.mark.adk)])
 def run(request: pytest.FixtureRequest) -> Any:
     async def run(pipeline: Any) -> Any:
@@ -117,6 +121,7 @@ async def test_what_does_not_fit(run: Any, made: Agent, fields: tuple[str, ...],
     assert says in str(caught.value.what)
     assert caught.value.node == "reader"
     assert "test_answers.py" in str(caught.value)
+    assert str(caught.value.help).startswith("say in the instruction what the answer has to look")
 
 
 async def test_a_fallback_makes_up_for_it(run: Any) -> None:
@@ -208,3 +213,12 @@ def test_keys_that_the_schema_does_not_have() -> None:
 
 def test_an_agent_that_declares_nothing() -> None:
     assert answer_of(AgentNode("a")) is None
+
+
+async def test_a_type_that_pydantic_cannot_read_is_refused(run: Any) -> None:
+    reader = agent("it", schema=Opaque)
+    with pytest.raises(UsageError, match="cannot read answers of this type") as caught:
+        await run(reader)
+    assert (caught.value.found, caught.value.node) == ("the class Opaque", "reader")
+    assert caught.value.help is not None
+    assert caught.value.help.startswith("Unable to generate pydantic-core schema")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import pytest
 
+import adk_fluent
 from adk_fluent import _layers
+from adk_fluent.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +53,24 @@ def test_a_part_from_another_directory_is_found(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import adk_fluent.elsewhere"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "found\n"
+
+
+def test_the_version_is_that_of_the_installed_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adk_fluent._version.version", {"adk-fluent-core": "4.5.6"}.__getitem__)
+    assert adk_fluent.__version__ == "4.5.6"
+
+
+def test_bare_sources_have_no_version_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("adk_fluent._version.version", absent)
+    assert not hasattr(adk_fluent, "__version__")  # as pydoc asks
+    with pytest.raises(UnknownNameError, match="no installation of it"):
+        _ = adk_fluent.__version__
+
+
+def test_nobody_pays_for_the_version_who_does_not_ask() -> None:
+    code = "import sys, adk_fluent; print('importlib.metadata' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

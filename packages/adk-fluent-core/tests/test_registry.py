@@ -140,7 +140,7 @@ def test_what_is_installed_is_read_once_until_refreshed(toy: Site) -> None:
         ("LAYER: int = 1 +", "cannot load broken_layer:LAYER", "SyntaxError"),
         ("x = 1", "cannot load broken_layer:LAYER", "AttributeError"),
         ("raise SystemError('no')", "cannot load broken_layer:LAYER", "SystemError: no"),
-        ("LAYER = 3", "broken_layer:LAYER is no Layer", "an object of type int"),
+        ("LAYER = 3", "broken_layer:LAYER is no Layer", "3"),
         (
             "from adk_fluent.protocol import Layer\nLAYER = Layer('other', {})",
             "entry point 'broken' holds a layer called 'other'",
@@ -234,7 +234,7 @@ def test_a_known_name_of_an_absent_layer_says_what_to_install(
 def test_a_known_name_of_a_present_layer_says_where_it_is(site: Site) -> None:
     source = "from adk_fluent.protocol import Layer\nL = Layer('cost', {})"
     site.wheel("acme-cost", {"cost": "cost_layer:L"}, cost_layer=source)
-    with pytest.raises(UnknownNameError, match=r"import it from adk_fluent\.cost"):
+    with pytest.raises(UnknownNameError, match=r"write: from adk_fluent\.cost import"):
         resolve_name("CostModel")
 
 
@@ -253,3 +253,19 @@ def test_private_names_look_nowhere(site: Site) -> None:
 
 def test_every_name_core_knows_belongs_to_a_known_layer() -> None:
     assert set(_registry.NAMES.values()) <= set(WHEELS)
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("ExecutionConfig", "write: from adk_fluent.config import ExecutionConfig"),
+        ("mock_backend", "write: from adk_fluent.testing import mock_backend"),
+        ("UsageError", "write: from adk_fluent.errors import UsageError"),
+        ("Nonsense", None),
+        ("_Pipeline", None),
+    ],
+)
+def test_a_name_of_another_module_says_which(name: str, help: str | None) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        resolve_name(name)
+    assert caught.value.help == help

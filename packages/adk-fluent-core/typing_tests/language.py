@@ -22,13 +22,14 @@ from adk_fluent import (
     Pipeline,
     Route,
     expect,
+    gate,
     map_over,
     race,
     tap,
     timeout,
     until,
 )
-from adk_fluent.builders import Builder, Expect, MapOver, Race, State, Tap, Timeout
+from adk_fluent.builders import Builder, Expect, Gate, MapOver, Race, State, Tap, Timeout
 from adk_fluent.ir import Node, StateFieldRef
 
 
@@ -68,10 +69,9 @@ assert_type(triage.name, str)
 worker = (
     Agent("worker")
     .model("gemini-2.5-pro")
-    .tool(search)
     .tool(fetch)
     .tool(needs_person, require_confirmation=True)
-    .tool(functools.partial(search, limit=2), require_confirmation=needs_person)
+    .tool(search, require_confirmation=needs_person)
     .writes(StateFieldRef("draft"), StateFieldRef("user:seen"), via="tool")
     .outputs("answer")
     .configure(disallow_transfer_to_peers=True, planner=PlanReActPlanner())
@@ -237,6 +237,21 @@ assert_type(tap(print), Tap)
 assert_type(tap(lambda s: print(s["n"]), name="look"), Tap)
 assert_type(expect(lambda s: s["n"] > 3, "n is small"), Expect)
 assert_type(expect(approved), Expect)
+assert_type(gate(), Gate)
+assert_type(
+    gate(
+        lambda s: s["amount"] > 100,
+        message="Pay?",
+        payload=lambda s: {"amount": s["amount"]},
+        response_schema={"type": "object", "properties": {"amount": {"type": "number"}}},
+        key="decision",
+        name="approve",
+    ),
+    Gate,
+)
+assert_type(gate(approved, payload=made("ok"), response_schema=dict[str, int]).named("g"), Gate)
+assert_type(triage >> gate(response_schema=int) >> worker, Pipeline)
+assert_type(gate(response_schema=int | None), Gate)
 assert_type(race(triage, worker, plain, name="fastest").branch(boss), Race)
 assert_type(map_over("items", triage >> worker, item_key="item", concurrency=4), MapOver)
 assert_type(timeout(triage | worker, 1.5, name="quick"), Timeout)

@@ -11,7 +11,7 @@ from adk_fluent.backends.dry_run import Count, DryRun, DryRunBackend, dry_run
 from adk_fluent.backends.trace import Row, Trace, trace
 from adk_fluent.backends.viz import Diagram, Options, VizBackend, diagram, render, save, to_svg
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.protocol import AgentEvent, Compiler, EventListener
+from adk_fluent.protocol import AgentEvent, Compiler, EventListener, NoticeListener
 
 desk = (Agent("a").writes("k") >> Agent("b").reads("k")) * until(lambda state: bool(state["k"]))
 config = ExecutionConfig(default_model="gemini-2.5-flash")
@@ -63,6 +63,7 @@ async def follow() -> None:
         result = await desk.run("go", listeners=[steps, Counter()])
     assert_type(steps.rows, tuple[Row, ...])
     listener: EventListener = steps
-    print(steps, listener, trace(result, desk.to_ir()).to_json())
+    noticing: NoticeListener = steps
+    print(steps, listener, noticing, trace(result, desk.to_ir()).to_json())
 
     await desk.run("go", listeners=[print])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

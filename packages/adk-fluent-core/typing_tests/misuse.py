@@ -15,6 +15,7 @@ from adk_fluent import (
     Resource,
     Route,
     expect,
+    gate,
     map_over,
     race,
     tap,
@@ -140,6 +141,12 @@ Route("k").otherwise(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgum
 tap(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 expect("x > 3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 expect(counted, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+gate("Sure?")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+gate(lambda s: True, "Sure?")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+gate(message=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+gate(payload={"a": 1})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+gate(response_schema="string")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+gate(schema=int)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 race(a, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 map_over(3, a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 map_over("k", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent import Agent, Pipeline
+from adk_fluent import Agent, Pipeline, gate
 from adk_fluent.contracts import check_all
 
 if TYPE_CHECKING:
@@ -25,10 +25,14 @@ def _chain(size: int, model: Any = MODEL, name: Callable[[int], str] = "a{}".for
     return chain
 
 
-def _scripted(size: int) -> Builder:
+def _model() -> Any:
     from bench.side.scripted import Echo
 
-    return _chain(size, Echo(model="echo"))
+    return Echo(model="echo")
+
+
+def _scripted(size: int) -> Builder:
+    return _chain(size, _model())
 
 
 def build(size: int) -> Callable[[], int]:
@@ -114,6 +118,45 @@ def run_functions(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     return driven(chain.to_runner())
 
 
+def run_pausable(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
+    """The same as `run_functions`, with a gate at the end that asks nobody."""
+    from bench.side.scripted import driven
+
+    chain = _scripted(1)
+    for at in range(size):
+        chain = chain >> _step(at)
+    return driven((chain >> gate(lambda state: "ask" in state)).to_runner())
+
+
+def resume(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
+    """An agent, a gate that is answered, and agents after it."""
+    from bench.side.scripted import MESSAGE
+
+    chain = Agent("first", _model()).instruct("x") >> gate() >> _scripted(size)
+
+    async def once() -> int:
+        asked = await chain.run(MESSAGE)
+        answer = asked.pending[0].answer(True)
+        return len(await chain.resume(answer, session_id=asked.session_id))
+
+    return once
+
+
+def run_twice(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
+    """What `resume` does, as two pipelines in one session."""
+    from adk_fluent.backends.adk import ADKBackend
+    from bench.side.scripted import MESSAGE
+
+    backend = ADKBackend()
+    first, rest = Agent("first", _model()).instruct("x"), _scripted(size)
+
+    async def once() -> int:
+        said = await first.run(MESSAGE, backend=backend)
+        return len(await rest.run(MESSAGE, backend=backend, session_id=said.session_id))
+
+    return once
+
+
 def run_deep(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     """An agent below that many pipelines, under ADK's Runner."""
     from bench.side.scripted import driven
@@ -134,8 +177,11 @@ TASKS: dict[str, Task] = {
     "check-findings": check_findings,
     "compile": compile_app,
     "compile-checked": compile_checked,
+    "resume": resume,
     "run": run,
     "run-app": run_app,
     "run-functions": run_functions,
     "run-deep": run_deep,
+    "run-pausable": run_pausable,
+    "run-twice": run_twice,
 }

@@ -24,6 +24,7 @@ from adk_fluent._public import (  # noqa: E402  # the import hints must be in pl
     S,
     agent,
     expect,
+    gate,
     injected,
     layers,
     map_over,
@@ -34,10 +35,16 @@ from adk_fluent._public import (  # noqa: E402  # the import hints must be in pl
     until,
 )
 
-if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
+if TYPE_CHECKING:
+    __version__: str
+else:  # a type checker must see a misspelt name, not Any
 
     def __getattr__(name: str) -> object:
-        """A public name of another wheel, or an error that names the wheel to install."""
+        """The version, or a public name of another wheel, or an error that names that wheel."""
+        if name == "__version__":
+            from adk_fluent._version import core_version  # noqa: PLC0415  # 15 ms, seldom needed
+
+            return core_version()
         from adk_fluent._registry import resolve_name  # noqa: PLC0415  # keeps the import light
 
         return resolve_name(name)
@@ -56,6 +63,7 @@ __all__ = [
     "S",
     "agent",
     "expect",
+    "gate",
     "injected",
     "layers",
     "map_over",

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._layers import WHEELS
+from adk_fluent._words import describe
 from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
@@ -81,9 +82,7 @@ class Found:
         target = self.point.value
         layer = self.attempt(f"cannot load {target}", self.point.load)
         if not isinstance(layer, Layer):
-            raise self.error(
-                f"{target} is no Layer", found=f"an object of type {type(layer).__qualname__}"
-            )
+            raise self.error(f"{target} is no Layer", found=describe(layer))
         if layer.name != self.name:
             raise self.error(
                 f"entry point {self.name!r} holds a layer called {layer.name!r}",
@@ -257,6 +256,10 @@ def require_layer(name: str, what: str, node: Placed | str | None = None) -> Lay
     return layers()[name]
 
 
+#: Modules of core in which a name is looked for that `adk_fluent` itself does not have.
+_MODULES: Final = ("config", "builders", "testing", "errors", "contracts", "protocol", "ir", "flow")
+
+
 def resolve_name(name: str, module: str = "adk_fluent") -> Any:
     """A public name that another wheel brings, for a module's ``__getattr__``.
 
@@ -277,12 +280,21 @@ def resolve_name(name: str, module: str = "adk_fluent") -> Any:
     layer = NAMES.get(name)
     if layer is not None and layer not in found():
         raise missing_layer(layer, repr(name))
+    home = f"adk_fluent.{layer}" if layer else _home_of(name)
     raise UnknownNameError(
         f"module {module!r} has no attribute {name!r}",
         unknown=name,
         known=known,
-        help=f"import it from adk_fluent.{layer}" if layer else None,
+        help=f"write: from {home} import {name}" if home else None,
     )
+
+
+def _home_of(name: str) -> str | None:
+    """The public module of core that has a name."""
+    if name.startswith("_"):
+        return None
+    modules = (import_module(f"adk_fluent.{module}") for module in _MODULES)
+    return next((module.__name__ for module in modules if name in module.__all__), None)
 
 
 class InstalledLayers:

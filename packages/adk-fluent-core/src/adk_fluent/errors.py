@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, TypeVar
 
+from adk_fluent._caller import caller
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Unpack
@@ -43,6 +45,7 @@ __all__ = [
     "StepTimeoutError",
     "TargetError",
     "UnknownNameError",
+    "UnstorableValueError",
     "UnsupportedConfigError",
     "UnsupportedNodeError",
     "UsageError",
@@ -121,6 +124,7 @@ class AdkFluentError(Exception):
         help: What to do.
     """
 
+    #: Stands for this kind of error, and never changes.
     code: ClassVar[str] = "ADKF000"
 
     def __init__(self, what: str, **details: Unpack[Details]) -> None:
@@ -162,6 +166,12 @@ def _layout_owner(cls: type) -> Any:
     return cls
 
 
+def _place_at_caller(error: AdkFluentError) -> None:
+    """Without a better place, a mistake is where it was called from."""
+    if error.node is None and error.location is None and (place := caller()) is not None:
+        error.location = f"{place[0]}:{place[1]}"
+
+
 # --- the program is wrong ------------------------------------------------------------------------
 
 
@@ -173,6 +183,10 @@ class BuildError(AdkFluentError, ValueError):
     """
 
     code = "ADKF100"
+
+    def __init__(self, what: str, **details: Unpack[Details]) -> None:
+        super().__init__(what, **details)
+        _place_at_caller(self)
 
 
 class UsageError(BuildError, TypeError):
@@ -325,7 +339,8 @@ class CheckerError(BuildError, RuntimeError):
         self.checker = checker
         self.layer = layer
         if not details.get("help"):
-            details["help"] = f"correct the checker, or upgrade the layer {layer!r}"
+            upgrade = "" if layer == "user" else f", or upgrade the layer {layer!r}"
+            details["help"] = f"correct the checker{upgrade}"
         super().__init__(what, **details)
 
 
@@ -353,6 +368,7 @@ class MissingLayerError(AdkFluentError, ImportError):
         if not details.get("help"):
             details["help"] = f"pip install {self.distribution}"
         super().__init__(what, **details)
+        _place_at_caller(self)
 
 
 class LayerError(AdkFluentError, ImportError):
@@ -478,7 +494,7 @@ class AgentReportedError(RunError):
     """An agent reported an error in an event instead of raising one.
 
     Cause: the model refused, was cut off or was blocked; ADK gives that as an event with an
-    error code.
+    error code. Raised where every attempt failed, and by `ask` and `map` without an answer.
     Fix: look at `error_code`; a fallback (``a // b``) handles it like an exception.
 
     Attributes:
@@ -549,23 +565,34 @@ class SessionStoreError(RunError, OSError):
 
 
 class PlanChangedError(RunError):
-    """A paused run cannot go on, for the pipeline is not the one that was paused.
+    """A pipeline was changed while a run of it waited or was cut off.
 
-    Cause: steps were added, removed, renamed or rearranged since.
-    Fix: resume with the version that paused it, or start a new run.
-
-    Attributes:
-        expected: Structure hash the journal holds.
-        actual: Structure hash of the pipeline now.
+    Cause: its steps are others, or arranged in another way, than those of the run that is to go on.
+    Fix: finish the run with the version that began it, or take it back with `.rewind(...)`.
     """
 
     code = "ADKF310"
 
+
+class UnstorableValueError(RunError, ValueError):
+    """A step put out what the session it runs in cannot keep.
+
+    Cause: a value that JSON does not hold, or nothing can read back, on its way to state or into an
+    event: a set, a date, an object, not-a-number, half a character, a list that contains itself.
+    Fix: write what the help line names; live objects are handed over by `.inject(...)`.
+
+    Attributes:
+        key: The state key; None if it is not for state.
+        path: Where in it the value is, such as ``state['orders'][0]``.
+    """
+
+    code = "ADKF311"
+
     def __init__(
-        self, what: str, *, expected: str = "", actual: str = "", **details: Unpack[Details]
+        self, what: str, *, key: str | None = None, path: str = "", **details: Unpack[Details]
     ) -> None:
-        self.expected = expected
-        self.actual = actual
+        self.key = key
+        self.path = path
         super().__init__(what, **details)
 
 

@@ -1,4 +1,4 @@
-"""What tests on ADK share: `adk_programs`, importable by its name, and session services."""
+"""What tests on ADK share: modules, importable by their names, and session services."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
     from google.adk.sessions.base_session_service import BaseSessionService
 
-if "adk_programs" not in sys.modules:
-    _spec = spec_from_file_location("adk_programs", Path(__file__).with_name("adk_programs.py"))
-    assert _spec is not None
-    assert _spec.loader is not None
-    _module = sys.modules["adk_programs"] = module_from_spec(_spec)
-    _spec.loader.exec_module(_module)
+for _name in ("adk_programs", "adk_places"):
+    if _name not in sys.modules:
+        _spec = spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
+        assert _spec is not None
+        assert _spec.loader is not None
+        _module = sys.modules[_name] = module_from_spec(_spec)
+        _spec.loader.exec_module(_module)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 from google.genai import types
+from pydantic import BaseModel
 
 from adk_fluent import Agent, Route
 from adk_fluent.backends._tables import Pass, PassList
@@ -41,6 +42,7 @@ from adk_fluent.ir import (
     MiddlewareNode,
     ModelSelectorNode,
     Node,
+    RaceNode,
     Ref,
     RemoteAgentNode,
     ResourceNode,
@@ -206,6 +208,25 @@ def test_a_value_adk_does_not_take_names_agent_and_field() -> None:
     with pytest.raises(UsageError, match="ADK refuses the agent 'desk'") as caught:
         compiled(wrong)
     assert "disallow_transfer_to_peers" in str(caught.value)
+    assert caught.value.help is None
+
+
+def test_a_schema_adk_does_not_take_is_refused_with_what_to_give() -> None:
+    with pytest.raises(UsageError, match="ADK refuses the agent 'desk'") as caught:
+        compiled(AgentNode("desk", input_schema=Ref.to(dict)))
+    assert caught.value.found is not None
+    assert caught.value.found.startswith("input_schema: ")
+    assert caught.value.help == "give a pydantic model as the type of its input"
+
+
+def test_a_type_of_answers_is_taken_or_refused_with_what_to_do() -> None:
+    desk = AgentNode("desk", output_schema=Ref.to(list[str]))
+    if LlmAgent.model_fields["output_schema"].annotation != type[BaseModel] | None:
+        compiled(desk)
+        return
+    with pytest.raises(UsageError, match="ADK refuses the agent 'desk'") as caught:
+        compiled(desk)
+    assert "or upgrade google-adk" in str(caught.value.help)
 
 
 @pytest.mark.parametrize("history", ["own", "input", "none"])
@@ -346,6 +367,12 @@ def test_the_root_has_a_name_of_its_own(name: str, root: str) -> None:
     assert made.name == root
 
 
+def test_the_root_of_one_agent_is_described_like_it() -> None:
+    config = ExecutionConfig(timeout_seconds=9)
+    assert to_agent(AgentNode("a", description="Answers."), config).description == "Answers."
+    assert to_agent(seq(AgentNode("a", description="Answers."))).description == ""
+
+
 def test_the_root_evades_names_until_one_is_free() -> None:
     made = compiled(seq(AgentNode("a"), AgentNode("a_flow"), name="a")).root
     assert made.name == "a_flow_2"
@@ -408,7 +435,6 @@ def test_no_deprecated_class_is_used() -> None:
     [
         (ExecutionConfig(telemetry=TelemetryConfig()), "telemetry", "adk-fluent-middleware"),
         (ExecutionConfig(middlewares=(object(),)), "middlewares", "adk-fluent-middleware"),
-        (ExecutionConfig(resumable=True), "resumable", "a later version"),
         (ExecutionConfig(target="workflow"), "target", "a later version"),
         (ExecutionConfig(streaming_mode="bidi"), "streaming_mode", "a later version"),
     ],
@@ -421,10 +447,19 @@ def test_what_would_be_ignored_is_refused(config: ExecutionConfig, field: str, b
         assert brings in caught.value.brings
 
 
-def test_a_gate_is_refused_precisely() -> None:
-    gate = GateNode("ok", location=Location("shop.py", 9))
-    with pytest.raises(UnsupportedNodeError, match="gates cannot pause") as caught:
-        compiled(seq(AgentNode("a"), par(AgentNode("b"), gate)))
+GATE = GateNode("ok", location=Location("shop.py", 9))
+
+
+def test_a_gate_in_a_race_is_refused_precisely() -> None:
+    race = RaceNode("first", (AgentNode("b"), seq(AgentNode("c"), GATE)))
+    with pytest.raises(BuildError, match="gate 'ok' stands inside the race 'first'") as caught:
+        compiled(seq(AgentNode("a"), race))
+    assert (caught.value.node, str(caught.value.location)) == ("ok", "shop.py:9")
+
+
+def test_a_gate_in_a_tool_is_refused_precisely() -> None:
+    with pytest.raises(UnsupportedNodeError, match="'pipe', which is a tool and cannot") as caught:
+        compiled(AgentNode("a", agent_tools=(seq(AgentNode("c"), GATE, name="pipe"),)))
     assert (caught.value.node, str(caught.value.location)) == ("ok", "shop.py:9")
 
 
@@ -523,18 +558,21 @@ def test_passes_run_in_order_and_every_result_can_be_verified(
         assert cx.config.timeout_seconds == 5
         return root.replace(name="renamed")
 
-    mine.add(Pass("timeout", compiling._timeout))
-    mine.add(Pass("rename", rename, before="timeout"))
+    def limit(root: Node, cx: CompileContext) -> Node:
+        return TimeoutNode(root.name, root, 9)
+
+    mine.add(Pass("limit", limit))
+    mine.add(Pass("rename", rename, before="limit"))
     monkeypatch.setattr(compiling, "passes", mine)
     config = ExecutionConfig(timeout_seconds=5)
-    expected = TimeoutNode("renamed", AgentNode("renamed"), 5)
+    expected = TimeoutNode("renamed", AgentNode("renamed"), 9)
     assert compiled(AgentNode("a"), config).root.plan.node == expected
 
     def verify(name: str, root: Node) -> None:
         seen.append((name, type(root).__name__))
 
     assert mine(AgentNode("a"), CompileContext(config), verify) == expected
-    assert seen == [("rename", "AgentNode"), ("timeout", "TimeoutNode")]
+    assert seen == [("rename", "AgentNode"), ("limit", "TimeoutNode")]
 
 
 WAYS: dict[str, Callable[[Route], object]] = {

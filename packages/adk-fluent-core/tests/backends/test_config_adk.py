@@ -183,6 +183,7 @@ def test_only_what_the_caller_left_alone_is_filled_in() -> None:
     assert both.streaming_mode is StreamingMode.SSE
     assert both.custom_metadata == {"a": 1}
     assert merged(None, config).max_llm_calls == 7
+    assert merged(RunConfig(custom_metadata=None), config).custom_metadata == {"a": 1}
 
 
 def test_a_default_configuration_leaves_a_run_config_alone() -> None:

@@ -30,8 +30,10 @@ from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK read
 from google.genai import types
 
 from adk_fluent.backends._config import STAMP
+from adk_fluent.backends.adk import to_agent
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._events import to_agent_event
+from adk_fluent.ir import AdkAgentNode, Ref
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
@@ -521,7 +523,12 @@ async def test_a_question_is_repeated_by_a_stamp_alone() -> None:
         return [Event(author="root", content=content, custom_metadata={STAMP: stamp})]
 
     (event,) = await Session(Own(name="root", make=hold)).send()
-    assert event.pending == (Pending("g1", "gate", "ship", message="Ship it?"),)
+    (asked,) = event.pending
+    assert asked == Pending(
+        "g1", "gate", "ship", message="Ship it?", response_schema=asked.response_schema
+    )
+    assert asked.response_schema is not None  # that of an approval goes without saying
+    assert set(asked.response_schema["properties"]) == {"approved", "note"}
     assert event.content == "Still waiting."
 
 
@@ -582,7 +589,8 @@ async def a_compaction() -> list[AgentEvent]:
     compaction = EventsCompactionConfig(
         summarizer=summarizer, compaction_interval=2, overlap_size=0
     )
-    session = Session(llm(long, long, long), events_compaction_config=compaction)
+    root = to_agent(AdkAgentNode("desk", Ref.to(llm(long, long, long))))  # 2.0 skips an LlmAgent
+    session = Session(root, events_compaction_config=compaction)
     await session.send(long)
     await session.send(long)
     return await session.kept()

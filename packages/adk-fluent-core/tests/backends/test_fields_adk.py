@@ -119,7 +119,7 @@ async def is_run_again(child: Agent, model: ScriptedModel) -> None:
 
 async def has_its_writes_checked(child: Agent, model: ScriptedModel) -> None:
     model.script = Script(Call("spoil"), "said")
-    with pytest.raises(Exception, match="does not satisfy field 'total'"):
+    with pytest.raises(Exception, match=r"field 'total'|Value for 'total'"):  # newer, older
         await tool_of(child.tool(spoil)).run("hi")
 
 

@@ -45,8 +45,8 @@ def backend(request: pytest.FixtureRequest) -> Backend[Any]:
         ({"timeout_seconds": math.nan}, SECONDS, "nan", None),
         ({"timeout_seconds": math.inf}, SECONDS, "inf", None),
         ({"timeout_seconds": True}, SECONDS, "True", None),
-        ({"timeout_seconds": "5"}, SECONDS, "an instance of str", None),
-        ({"max_llm_calls": "x"}, LIMIT, "an instance of str", None),
+        ({"timeout_seconds": "5"}, SECONDS, "a str", None),
+        ({"max_llm_calls": "x"}, LIMIT, "a str", None),
         ({"max_llm_calls": 1.5}, LIMIT, "1.5", None),
         ({"max_llm_calls": None}, LIMIT, "None", None),
         ({"max_llm_calls": sys.maxsize}, LIMIT, str(sys.maxsize), None),
@@ -56,7 +56,7 @@ def backend(request: pytest.FixtureRequest) -> Backend[Any]:
             "3",
             None,
         ),
-        ({"custom_metadata": (1,)}, METADATA, "an instance of tuple", None),
+        ({"custom_metadata": (1,)}, METADATA, "a tuple", None),
         ({"custom_metadata": {1: 2}}, METADATA, "a mapping with keys that are no str", None),
         (
             {"custom_metadata": {"adk_fluent": 1}},
@@ -67,7 +67,7 @@ def backend(request: pytest.FixtureRequest) -> Backend[Any]:
         (
             {"app_name": ""},
             "ExecutionConfig(app_name=...) takes a name, such as 'shop'",
-            "''",
+            "an empty str",
             None,
         ),
         ({"app_name": 3}, "ExecutionConfig(app_name=...) takes a name, such as 'shop'", "3", None),
@@ -87,7 +87,7 @@ def test_what_is_no_config_is_refused(backend: Backend[Any]) -> None:
     config: Any = {"max_llm_calls": 3}
     with pytest.raises(UsageError, match="config takes an ExecutionConfig") as caught:
         backend.compile(A, config)
-    assert caught.value.found == "an instance of dict"
+    assert caught.value.found == "a dict"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_what_has_a_meaning_elsewhere_is_told_from_what_has_none(backend: Backen
 @pytest.mark.parametrize(
     ("state", "found"),
     [
-        ([1], "an instance of list"),
-        ([], "an instance of list"),
+        ([1], "a list"),
+        ([], "a list"),
         (3, "3"),
         ({1: 2}, "a mapping with keys that are no str"),
     ],

@@ -378,10 +378,12 @@ async def test_input_keeps_the_agents_own_tool_turns() -> None:
 
 # --- none ----------------------------------------------------------------------------------------
 
+OPENING = "Handle the requests as specified in the System Instruction."
+
 
 async def test_none_is_the_instruction_only() -> None:
     z = asker(history="none", instruction="Say {word}.")
-    assert await asked(seq(agent("a"), writer("w", word="yes"), z), of=z) == []
+    assert await asked(seq(agent("a"), writer("w", word="yes"), z), of=z) == [OPENING]
     assert model_of(z).calls[0].system.startswith("Say yes.")
 
 
@@ -392,12 +394,12 @@ async def test_none_keeps_the_agents_own_tool_turns() -> None:
 
     z = agent("z", Call("ping"), "done", tools=[ping], history="none")
     seen = await asked(seq(agent("a"), z), messages=("one",), of=z)
-    assert seen == ["[call ping {}]", '[result ping {"result": "pong"}]']
+    assert seen == [OPENING, "[call ping {}]", '[result ping {"result": "pong"}]']
 
 
 async def test_none_does_not_see_its_own_earlier_turns() -> None:
     z = asker(history="none")
-    assert await asked(loop(z, 2), messages=("one", "two"), of=z) == []
+    assert await asked(loop(z, 2), messages=("one", "two"), of=z) == [OPENING]
 
 
 # --- state and templates -------------------------------------------------------------------------

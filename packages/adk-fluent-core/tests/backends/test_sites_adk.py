@@ -137,7 +137,11 @@ def tool_user(*calls: Call, name: str = "a", **fields: Any) -> AgentNode:
 # --- nothing to do -------------------------------------------------------------------------------
 
 
-async def test_without_middlewares_there_is_no_plugin_and_no_site() -> None:
+def test_what_cannot_wait_and_has_no_middleware_has_no_plugin() -> None:
+    assert to_app(AgentNode("a", model="gemini-2.5-flash")).plugins == []
+
+
+async def test_without_middlewares_there_is_no_site() -> None:
     seen: list[Any] = []
 
     class Look(BasePlugin):
@@ -148,7 +152,7 @@ async def test_without_middlewares_there_is_no_plugin_and_no_site() -> None:
     program = tool_user()
     app = to_app(program, plugins=[Look(name="look")])
     await by_runner(app)
-    assert seen == [[Look]]
+    assert seen == [[MiddlewarePlugin, Look]]  # which lets the answers of tools in at the root
     root: Any = app.root_agent
     (made,) = root.sub_agents
     assert made.model is model_of(program)

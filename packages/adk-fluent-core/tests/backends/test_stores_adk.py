@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import sqlite3
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any
@@ -82,6 +84,35 @@ async def test_a_run_goes_on_with_a_session_that_is_read_anew(database: BaseSess
     assert session.state == {"mine": 1, "theirs": 3, "saw": [1, 3, 2]}
     said = [event.author for event in session.events if event.content]
     assert said == ["user", "user", "c", "a", "b"]
+
+
+async def test_a_cancelled_run_leaves_the_database_unlocked(database: Any) -> None:
+    """SQLAlchemy keeps the cancelled statement, and with it SQLite's lock, in a reference cycle."""
+    from sqlalchemy import event
+
+    backend = ADKBackend(session_service=database)
+    compiled = backend.compile(PROGRAM)
+    await backend.run(compiled, "first", session_id="s")
+    left = 0
+
+    def count(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            running.cancel()
+
+    event.listen(database.db_engine.sync_engine, "before_cursor_execute", count)
+    gc.disable()
+    try:
+        for statement in range(1, 30):
+            left = statement
+            running = asyncio.ensure_future(backend.run(compiled, "hi", session_id=f"s{statement}"))
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            result = await backend.run(compiled, "again", session_id="s")
+            assert result.text == "c"
+    finally:
+        gc.enable()
 
 
 STALE = (

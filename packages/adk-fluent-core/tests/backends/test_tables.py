@@ -202,9 +202,10 @@ def test_values_by_what_is_wanted_and_what_was_given() -> None:
 def test_a_value_nobody_knows() -> None:
     with pytest.raises(UsageError) as caught:
         numbers()(NUMBER, 1.5, "")
-    assert str(caught.value) == (
-        "cannot use float as a number\n  found: builtins.float\n  help: give digits or an int"
-    )
+    error = caught.value
+    assert (error.what, error.found) == ("cannot use float as a number", "1.5")
+    assert error.help == "give digits or an int"
+    assert str(error.location).startswith(__file__)
 
 
 def test_a_layer_adds_values() -> None:

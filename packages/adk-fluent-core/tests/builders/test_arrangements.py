@@ -178,3 +178,16 @@ def test_builders_say_what_they_are() -> None:
     assert repr(a >> b) == "<Pipeline 'pipeline'>"
     assert (a >> b).name == "pipeline"
     assert (a >> b).named("desk").name == "desk"
+
+
+def test_what_says_what_it_is_for_stays_whole() -> None:
+    c = Agent("c")
+    for make in (lambda: a >> b, lambda: a | b, lambda: a // b):
+        described = make().description("Does both.")
+        node = described.build()
+        assert node.description == "Does both."
+        for longer in (described >> c, described | c, described // c):
+            assert longer.build().children[0] == node
+        assert make().build().description is None
+    timed = timeout(a, 3).description("Quick.")
+    assert timed.build().description == "Quick."

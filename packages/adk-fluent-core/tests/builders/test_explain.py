@@ -77,9 +77,9 @@ def test_a_whole_pipeline() -> None:
         """\
 pipeline desk
 ├─ agent triage
+│      for: Sorts tickets
 │      model: gemini-2.5-flash (its own)
 │      instruction: Classify {ticket}. ...
-│      for: Sorts tickets
 │      tools: search
 │      reads: ticket
 │      writes: intent
@@ -145,11 +145,12 @@ KINDS: list[tuple[Node, str]] = [
     (RaceNode("race", (A,)), "race"),
     (MapOverNode("m", "k", A), "map_over m: each _item of k, results in results"),
     (TimeoutNode("t", A, 3.0), "timeout t: 3 s"),
-    (GateNode("gate", FN, "Sure?"), "gate: Sure?, if good"),
+    (GateNode("gate", FN, "Sure?\nReally?"), "gate: Sure? ..., if good"),
     (ExpectNode("e", FN), "expect e: good, else 'Expectation failed'"),
     (TransferNode("t", "other", FN), "transfer to other, if good"),
     (MiddlewareNode("m", A, (FN,)), "middleware good"),
-    (ResourceNode("r", FN), "ResourceNode r"),
+    (ResourceNode("r", FN), "resource r"),
+    (ResourceNode("r", FN, "app", is_factory=True), "resource r per app"),
     (AppNode("app", A, middlewares=(FN,)), "app, middleware good"),
     (AppNode("desk", A), "app desk"),
 ]
@@ -167,12 +168,12 @@ def test_no_kind_of_node_is_left_out() -> None:
 def test_remote_agents_selectors_and_empty_composites() -> None:
     remote = RemoteAgentNode(
         "r",
-        "https://x.example",
+        "https://x.example/a2a?token=s3cret",
         reads_keys=(StateFieldRef("i"),),
         writes_keys=(StateFieldRef("o"),),
     )
     assert explain(remote).splitlines()[1:] == [
-        "    endpoint: https://x.example",
+        "    endpoint: https://x.example/a2a",
         "    reads: i",
         "    writes: o",
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from adk_fluent import Agent, FanOut, Loop, Pipeline, Resource, injected
 from adk_fluent.builders import State, tap
-from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import AppNode, assert_legal
 from adk_fluent.testing import mock_backend
 
@@ -405,6 +405,37 @@ async def test_what_was_made_before_a_failure_is_tidied_up(log: Log) -> None:
     assert log == ["open db", "close db"]
 
 
+async def test_an_error_of_tidying_up_says_whose_it_is() -> None:
+    def made() -> Generator[int]:
+        yield 1
+        raise OSError("cannot close")
+
+    def fail(value: object) -> None:
+        raise OSError("cannot close")
+
+    for db in (Resource(made), Resource(lambda: 1, cleanup=fail)):
+        with pytest.raises(OSError, match="cannot close") as caught:
+            await run(Pipeline(use).inject(db=db))
+        [note] = caught.value.__notes__
+        assert note.startswith("in node 'db' at ")
+
+
+async def test_what_a_factory_catches_is_raised_all_the_same(log: Log) -> None:
+    def quiet() -> Generator[int]:
+        try:
+            yield 1
+        except ZeroDivisionError:
+            log.append("caught")
+
+    async def fails(state: State, db: Any) -> dict[str, Any]:
+        return {"n": db / 0}
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        await run(Pipeline(fails).inject(db=Resource(quiet)))
+    assert log == ["caught"]
+    assert not any("'db'" in note for note in caught.value.__notes__)
+
+
 async def test_an_error_of_tidying_up_is_raised_and_the_rest_is_done(log: Log) -> None:
     def fail(value: object) -> None:
         raise OSError("cannot close")
@@ -455,16 +486,7 @@ def test_two_of_one_name() -> None:
         _ = agent >> Agent("b").inject(db=2)
 
 
-def test_other_misuse() -> None:
-    with pytest.raises(UsageError, match="needs a resource at least"):
-        Agent("a").inject()
-    with pytest.raises(UsageError, match=r"Resource\(factory=...\) takes a function"):
-        Resource(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(UsageError, match=r"Resource\(cleanup=...\) takes a function"):
-        Resource(dict, cleanup=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(UnknownNameError, match="scope is one of") as caught:
-        Resource(dict, scope="sesion")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert "session" in str(caught.value.help)
+def test_a_resource_tells_its_scope() -> None:
     assert repr(Resource(dict, scope="app")) == "<Resource dict per app>"
 
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from misuse import KEYS, PREDICATE, Case
 
 import adk_fluent
-from adk_fluent.errors import AdkFluentError, UnknownNameError, UsageError
+from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import StateFieldRef
 
 if TYPE_CHECKING:
@@ -54,25 +54,10 @@ level: Any = "INFO"
 nobodys = logging.Logger("of nobody")  # noqa: LOG001  # getLogger does not know it
 
 
-@dataclass
-class Case:
-    call: Callable[[], Any]
-    what: str
-    found: str | None = None
-    help: str | None = None
-    error: type[AdkFluentError] = UsageError
-
-    def __str__(self) -> str:
-        return f"line {self.call.__code__.co_firstlineno}: {self.what}"
-
-
-KEYS = 'pass a key such as "intent" or "user:tier", or a field of a StateSchema'
 JSON = "sessions are stored as JSON: give None, bool, int, float, str, list, or dict with str keys"
 KEPT = "a key that ADK and adk-fluent keep for themselves"
 VALUE = "pass a function that returns the value; it may be async"
 TEST = 'write S.guard("topic"), or S.guard(lambda s: s["score"] > 3)'
-PREDICATE = 'pass fn(state) -> bool, such as lambda s: s["score"] > 3'
-STEPS = "a step is a builder, a function over state, a built ADK agent or an IR node"
 AGENTS = "pass a builder, a built ADK agent or an IR node; functions go to .tool(...)"
 
 
@@ -81,6 +66,12 @@ def json_case(call: Callable[[], Any], found: str, method: str = "S.set") -> Cas
 
 
 CASES = [
+    Case(
+        lambda: S.require("k"),
+        "S has no method 'require'",
+        help="use S.guard(...)",
+        error=UnknownNameError,
+    ),
     # nothing
     Case(lambda: S.set(), "S.set(...) needs a state key at least", "nothing"),
     Case(lambda: S.default(), "S.default(...) needs a state key at least", "nothing"),
@@ -367,13 +358,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_mistake_is_refused_with_an_exact_message(case: Case) -> None:
-    with pytest.raises(AdkFluentError) as caught:
-        case.call()
-    lines = [case.what, f"  where: {__file__}:{case.call.__code__.co_firstlineno}"]
-    lines += [f"  found: {case.found}"] if case.found else []
-    lines += [f"  help: {case.help}"] if case.help else []
-    assert str(caught.value) == "\n".join(lines)
-    assert type(caught.value) is case.error
+    assert case.raised() == case.expected()
 
 
 @pytest.mark.parametrize("value", [deep, ring], ids=["deep", "ring"])

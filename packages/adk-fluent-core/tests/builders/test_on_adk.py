@@ -179,3 +179,17 @@ def test_native_objects() -> None:
     assert isinstance(pipeline.to_app(), App)
     assert isinstance(pipeline.to_runner(), Runner)
     assert pipeline.to_app() is not pipeline.to_app()
+
+
+def test_models_are_told_what_pipelines_are_for() -> None:
+    refund = (Agent("find") >> Agent("pay")).named("refund").description("Pays an order back.")
+    talk = (Agent("hear") | Agent("say")).named("talk").description("Small talk.")
+    model = ScriptedModel("Done.")
+    assert Agent("boss", model).agent_tool(refund).delegates(talk).ask("Hi.") == "Done."
+    [asked] = model.calls
+    declared = [each for tool in asked.config.tools for each in tool.function_declarations]
+    [tool] = [each for each in declared if each.name == "refund"]
+    assert tool.description == "Pays an order back."
+    assert "Small talk." in asked.system
+    assert refund.to_agent().description == "Pays an order back."
+    assert (refund >> Agent("next")).to_agent().description == ""

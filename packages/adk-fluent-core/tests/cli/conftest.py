@@ -46,7 +46,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty directory to stand in, no key, and nothing left behind in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in (*KEYS, *CLOUD, "NO_COLOR", "FORCE_COLOR"):
+    for name in (*KEYS, *CLOUD, "NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     modules, handlers = set(sys.modules), logging.root.handlers[:]
     yield tmp_path

@@ -215,11 +215,18 @@ def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str
         (["run", "desk.py", "hi", "--timeout", "inf"], "inf is no number of seconds"),
         (["run", "desk.py", "hi", "--state", "ticket"], "'ticket' is not KEY=VALUE"),
         (["run", "desk.py", "hi", "--state", "=3"], "'=3' is not KEY=VALUE"),
+        (["run", "desk.py", "hi", "--state", "a=NaN"], "NaN is no JSON"),
+        (["run", "desk.py", "hi", "--state", "a=[-Infinity]"], "-Infinity is no JSON"),
+        (["run", "desk.py", "hi", "--session", " x"], "' x' begins or ends with a blank"),
         (["run", "desk.py", "hi", "--session-db", "."], "is a directory"),
         (["run", "desk.py", "hi", "--session", "s1"], "--session needs --session-db"),
         (["run", "desk.py", ""], "The MESSAGE is empty."),
         (["run", "desk.py", "  \n"], "The MESSAGE is empty."),
         (["run", "desk.py"], "The MESSAGE is empty."),
+        (["run", "desk.py", "hi", "--user", ""], "--user"),
+        (["run", "desk.py", "hi", "--app", " "], "--app"),
+        (["run", "desk.py", "hi", "--session", "", "--session-db", "x"], "--session"),
+        (["run", "desk.py", "hi", "--file", "no.png"], "There is no file no.png."),
         (["demo", "--tickets", "51"], "--tickets"),
     ],
 )
@@ -238,17 +245,12 @@ def test_a_message_has_to_be_text(cli: Cli) -> None:
 
 
 def test_without_standard_input_a_message_has_to_be_given(
-    here: Cli, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Terminal:
-        def isatty(self) -> bool:
-            return True
-
-    for stdin in (None, Terminal()):
-        monkeypatch.setattr(sys, "stdin", stdin)
-        with pytest.raises(SystemExit) as ended:
-            main(["run", "desk.py"])
-        assert ended.value.code == 2
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "desk.py"])
+    assert ended.value.code == 2
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -353,6 +355,25 @@ def test_output_is_plain_when_nobody_looks(cli: Cli) -> None:
     for args in (["--help"], ["--version"], ["rnu"], ["explain", "no.py"]):
         done = cli(*args)
         assert "\x1b" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("environment", "colored"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colors_go_where_they_are_wanted(
+    environment: dict[str, str], colored: bool, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = here("explain", "no.py")
+    assert ("\x1b[31m" in done.err) is colored
+    assert ("\x1b[" in here("doctor").out) is colored
 
 
 def test_logs_of_libraries_are_kept_quiet_unless_asked_for(here: Cli) -> None:

@@ -138,7 +138,9 @@ def test_a_file_may_import_its_neighbours(write: Write, here: Cli) -> None:
     assert "gemini-2.5-flash" in here("explain", "shop/desk.py").out
 
 
-@pytest.mark.parametrize("target", ["shop/agent.py", "shop.agent", "shop/agent.py:root_agent"])
+@pytest.mark.parametrize(
+    "target", ["shop/agent.py", "shop", "shop.agent", "shop/agent.py:root_agent"]
+)
 def test_a_file_of_a_package_may_import_relatively(target: str, write: Write, here: Cli) -> None:
     """The layout that ADK's own tools ask for: the package imports its agent."""
     write("shop/__init__.py", "from . import agent")
@@ -156,6 +158,12 @@ def test_a_file_of_a_package_may_import_relatively(target: str, write: Write, he
     assert "Be kind." in done.out
 
 
+def test_a_package_need_not_import_its_agent(write: Write, here: Cli) -> None:
+    write("shop/__init__.py", "")
+    write("shop/agent.py", "from adk_fluent import Agent\nroot_agent = Agent('found')")
+    assert "agent found" in here("explain", "shop").out
+
+
 def test_two_files_of_one_name_are_two_modules(write: Write, here: Cli) -> None:
     for name in ("one", "two"):
         write(f"{name}/desk.py", f'from adk_fluent import Agent\npipeline = Agent("{name}")')
@@ -171,6 +179,12 @@ def test_what_an_import_prints_is_kept_off_the_answer(write: Write, cli: Cli) ->
 
 
 # --- what does not -------------------------------------------------------------------------------
+
+PARTS = """
+from adk_fluent import Agent
+classify, answer = Agent("classify"), Agent("answer")
+desk = classify >> answer
+"""
 
 #: What is wrong: files, the target, and what the message says.
 WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
@@ -219,9 +233,34 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     "an empty directory": ({}, "./", ("./ is a directory", "found: no Python file in it")),
     "the package of an agent, as ADK's tools ask for": (
         {"shop/__init__.py": "from . import agent", "shop/agent.py": "root_agent = None"},
-        "shop",
-        ("shop is no pipeline", "found: a module", "such as shop.agent:root_agent\n"),
+        "shop:agent",
+        ("shop:agent is no pipeline", "found: a module", "such as shop.agent:root_agent\n"),
     ),
+    "the package of an agent that is none": (
+        {"shop/__init__.py": "from . import agent", "shop/agent.py": "root_agent = None"},
+        "shop",
+        ("shop is no pipeline", "found: a NoneType"),
+    ),
+    "a package whose modules hold pipelines": (
+        {"shop/__init__.py": "from . import desk", "shop/desk.py": PARTS},
+        "shop",
+        (
+            "shop has no pipeline or root_agent or agent",
+            "found: shop.desk:desk, shop.desk:classify, shop.desk:answer\n",
+            "such as shop.desk:desk\n",
+        ),
+    ),
+    "a package whose modules were not imported": (
+        {"shop/__init__.py": "", "shop/desk.py": PARTS, "shop/prices.py": ""},
+        "shop",
+        ("found: the modules desk, prices\n", "such as shop.desk:desk\n"),
+    ),
+    "a pipeline and its parts": (
+        {"desk.py": PARTS},
+        "desk",
+        ("found: desk, classify, answer\n", "name the attribute, such as desk:desk\n"),
+    ),
+    "the same in a file": ({"desk.py": PARTS}, "desk.py", ("such as desk.py:desk\n",)),
     "a relative name": (
         {"desk.py": DESK},
         "..desk:pipeline",
@@ -279,7 +318,7 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     "nothing like it": (
         {"desk.py": DESK},
         "desk.py:x",
-        ("desk.py has no attribute 'x'", "pipelines classify, pipeline"),
+        ("desk.py has no attribute 'x'", "pipelines pipeline, classify"),
     ),
     "no such attribute of an attribute": (
         {"desk.py": DESK},
@@ -360,7 +399,7 @@ def test_what_is_wrong_with_a_target_is_said(case: str, write: Write, cli: Cli) 
     done = cli("explain", target)
     assert done.code == 2, done.err
     assert done.out == ""
-    assert done.err.startswith("error: ")
+    assert done.err.startswith(("error[ADKF108]: ", "error[ADKF101]: 3 cannot be a step"))
     for text in said:
         assert text in done.err.replace(os.sep, "/") or text in done.err
     assert "importlib" not in done.err
@@ -405,7 +444,7 @@ def test_the_traceback_is_shown_when_asked_for(write: Write, cli: Cli) -> None:
         assert done.code == 2
         assert "Traceback (most recent call last)" in done.err
         assert "ZeroDivisionError" in done.err
-        assert "error: importing desk.py failed" in done.err
+        assert "error[ADKF108]: importing desk.py failed" in done.err
 
 
 def test_a_module_that_failed_is_not_kept(write: Write, here: Cli, place: Path) -> None:

@@ -200,9 +200,11 @@ def test_core_runs_its_checkers_in_a_fixed_order() -> None:
         "transfer_targets",
         "transfer_cycles",
         "gates",
+        "gate_names",
         "lasting_writes",
         "tools",
         "placeholders",
+        "functions",
         "resources",
         "middlewares",
     )

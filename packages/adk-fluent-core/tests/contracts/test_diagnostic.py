@@ -68,10 +68,12 @@ class TestCodes:
             "FLW123": "TransferCycle",
             "FLW131": "GateInRace",
             "FLW132": "IrreversibleWrite",
+            "FLW133": "DuplicateGate",
             "FLW141": "DuplicateTool",
             "FLW142": "InertPlaceholder",
             "FLW151": "DuplicateResource",
             "FLW152": "DuplicateMiddleware",
+            "FLW161": "UncallableFunction",
             "FLW901": "LayerAbsent",
         }
 

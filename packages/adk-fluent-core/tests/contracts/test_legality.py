@@ -119,8 +119,9 @@ def test_a_crash_of_somebody_elses_is_theirs() -> None:
     def fails(graph: Graph) -> Iterable[Diagnostic]:
         raise RuntimeError("boom")
 
-    with pytest.raises(CheckerError, match="checker 'fails' of layer 'user'"):
+    with pytest.raises(CheckerError, match="checker 'fails' failed: RuntimeError") as caught:
         check_all(ANY.AgentNode("a", model=3))
+    assert caught.value.help == "correct the checker"
     assert fails
 
 

@@ -12,6 +12,7 @@ from adk_fluent.contracts import (
     CODES,
     AmbiguousTransferTarget,
     Diagnostic,
+    DuplicateGate,
     DuplicateMiddleware,
     DuplicateName,
     DuplicateResource,
@@ -31,6 +32,7 @@ from adk_fluent.contracts import (
     ShadowedKey,
     SingleAlternative,
     TransferCycle,
+    UncallableFunction,
     UnknownTransferTarget,
     UnreachableBranch,
     check_all,
@@ -80,6 +82,10 @@ def other_search(query: str) -> str:
 
 
 other_search.__name__ = "search"
+
+
+def look_up(state: Any, db: Any) -> None:
+    """Needs a resource."""
 
 
 def is_done(state: Any) -> bool:
@@ -143,12 +149,17 @@ class Mistake:
     severity: Severity | None = None
 
 
+SAME_GATE = GateNode("ok")
 LITERAL = "a name is made of letters, digits and `_`, and starts with no digit"
 STATIC = "ADK fills in nothing in a static instruction: use .instruct(...)"
 CONFIRM_OUTSIDE = "use the tool before the race or after it, or let it run unconfirmed"
 #: What a finding tells to do, unless its row says otherwise.
 HELP: dict[type[Diagnostic], str] = {
     AmbiguousTransferTarget: "give the target a name of its own",
+    DuplicateGate: (
+        "name them apart: gate(..., name=...) tells questions, and what is answered to them, "
+        "from each other"
+    ),
     DuplicateMiddleware: "remove one: every call would pass through it twice",
     DuplicateName: "rename one, or use the very same agent in both places",
     DuplicateResource: "functions get a resource by its name: rename one, or inject one only",
@@ -166,6 +177,7 @@ HELP: dict[type[Diagnostic], str] = {
     RouteWithoutDefault: "add .otherwise(...) if that case matters",
     SingleAlternative: "add another branch, or use `only` by itself",
     TransferCycle: "to repeat steps use a loop, as in `body * until(done, max=10)`",
+    UncallableFunction: "add .inject(db=...) to the pipeline, or give `db` a default",
     UnknownTransferTarget: "name a step of this pipeline",
     UnreachableBranch: "put the narrower test first, or remove this branch",
 }
@@ -500,6 +512,23 @@ MISTAKES = [
         severity=WARNING,
     ),
     Mistake(
+        DuplicateGate,
+        seq(GateNode("gate"), wrap(GateNode("gate"))),
+        "two different gates are called `gate`, and write `gate`",
+    ),
+    Mistake(
+        DuplicateGate,
+        ParallelNode("p", (GateNode("ok", key="a"), seq(GateNode("ok", key="b")))),
+        "two different gates are called `ok`",
+    ),
+    Mistake(
+        DuplicateGate,
+        seq(GateNode("legal", key="ok"), FallbackNode("f", (GateNode("ok"), agent("a")))),
+        "the gates `legal` and `ok` write the same key `ok`",
+        at="ok",
+        help="give one of them another key: the later answer replaces the earlier one",
+    ),
+    Mistake(
         IrreversibleWrite,
         RaceNode("r", (agent("x", writes_keys=(key("user:tier"), key("y"))), agent("a"))),
         "what `x` writes to `user:tier` stays when its attempt is discarded",
@@ -592,6 +621,11 @@ MISTAKES = [
         DuplicateResource,
         AppNode("app", agent("a"), (ResourceNode("db", Ref(1)), ResourceNode("db", Ref(2)))),
         "two different resources are called `db`",
+    ),
+    Mistake(
+        UncallableFunction,
+        wrap(FunctionNode("look_up", Ref.to(look_up))),
+        "`look_up` needs `db`, which no resource fills",
     ),
     Mistake(
         IllegalNode,
@@ -736,6 +770,13 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
     (GateInRace, ParallelNode("p", (GateNode("ok"), agent("a")))),
     (GateInRace, FallbackNode("f", (GateNode("ok"), agent("a")))),
     (GateInRace, RaceNode("r", (agent("a", tools=tools(search)), agent("b")))),
+    (DuplicateGate, seq(GateNode("a"), GateNode("b"), LoopNode("l", GateNode("c"), 3))),
+    (DuplicateGate, seq(SAME_GATE, agent("a"), SAME_GATE)),
+    (
+        DuplicateGate,
+        RouteNode("r", "x", (Match("eq", "x", 1),), (seq(GateNode("ok")),), GateNode("ok")),
+    ),
+    (DuplicateGate, FallbackNode("f", (seq(GateNode("ok")), GateNode("ok")))),
     (IrreversibleWrite, RaceNode("r", (agent("a", writes_keys=(key("x"), key("temp:y"))),))),
     (IrreversibleWrite, seq(agent("a", writes_keys=(key("user:x"),)))),
     (IrreversibleWrite, RaceNode("r", (agent("a", reads_keys=(key("user:x"),)), agent("b")))),
@@ -769,6 +810,10 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
     (
         DuplicateMiddleware,
         MiddlewareNode("m", agent("a"), (Ref.to(Middleware()), Ref.to(Middleware()))),
+    ),
+    (
+        UncallableFunction,
+        AppNode("app", FunctionNode("look_up", Ref.to(look_up)), (ResourceNode("db", Ref(1)),)),
     ),
     (
         DuplicateMiddleware,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import socket
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,9 @@ class Demo:
             self._patch.delenv(name, raising=False)
         for name, value in environment.items():
             self._patch.setenv(name, value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()  # clients of earlier runs close themselves in whatever loop runs, or never
         with pytest.raises(SystemExit) as ended:
             main(["demo", *args])
         out, err = self._capsys.readouterr()

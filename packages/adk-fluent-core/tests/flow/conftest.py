@@ -299,10 +299,11 @@ class Bench:
         position: Position | None = None,
         answers: Mapping[str, Any] | None = None,
         on_step: Any = None,
+        limit: float | None = None,
     ) -> Engine[AgentEvent]:
         leaf = BenchLeaf(self.state, root.name)
         leaf.bench = self
-        return Engine(root, leaf, position=position, answers=answers, on_step=on_step)
+        return Engine(root, leaf, position=position, answers=answers, on_step=on_step, limit=limit)
 
     async def run(self, root: Node, **options: Any) -> Ran:
         """Run to the end, and see that no task is left."""

@@ -117,6 +117,7 @@ async def test_an_error_event_in_the_last_attempt_is_raised(b: Bench) -> None:
     assert (error.error_code, error.error_message) == ("MAX_TOKENS", "cut: off")
     assert error.node == "y"
     assert error.what == "y reported an error: MAX_TOKENS: cut: off"
+    assert str(error.help).endswith("or add one more attempt")
     assert chain(error)[1] == "x"
 
 

@@ -86,6 +86,17 @@ async def test_the_result_is_copied_when_it_is_returned(b: Bench) -> None:
     assert ran.wrote == [{"x": 1}]
 
 
+@pytest.mark.parametrize(
+    "key", ["", "  ", "user:", "_adk_x", "user:_adk_x", "__session_metadata__"]
+)
+async def test_a_key_that_no_step_may_write_is_refused(b: Bench, key: str) -> None:
+    error = await b.error(b.fn("f", lambda _: {"fine": 1, key: 1}))
+    assert isinstance(error, UsageError)
+    assert error.node == "f"
+    assert "returned the key" in error.what
+    assert b.state == {}
+
+
 # --- transforms --------------------------------------------------------------------------------
 
 
@@ -105,6 +116,12 @@ async def test_replace_of_all_scopes_takes_prefixed_keys_too_but_none_of_ours(b:
     b.state.update({"a": 1, "user:u": 3, "app:p": 4, "_adk_fluent_flow:r": 5, "_adk_x": 6})
     ran = await b.run(b.transform(lambda _: {"b": 1}, semantics="replace_session", scope="all"))
     assert ran.wrote == [{"a": None, "user:u": None, "app:p": None, "b": 1}]
+
+
+async def test_the_title_that_adk_web_gives_a_session_stays(b: Bench) -> None:
+    b.state.update({"a": 1, "__session_metadata__": {"displayName": "Where is A1?"}})
+    ran = await b.run(b.transform(None, semantics="replace_session", affected_keys=("b",)))
+    assert ran.wrote == [{"a": None}]
 
 
 async def test_delete_keys_writes_none_where_there_is_something(b: Bench) -> None:
@@ -221,9 +238,30 @@ async def test_a_predicate_that_raises_stops_the_run_and_never_counts_as_false(
         "transfer": b.transfer("z", when=test),
     }[kind]
     error = await b.error(b.seq(node.replace(location=Location("flow.py", 7)), b.say("z")))
-    assert isinstance(error, (ZeroDivisionError, TypeError))
-    assert error.__notes__ == [f"in node {kind!r} at flow.py:7"]
+    if isinstance(error, UsageError):
+        assert (error.node, str(error.location)) == (kind, "flow.py:7")
+    else:
+        assert isinstance(error, ZeroDivisionError)
+        assert error.__notes__ == [f"in node {kind!r} at flow.py:7"]
     assert b.calls == (["a"] if kind == "loop" else [])
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "found", "help"),
+    [
+        (Match("gt", "n", 0.5), "0.9", "a str under 'n'", 'StateFieldRef("n", float)'),
+        (Match("lt", "n", "b"), 3, "3 under 'n'", ".when("),
+        (Match("contains", "n", "b"), 3, "3 under 'n'", ".when("),
+    ],
+)
+async def test_values_that_cannot_be_compared_are_told(
+    b: Bench, test: Match, value: Any, found: str, help: str
+) -> None:
+    b.state["n"] = value
+    error = await b.error(b.route((test, b.say("a")), default=b.say("b")))
+    assert isinstance(error, UsageError)
+    assert (error.what, error.found) == (f"cannot tell whether {test}", found)
+    assert help in str(error.help)
 
 
 async def test_a_value_that_cannot_decide_stops_the_run(b: Bench) -> None:

@@ -47,6 +47,18 @@ def test_it_shows_what_is_now() -> None:
     assert view["n"] == 2
 
 
+@pytest.mark.parametrize("method", ["clear", "pop", "popitem", "setdefault", "update"])
+def test_methods_that_write_say_how_to_write(method: str) -> None:
+    with pytest.raises(UsageError, match="only reads it") as caught:
+        getattr(StateView(HELD), method)("a")
+    assert (caught.value.found, caught.value.help) == (
+        f"state.{method}",
+        "return the keys and their values in a dict",
+    )
+    with pytest.raises(AttributeError, match="no attribute 'upd'"):
+        _ = getattr(StateView(HELD), "upd")  # noqa: B009
+
+
 async def test_writing_to_it_says_how_to_write(b: Bench) -> None:
     def assigns(state: Any) -> None:
         state["k"] = 1
@@ -60,6 +72,28 @@ async def test_writing_to_it_says_how_to_write(b: Bench) -> None:
     assert caught.value.node == "f"
     with pytest.raises(UsageError, match="only reads it"):
         await b.run(b.tap(deletes))
+
+
+async def test_a_tap_changes_nothing(b: Bench) -> None:
+    inner = {"n": [1]}
+    b.state |= {"list": [inner, inner], "dict": {"of": inner}, "text": "x"}
+    inner["self"] = inner  # type: ignore[assignment]  # pyright: ignore[reportArgumentType]
+    seen: list[Any] = []
+
+    def changes(state: Any) -> None:
+        seen.append(state["list"][0] is state["list"][1])
+        for held in (state["list"][0], state.get("dict")["of"], dict(state)["dict"]["of"]):
+            held["n"].append(2)
+            held["self"].clear()
+        (state | {})["list"].clear()
+        state.get("list").clear()
+        seen.append((state["text"], state.get("absent", 3), len(state), sorted(state)))
+
+    await b.run(b.tap(changes))
+    assert b.state["list"] == [inner, inner]
+    assert inner["n"] == [1]
+    assert b.state["dict"]["of"] is inner is inner["self"]
+    assert seen == [False, ("x", 3, 3, ["dict", "list", "text"])]
 
 
 async def test_what_an_attempt_wrote_is_gone_for_functions_too(b: Bench) -> None:

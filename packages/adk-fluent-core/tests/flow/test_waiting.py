@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent.flow import Signal
-from adk_fluent.ir import GateNode, Ref
 from adk_fluent.protocol import Pending
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
     from adk_fluent.ir import Node
     from adk_fluent.protocol import AgentEvent
@@ -209,67 +208,6 @@ async def test_an_agent_that_fails_while_it_waits_has_failed(b: Bench) -> None:
         b.commit(event)
     assert engine.outcome is Signal.OK
     assert engine.pending == {}
-
-
-# --- gates: the frames are here, a leaf port of the test plays the person ------------------------
-
-
-def gate(b: Bench, predicate: Callable[[Any], bool] | None = None) -> GateNode:
-    async def people(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
-        if turn.answers:
-            yield turn.event(state_delta={"gate": turn.answers["ask"]})
-        else:
-            yield turn.event(pending=(Pending("ask", "gate"),))
-
-    b.people = people
-    return GateNode("gate", None if predicate is None else Ref(predicate))
-
-
-async def test_a_gate_asks_and_goes_on_when_answered(b: Bench) -> None:
-    root = b.seq(b.mark("a"), gate(b), b.mark("c"))
-    ran = await b.run(root)
-    assert ran.engine.pending == {"ask": {"node": "gate", "asked": "gate"}}
-    await answered(b, root, ran, ask="yes")
-    assert b.state == {"trail": "ac", "gate": "yes"}
-
-
-async def test_a_gate_whose_predicate_does_not_hold_asks_nobody(b: Bench) -> None:
-    ran = await b.run(b.seq(gate(b, lambda s: "x" in s), b.mark("c")))
-    assert ran.outcome is Signal.OK
-    assert b.calls == ["c"]
-
-
-async def test_a_gate_does_not_decide_anew_whether_it_asks(b: Bench) -> None:
-    asked: list[int] = []
-
-    def once(state: Any) -> bool:
-        asked.append(1)
-        return len(asked) == 1
-
-    root = b.seq(gate(b, once), b.mark("c"))
-    ran = await b.run(root)
-    await answered(b, root, ran, ask="yes")
-    assert len(asked) == 1
-    assert b.state == {"gate": "yes", "trail": "c"}
-
-
-async def test_two_gates_in_branches_answered_one_by_one(b: Bench) -> None:
-    async def people(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
-        id = turn.node.name
-        if turn.answers:
-            yield turn.event(state_delta={id: turn.answers[id]})
-        else:
-            yield turn.event(pending=(Pending(id, "gate"),))
-
-    b.people = people
-    root = b.seq(
-        b.par(GateNode("g1"), b.seq(b.mark("x"), GateNode("g2"), b.mark("y"))), b.mark("z")
-    )
-    ran = await b.run(root)
-    ran = await answered(b, root, ran, g2="no")
-    assert b.state == {"trail": "xy", "g2": "no"}
-    await answered(b, root, ran, g1="yes")
-    assert b.state == {"trail": "xyz", "g1": "yes", "g2": "no"}
 
 
 async def test_a_paused_run_is_small(b: Bench) -> None:

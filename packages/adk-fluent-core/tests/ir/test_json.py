@@ -37,7 +37,7 @@ def test_round_trip(root: ir.Node) -> None:
 
 
 @laws
-@given(graphs("importable"))
+@given(graphs("loadable"))
 def test_round_trip_by_imports(root: ir.Node) -> None:
     assert ir.from_json(ir.to_json(root).encode(), allow_imports=OURS) == root
 
@@ -397,8 +397,9 @@ def one(kind: str = "AgentNode", **data: Any) -> list[dict[str, Any]]:
     ],
 )  # fmt: skip
 def test_what_is_no_json(text: str | bytes) -> None:
-    with pytest.raises(IRFormatError, match="this is not JSON"):
+    with pytest.raises(IRFormatError, match="this is not JSON") as caught:
         ir.from_json(text)
+    assert caught.value.help == "write it with to_json(node)"
 
 
 @pytest.mark.parametrize("text", ["null", "3", '"x"', "[]", "{}", '{"format": "adk-fluent-ir"}'])
@@ -550,6 +551,7 @@ WORDS = """
 kind data children nodes name $ ref path key digest items rows args of text hex list map set
 frozenset union generic literal type object enum unset float bytes AgentNode LoopNode body
 steps StateFieldRef Match ToolSpec builtins:int os:system Modality TEXT reads_keys
+record Assign constants Derive parts Apply fn
 """
 words = st.sampled_from(WORDS.split())
 anything = st.recursive(
@@ -580,7 +582,7 @@ def test_any_json(data: Any) -> None:
 
 
 @laws
-@given(graphs("importable"), st.data())
+@given(graphs("loadable"), st.data())
 def test_a_valid_document_with_a_change(root: ir.Node, data: st.DataObject) -> None:
     document: Any = ir.to_data(root)
     for _ in range(data.draw(st.integers(1, 2))):
@@ -601,7 +603,7 @@ def test_a_valid_document_with_a_change(root: ir.Node, data: st.DataObject) -> N
 
 
 @laws
-@given(graphs("importable"), st.data())
+@given(graphs("loadable"), st.data())
 def test_a_valid_text_with_a_change(root: ir.Node, data: st.DataObject) -> None:
     text = ir.to_json(root)
     at = data.draw(st.integers(0, len(text) - 1))

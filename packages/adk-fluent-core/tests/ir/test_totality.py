@@ -83,7 +83,7 @@ def test_the_strategies_draw_every_class_and_field(cls: type[Any], data: st.Data
 def test_random_graphs_reach_every_kind() -> None:
     seen: set[type] = set()
 
-    @settings(max_examples=200, derandomize=True, database=None, deadline=None)
+    @settings(max_examples=600, derandomize=True, database=None, deadline=None)
     @given(graphs())
     def draw(root: ir.Node) -> None:
         seen.update(type(n) for n in ir.walk(root))

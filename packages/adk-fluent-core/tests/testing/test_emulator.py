@@ -34,6 +34,7 @@ from adk_fluent.testing import (
     rule,
 )
 from adk_fluent.testing._gemini._http import BODY_LIMIT
+from adk_fluent.testing._gemini._server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -508,6 +509,7 @@ _TEXT = {"text": "x"}
         (says(tools={}), "Invalid value at 'tools'"),
         (says(tools=[3]), "Invalid value at 'tools', not all are objects"),
         ({"contents": [_user(_TEXT), _user(_RESULT)]}, "function response turn comes immediately"),
+        ({"contents": [_model(_CALL), _user(_RESULT)]}, "function call turn comes immediately"),
         (
             {"contents": [_user(_TEXT), _model(_CALL, _CALL), _user(_RESULT)]},
             "the number of function response parts is equal",
@@ -967,3 +969,26 @@ def test_importing_it_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["False False", "set()"]
+
+
+def test_a_connection_that_was_not_served_yet_is_closed_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its task is cancelled before it begins."""
+    closed: list[bool] = []
+    accept = Server._accept
+
+    def accept_and_cancel(
+        server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        accept(server, reader, writer)
+        (task,) = server._tasks
+        task.cancel()
+        task.add_done_callback(lambda _: closed.append(writer.transport.is_closing()))
+
+    monkeypatch.setattr(Server, "_accept", accept_and_cancel)
+    with GeminiEmulator("x") as gemini:
+        port = int(gemini.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            assert client.recv(1) == b""
+    assert closed == [True]

@@ -104,8 +104,8 @@ async def test_ir_and_a_builder_that_changes() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"pipeline": 42}, "a int is no pipeline"),
-        ({"pipeline": None}, "a NoneType is no pipeline"),
+        ({"pipeline": 42}, "42 is no pipeline"),
+        ({"pipeline": None}, "None is no pipeline"),
         ({"backend": "mock"}, "backend= takes"),
         ({"config": {}}, "config= takes"),
         ({"session_id": ""}, "session_id= takes"),

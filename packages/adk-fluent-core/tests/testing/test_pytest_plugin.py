@@ -244,7 +244,7 @@ def test_a_pipeline_that_outlives_a_test_finds_the_next_emulator(project: Projec
             gemini_emulator.script = Script("again")
             assert (await agent_harness(PIPELINE).send("Go.")).text == "again"
         """,
-        *("-W", r"ignore:\[EXPERIMENTAL\]:UserWarning"),
+        *("-W", "ignore:[EXPERIMENTAL]:UserWarning"),  # pytest takes it literally
         *("-W", r"ignore::DeprecationWarning"),
         *("-W", "ignore::PendingDeprecationWarning"),
         alone=True,

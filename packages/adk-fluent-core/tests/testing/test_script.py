@@ -66,7 +66,7 @@ async def test_exhaustion_says_what_was_asked() -> None:
     assert "'classify'" in message
     assert "where is my parcel" in message
     assert "?" * 300 not in message
-    assert "1 replies were given and none of 1 rules" in message
+    assert "replies: 1, all given; rules: 1, none applies" in message
     assert caught.value.asked is script.calls[-1]
 
 
@@ -171,7 +171,7 @@ def test_classes_and_exits_are_refused() -> None:
 
 
 async def test_a_callable_that_returns_no_reply_is_refused() -> None:
-    for nothing, name in ((42, "int"), (None, "NoneType")):
+    for nothing, name in ((42, "with 42"), (None, "with None")):
         with pytest.raises(UsageError, match=name):
             await Script(lambda asked, nothing=nothing: nothing).answer(ask())
 

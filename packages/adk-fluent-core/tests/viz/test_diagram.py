@@ -199,6 +199,23 @@ def test_agents_say_what_they_are() -> None:
     assert draw(AgentNode("a", selector=chosen)).boxes[1].lines == ("one of m",)
     config = ExecutionConfig(default_model="flash")
     assert draw(Agent("a"), config=config).boxes[1].lines == ("flash",)
+    assert draw(Agent("a").mock("x")).boxes[1].lines == ("mocked",)
+    assert draw(Agent("a")).boxes[1].lines == ()  # ADK's default, as for all others
+
+
+def test_the_heading_says_what_no_box_says() -> None:
+    a, b = Agent("a"), Agent("b")
+    for unnamed in (a, a >> b, a | b, timeout(a, 1), (a >> b).inject(db=1)):
+        assert draw(unnamed).heading == ""
+    assert draw(FanOut("desk", a, b)).heading == ""  # the box says: parallel desk
+    for named in (Pipeline("desk", a), Pipeline("desk", a).inject(db=1)):
+        assert draw(named).heading == "desk"
+    for drawn in (draw(a >> b), draw(Pipeline("desk", a, b))):
+        placed = layout(drawn)
+        assert bool(drawn.heading) == any(
+            each.role == "heading" and each.text for each in placed.texts
+        )
+        assert placed.boxes[0].y == (46 if drawn.heading else 16)
 
 
 def test_every_kind_of_node_has_words() -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pictured_pipelines import Picture
 
 _TOUCH = 0.01
+_SHORT = 100
 PICTURES = {each.name: each for each in pictures()}
 
 
@@ -102,18 +103,25 @@ def _clusters(placed: Layout) -> Iterator[str]:
 def _lines(
     placed: Layout, boxes: list[tuple[str, Rect]], texts: list[tuple[str, Rect]]
 ) -> Iterator[str]:
-    """No wire goes through a box or a text; nothing that leads on goes through a box."""
+    """No wire goes through a box or a text; nothing that leads on goes through a box, a key or the
+    short title of a frame.
+    """
     for wire in placed.wires:
         for (x0, y0), (x1, y1) in wire.lines:
             line = Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0))
             for name, rect in [*boxes, *texts]:
                 if overlap(line, rect):
                     yield f"wire {wire.key!r} goes through {name}"
-    keys = [(text.text, text.rect) for text in placed.texts if text.role == "key" and text.text]
+    free = [
+        (text.text, text.rect)
+        for text in placed.texts
+        if text.text
+        and (text.role == "key" or (text.role == "frame" and text.rect.width <= _SHORT))
+    ]
     for path in placed.paths:
         for (x0, y0), (x1, y1) in pairwise(path):
             line = Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0))
-            for name, rect in [*boxes, *keys]:
+            for name, rect in [*boxes, *free]:
                 if overlap(line, rect):
                     yield f"a way goes through {name}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._words import describe
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 
@@ -30,7 +31,8 @@ class Answer:
         node: The agent.
 
     Raises:
-        UsageError: The keys do not fit the schema, or two of them have the same name.
+        UsageError: The keys do not fit the schema, two of them have the same name, or pydantic
+            does not know such a type.
     """
 
     def __init__(self, node: AgentNode | RemoteAgentNode) -> None:
@@ -43,7 +45,7 @@ class Answer:
             _check_fields(node, own, self._fields)
         #: What the model is told to answer with; None is text.
         self.schema: Any = _model(node) if self._fields and own is None else own
-        self._adapter = None if self.schema is None else _adapter(self.schema)
+        self._adapter = None if self.schema is None else _adapter(node, self.schema)
 
     @property
     def text_key(self) -> str | None:
@@ -87,7 +89,8 @@ def answer_of(node: Node) -> Answer | None:
     """How the answers of an agent are read; None if nothing has to be done with them.
 
     Raises:
-        UsageError: The keys do not fit the schema, or two of them have the same name.
+        UsageError: The keys do not fit the schema, two of them have the same name, or pydantic
+            does not know such a type.
     """
     if not isinstance(node, AgentNode | RemoteAgentNode):
         return None
@@ -141,11 +144,21 @@ def _model(node: AgentNode | RemoteAgentNode) -> Any:
     return create_model(f"{node.name}_answer", **fields)
 
 
-def _adapter(schema: Any) -> TypeAdapter[Any] | None:
-    from pydantic import TypeAdapter  # noqa: PLC0415  # slow, and only schemas need it
+def _adapter(node: Node, schema: Any) -> TypeAdapter[Any] | None:
+    # slow, and only schemas need it
+    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415
 
-    in_genais_notation = _is_dict(schema) or type(schema).__module__.startswith("google.")
-    return None if in_genais_notation else TypeAdapter[Any](schema)
+    if _is_dict(schema) or type(schema).__module__.startswith("google."):
+        return None  # genai's own notation
+    try:
+        return TypeAdapter[Any](schema)
+    except PydanticUserError as error:
+        raise UsageError(
+            "pydantic cannot read answers of this type",
+            node=node,
+            found=describe(schema),
+            help=error.message.partition("\n")[0],
+        ) from error
 
 
 def _is_dict(schema: object) -> bool:
@@ -165,4 +178,6 @@ def _invalid(node: Node, text: str, error: ValidationError) -> OutputInvalidErro
         fields=[field for field in fields if field],
         node=node,
         found=repr(shown),
+        help="say in the instruction what the answer has to look like, or loosen the schema; "
+        "a fallback (//) makes good for it",
     )

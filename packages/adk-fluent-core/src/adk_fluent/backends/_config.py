@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final, cast
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.ir import CompactionConfig, ExecutionConfig
 
@@ -67,13 +68,10 @@ def _check_word(field: str, value: object, words: tuple[str, ...]) -> None:
     )
 
 
-def _shown(value: object) -> str:
-    """What was found; never contents, which may be secret."""
-    if value is None or isinstance(value, bool | int | float):
-        return repr(value)
-    if not _has_names(value) and isinstance(value, Mapping):
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping) and not _has_names(cast("object", value)):
         return "a mapping with keys that are no str"
-    return "''" if value == "" else f"an instance of {type(value).__qualname__}"
+    return describe(value)
 
 
 def _has_names(value: object) -> bool:

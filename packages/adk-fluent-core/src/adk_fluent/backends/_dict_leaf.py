@@ -31,7 +31,7 @@ class DictLeaf:
 
     def __init__(self, state: MutableMapping[str, Any], author: str, run_id: str = "") -> None:
         self.state = state
-        self._author = author
+        self.author: str = author
         self._run_id = run_id
 
     def run(
@@ -64,13 +64,18 @@ class DictLeaf:
         return self.event(
             node,
             strand,
-            author=self._author,
+            author=self.author,
             state_delta=dict(delta),
+            content=note.text,
             discarded=note.discarded,
             transfer_to=note.transfer_to,
             metadata={"why": note.why},
             is_final=True,  # as ADK says of every event that calls nothing
         )
+
+    def attach(self, event: AgentEvent, delta: Mapping[str, Any]) -> None:
+        """Let an event that is about to be committed write these keys, too."""
+        event.state_delta.update(delta)
 
     def facts(self, event: AgentEvent) -> Facts | None:
         """What the engine must know of an event; None for a plain one."""

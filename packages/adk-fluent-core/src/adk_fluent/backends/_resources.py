@@ -24,10 +24,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from adk_fluent._calling import call
 from adk_fluent.errors import UsageError, add_place
 from adk_fluent.ir import RESOURCE_SCOPES, ResourceNode
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from adk_fluent.ir import Node, Ref
 
 Table = Mapping[str, Any]
@@ -116,12 +119,13 @@ class Injection:
         return known[1]
 
     def call(self, fn: Ref, state: object, table: Table) -> Any:
-        """Call a function over state."""
-        function = fn.value
-        names = self.wanted(function)
-        return (
-            function(state, **{name: table[name] for name in names}) if names else function(state)
-        )
+        """Call a function over state.
+
+        Raises:
+            UsageError: It cannot be called with state and these resources.
+        """
+        given = {name: table[name] for name in self.wanted(fn.value)}
+        return call(fn, (state,), given, self.names)
 
     @asynccontextmanager
     async def open(self, owner: Owner) -> AsyncGenerator[Table]:
@@ -210,6 +214,8 @@ async def _instance(node: ResourceNode, owner: Owner, table: Table, stack: Async
 
 async def _make(node: ResourceNode, table: Table, stack: AsyncExitStack) -> Any:
     """One instance; `stack` tidies it up."""
+    own = _TidyUp(node)
+    stack.push_async_exit(own.leave)
     factory: Callable[..., Any] = node.factory.value
     given = {name: table[name] for name in _wanted(factory, frozenset(table))}
     if inspect.isasyncgenfunction(factory):
@@ -221,12 +227,33 @@ async def _make(node: ResourceNode, table: Table, stack: AsyncExitStack) -> Any:
         if inspect.isawaitable(value):
             value = await value
     if node.cleanup is None and isinstance(value, AbstractAsyncContextManager):
-        return await stack.enter_async_context(cast("AbstractAsyncContextManager[Any]", value))
+        return await own.stack.enter_async_context(cast("AbstractAsyncContextManager[Any]", value))
     if node.cleanup is None and isinstance(value, AbstractContextManager):
-        return stack.enter_context(cast("AbstractContextManager[Any]", value))
+        return own.stack.enter_context(cast("AbstractContextManager[Any]", value))
     if node.cleanup is not None:
-        stack.push_async_callback(_clean, node.cleanup.value, value)
+        own.stack.push_async_callback(_clean, node.cleanup.value, value)
     return value
+
+
+class _TidyUp:
+    """Tidies one instance up: its errors say whose they are, and it hides no error of the run."""
+
+    def __init__(self, node: ResourceNode) -> None:
+        self._node = node
+        self.stack: Final = AsyncExitStack()
+
+    async def leave(
+        self,
+        kind: type[BaseException] | None,
+        of_run: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        try:
+            await self.stack.__aexit__(kind, of_run, at)
+        except Exception as error:
+            if error is not of_run:
+                add_place(error, self._node)
+            raise
 
 
 async def _clean(cleanup: Callable[[Any], object], value: Any) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
+from adk_fluent._words import describe
 from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import Node
 
@@ -243,7 +244,7 @@ class ValueTable(Generic[C]):
         if rule is None:
             raise UsageError(
                 f"cannot use {given.__qualname__} as a {kind.name}",
-                found=f"{given.__module__}.{given.__qualname__}",
+                found=describe(value),
                 help=f"give {kind.accepts}",
             )
         return rule(value, cx)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location, Ref, ResourceNode
+from adk_fluent.ir import Ref, ResourceNode
 
 if TYPE_CHECKING:
     from adk_fluent.ir import AppNode
@@ -55,6 +55,5 @@ def _injected_twice(first: ResourceNode) -> UsageError:
     place = f", first at {first.location}" if first.location else ""
     return UsageError(
         f"two different resources are injected as {first.name!r}{place}",
-        location=Location.caller(),
         help="functions get a resource by its name, in the whole pipeline: give one another name",
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from adk_fluent.builders._adk_fields import AdkFields
+from adk_fluent._words import describe
+from adk_fluent.builders._adk_fields import CHECKS, AdkFields
 from adk_fluent.builders._capabilities import Capabilities
 from adk_fluent.builders._configure import advice, as_settings
 from adk_fluent.builders._flow import Builder
@@ -18,19 +20,17 @@ from adk_fluent.builders._settings import (
     as_mock,
     as_schema,
     as_static_instruction,
-    as_text,
 )
+from adk_fluent.builders._synonyms import METHODS
 from adk_fluent.builders._template import placeholders
 from adk_fluent.builders._tools import as_tool, check_tool_name, check_toolset, is_toolset
-from adk_fluent.builders._words import describe
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     HISTORIES,
     UNSET,
     AgentNode,
     ContentSpec,
     History,
-    Location,
     ModelSelectorNode,
     Node,
     Ref,
@@ -39,7 +39,7 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import Self
 
     from google.genai.types import Content, Part
@@ -63,7 +63,6 @@ class _Fields(TypedDict, total=False):
 
     instruction: str | Ref
     static_instruction: str | Ref
-    description: str
     tools: tuple[ToolSpec, ...]
     agent_tools: tuple[Node, ...]
     delegates: tuple[Node, ...]
@@ -123,11 +122,6 @@ class Agent(AdkFields, Capabilities, Builder):
         self._fields["static_instruction"] = as_static_instruction(content)
         return self._changed()
 
-    def description(self, text: str) -> Self:
-        """Say what the agent is for; agents that may transfer to it are told."""
-        self._fields["description"] = as_text(text, ".description(...)")
-        return self._changed()
-
     def history(self, mode: History) -> Self:
         """Set what of the conversation it sees; its own model and tool turns it always does.
 
@@ -141,7 +135,10 @@ class Agent(AdkFields, Capabilities, Builder):
     # --- what it may call ----------------------------------------------------------------------
 
     def tool(
-        self, tool: ToolLike, *, require_confirmation: bool | Callable[..., bool] = False
+        self,
+        tool: ToolLike,
+        *,
+        require_confirmation: bool | Callable[..., bool | Awaitable[bool]] = False,
     ) -> Self:
         """Add a tool.
 
@@ -149,7 +146,7 @@ class Agent(AdkFields, Capabilities, Builder):
             tool: A function, sync or async, whose name, signature and docstring the model sees; an
                 ADK tool; or a toolset.
             require_confirmation: A person confirms each call; or a function of the call's
-                arguments that says whether one must.
+                arguments, sync or async, that says whether one must.
         """
         spec = as_tool(tool, require_confirmation)
         tools, agents = self._fields.get("tools", ()), self._fields.get("agent_tools", ())
@@ -198,7 +195,7 @@ class Agent(AdkFields, Capabilities, Builder):
                 another type, make the answer a JSON object: each gets the field of its name.
             via: ``answer`` writes its answer there, ``tool`` says that one of its tools does.
         """
-        refs = as_keys(keys, ".writes(...)")
+        refs = as_keys(keys, ".writes(...)", written=True)
         if one_of(via, ("answer", "tool"), "via") == "tool":
             self._fields["tool_writes"] = merged(self._fields.get("tool_writes", ()), refs)
         else:
@@ -287,7 +284,6 @@ class Agent(AdkFields, Capabilities, Builder):
                 raise UsageError(
                     ".use(...) takes Presets",
                     found=describe(preset),
-                    location=Location.caller(),
                     help='such as Preset(model="gemini-2.5-pro", history="own")',
                 )
             preset.apply(self)
@@ -338,6 +334,34 @@ class Agent(AdkFields, Capabilities, Builder):
             self._model,
             callbacks=tuple(self._callbacks.items()),
             settings=tuple(sorted(self._settings.items())) if self._settings else (),
+            description=self._description,
             location=self._location,
             **fields,
         )
+
+
+def _explaining(take: Callable[..., None]) -> Callable[..., None]:
+    """An initialiser that says what to write for keywords that ADK's LlmAgent takes."""
+
+    @wraps(take)
+    def init(agent: Agent, name: str, model: ModelLike | None = None, **fields: object) -> None:
+        for field in fields:
+            raise UnknownNameError(
+                f"Agent(...) takes a name and a model, and no {field!r}",
+                unknown=field,
+                known=("name", "model"),
+                help=_instead_of(field),
+            )
+        take(agent, name, model)
+
+    return init
+
+
+def _instead_of(field: str) -> str | None:
+    if field in CHECKS or hasattr(Agent, field):
+        return f"use .{field}(...)"
+    return advice(field) or METHODS.get(field)
+
+
+if not TYPE_CHECKING:  # a type checker must go on refusing them
+    Agent.__init__ = _explaining(Agent.__init__)

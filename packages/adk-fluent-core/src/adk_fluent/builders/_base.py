@@ -10,6 +10,8 @@ from adk_fluent.builders._names import checked_name
 from adk_fluent.builders._operands import Operand, instance_of, one_of, positive, some
 from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
+from adk_fluent.builders._settings import as_text
+from adk_fluent.builders._synonyms import METHODS
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     BUFFERINGS,
@@ -42,7 +44,10 @@ class BuilderBase(Running, Operand):
     operator, takes a snapshot: later setters on it change nothing that was built from it.
     """
 
-    __slots__ = ("_aboard", "_boundary", "_edge", "_ir", "_location", "_model", "_name", "_node")
+    __slots__ = (
+        *("_aboard", "_boundary", "_description", "_edge"),
+        *("_ir", "_location", "_model", "_name", "_node"),
+    )
 
     #: The name of what has none, and the word for it in messages.
     _kind: ClassVar[str] = "builder"
@@ -53,6 +58,7 @@ class BuilderBase(Running, Operand):
         self._model: Model | None = None
         self._aboard = Aboard()
         self._boundary: ExecutionBoundary | None = None
+        self._description: str | None = None
         self._edge: EdgeSemantics | None = None
         self._node: Node | None = None
         self._ir: Node | None = None
@@ -80,6 +86,14 @@ class BuilderBase(Running, Operand):
         self._name = checked_name(name, type(self).__name__)
         return self._changed()
 
+    def description(self, text: str) -> Self:
+        """Say what it is for, to agents that may call it as a tool or transfer to it.
+
+        ADK's ``description``.
+        """
+        self._description = as_text(text, ".description(...)")
+        return self._changed()
+
     def model(self, model: ModelLike) -> Self:
         """Set the model of agents below that name none and stand in no nearer builder that does.
 
@@ -93,11 +107,7 @@ class BuilderBase(Running, Operand):
         """Add a middleware around the whole run this becomes part of, inside those added before."""
         from adk_fluent.protocol import check_middleware  # noqa: PLC0415  # slow to import
 
-        try:
-            check_middleware(middleware)
-        except UsageError as error:
-            error.location = Location.caller()
-            raise
+        check_middleware(middleware)
         return self._board(Aboard((middleware,)))
 
     def inject(self, /, **resources: object) -> Self:
@@ -137,7 +147,6 @@ class BuilderBase(Running, Operand):
             raise UsageError(
                 "chunk_size= goes with buffering='chunked', and with nothing else",
                 found=f"buffering={buffering!r}, chunk_size={chunk_size!r}",
-                location=Location.caller(),
                 help='such as .stream_to("chunked", chunk_size=32)',
             )
         if chunk_size is not None:
@@ -216,6 +225,8 @@ class BuilderBase(Running, Operand):
             node = self._freeze()
             if self._boundary is not None:
                 node = node.replace(boundary=self._boundary)
+            if self._description is not None and node.description is None:
+                node = node.replace(description=self._description)
             if self._model is not None and self._encloses():
                 source = f"{self._kind} {self._name}" if self._name else f"its {self._kind}"
                 node = with_default_model(node, self._model, source)
@@ -273,13 +284,12 @@ def _unknown(builder: BuilderBase, name: str) -> UnknownNameError:
     known = [known for known in dir(type(builder)) if not known.startswith("_")]
     owners = sorted(cls.__name__ for cls in _subclasses(BuilderBase) if hasattr(cls, name))
     help = builder._advice(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # same module
-    if help is None and owners:
-        help = f"it is a method of {' and '.join(owners)}"
+    if help is None:
+        help = f"it is a method of {' and '.join(owners)}" if owners else METHODS.get(name)
     return UnknownNameError(
         f"{kind} {builder.name!r} has no method {name!r}",
         unknown=name,
         known=known,
-        location=Location.caller(),
         help=help,
     )
 

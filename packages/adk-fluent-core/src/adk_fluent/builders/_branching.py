@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._words import describe
 from adk_fluent.builders._operands import as_node
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
     AgentNode,
@@ -34,7 +34,8 @@ def branch(steps: Iterable[Node], branches: Mapping[Any, Any]) -> RouteNode:
     """The route that a dict after these steps, the last one first, stands for.
 
     Raises:
-        BuildError: The dict is empty, or it is unclear which key the steps wrote last.
+        BuildError: The dict is empty, it is unclear which key the steps wrote last, or that is an
+            approval, which has no values to choose by.
         UsageError: One of its keys is no scalar.
     """
     here = Location.caller()
@@ -42,7 +43,14 @@ def branch(steps: Iterable[Node], branches: Mapping[Any, Any]) -> RouteNode:
         raise BuildError(
             "a dict of branches has none", location=here, help='write {"value": step, ...}'
         )
-    keys = _written_last(steps)
+    writer, keys = _written_last(steps)
+    if isinstance(writer, GateNode) and writer.response_schema is None:
+        raise BuildError(
+            "a dict of branches needs one value for each branch",
+            location=here,
+            found=f"the approval of gate {writer.name!r}, behind which all is approved",
+            help='let the person choose: gate(..., response_schema={"enum": ["pay", "wait"]})',
+        )
     if len(keys) != 1:
         raise BuildError(
             "a dict of branches needs to know which state key it is about",
@@ -70,13 +78,13 @@ def checked_scalar(value: Any) -> Any:
     raise UsageError(
         "a route compares with str, int, float, bool or None",
         found=describe(value),
-        location=Location.caller(),
         help="use .when(lambda state: ..., step) for any other test",
     )
 
 
-def _written_last(steps: Iterable[Node]) -> Keys:
-    return next((keys for step in steps if (keys := fold(step, _keys))), ())
+def _written_last(steps: Iterable[Node]) -> tuple[Node | None, Keys]:
+    """The last step that writes, and what it may have written last."""
+    return next(((step, keys) for step in steps if (keys := fold(step, _keys))), (None, ()))
 
 
 def _keys(node: Node, below: tuple[Keys, ...]) -> Keys:

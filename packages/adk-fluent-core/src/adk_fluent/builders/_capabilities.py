@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
+from adk_fluent._words import describe
 from adk_fluent.builders._keys import merged
 from adk_fluent.builders._operands import one_of, some
 from adk_fluent.builders._settings import as_schema
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     STRATEGIES,
@@ -118,7 +118,6 @@ class Capabilities:
                 raise UsageError(
                     ".model_select(candidates=...) takes ModelCandidates",
                     found=describe(each),
-                    location=Location.caller(),
                     help='ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)',
                 )
         self._fields["selector"] = ModelSelectorNode(
@@ -146,7 +145,6 @@ def _tokens(limit: object, role: str) -> int | None:
     raise UsageError(
         f"{role} takes a number of tokens, 1 or more",
         found=repr(limit),
-        location=Location.caller(),
     )
 
 
@@ -156,7 +154,6 @@ def _modalities(values: tuple[Modality, ...], role: str) -> frozenset[Modality]:
             raise UsageError(
                 f"{role} takes Modalities",
                 found=describe(each),
-                location=Location.caller(),
                 help=f"one of {', '.join(map(repr, Modality))}",
             )
     return frozenset(values)
@@ -174,7 +171,6 @@ def _keys_of(schema: Ref, role: str) -> tuple[StateFieldRef, ...]:
         raise UsageError(
             f"{role}(...) takes a type with annotated fields",
             found=describe(schema.value),
-            location=Location.caller(),
             help="a pydantic model, a dataclass or a TypedDict",
         )
     return tuple(StateFieldRef(name, kind) for name, kind in types.items())

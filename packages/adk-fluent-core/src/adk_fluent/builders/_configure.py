@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adk_fluent.builders._adk_fields import CHECKS, NEWEST, NO_SETTER, OWN_SETTERS, SINCE
 from adk_fluent.builders._branching import SCALARS
 from adk_fluent.errors import UnknownNameError, UsageError, nearest_name
-from adk_fluent.ir import Location, Ref
+from adk_fluent.ir import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,7 @@ def as_settings(fields: Mapping[str, object]) -> dict[str, Any]:
     """
     for name in fields:
         if (help := advice(name)) is not None:
-            raise UsageError(
-                f".configure(...) does not set {name!r}", location=Location.caller(), help=help
-            )
+            raise UsageError(f".configure(...) does not set {name!r}", help=help)
         if name not in SINCE and not _may_be_new():
             raise _unknown(name)
     return {name: _setting(name, value) for name, value in fields.items()}
@@ -65,6 +63,5 @@ def _unknown(name: str) -> UnknownNameError:
         f"ADK's LlmAgent has no field {name!r}",
         unknown=name,
         known=SINCE,
-        location=Location.caller(),
         help=None if near is None else advice(near),
     )

@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from adk_fluent.errors import UsageError
-from adk_fluent.ir import ExecutionConfig, Location
-from adk_fluent.protocol import Backend, EventListener
+from adk_fluent._words import describe
+from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
+from adk_fluent.ir import ExecutionConfig, walk
+from adk_fluent.protocol import Answer, Backend, EventListener
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
     from adk_fluent.backends.adk import ADKBackend
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import RunResult
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -64,19 +66,64 @@ def new_adk() -> ADKBackend:
     return ADKBackend()
 
 
+def unanswered(result: RunResult, root: Node) -> AgentReportedError:
+    """The error about a run whose answer nothing but a reported error stands for."""
+    error = result.errors[-1]
+    event = next(each for each in reversed(result) if each.error == error)
+    node = next((each for each in walk(root) if each.name == event.node), None)
+    said = f"{error.code}: {error.message}" if error.message else error.code
+    return AgentReportedError(
+        f"there is no answer: {event.author} reported {said}",
+        error_code=error.code,
+        error_message=error.message,
+        node=event.node if node is None else node,
+        help="run(...) gives the events up to there; a fallback (a // b) answers instead",
+    )
+
+
+def waits(result: RunResult, root: Node) -> SessionError:
+    """The error about a run that waits for an answer where nobody can give one."""
+    asked = "; ".join(f"{each.name or each.kind}: {each.message}" for each in result.pending)
+    return SessionError(
+        f"{root.name} has no answer yet, for it waits for one",
+        node=root,
+        found=asked,
+        help="write result = await x.run(...), and then "
+        "x.resume(result.pending[0].answer(...), session_id=result.session_id)",
+    )
+
+
+def check_answers(answers: Iterable[object]) -> None:
+    """Refuse what is no answer to a question.
+
+    Raises:
+        UsageError: One is none.
+    """
+    for each in answers:
+        if not isinstance(each, Answer):
+            raise UsageError(
+                "resume(...) takes answers",
+                found=describe(each),
+                help="make one of a question: result.pending[0].answer(True)",
+            )
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse options of a run that no backend can make anything of.
 
     Raises:
+        UnknownNameError: There is no such option.
         UsageError: One has a wrong value.
     """
+    for name in ("compiled", "prompt"):  # of `Backend.run`, and no options
+        if name in options:
+            raise UnknownNameError(f"a run takes no {name!r}", unknown=name, known=_OPTIONS)
     for name, (says, fits) in _OPTIONS.items():
         value = options.get(name)
         if value is not None and not fits(value):
             raise UsageError(
                 f"{name}= takes {says}",
-                found=f"{value!r}, an object of type {type(value).__name__}",
-                location=Location.caller(),
+                found=describe(value),
             )
 
 
@@ -140,7 +187,6 @@ def run_now(
     if _is_in_loop():
         raise UsageError(
             f"{name}() cannot wait inside a running event loop",
-            location=Location.caller(),
             help=f"write: await {instead or f'{name}_async'}(...)",
         )
     return _here.loop.runner.run(make(), context=copy_context())
@@ -171,8 +217,7 @@ async def run_each(
     if not _is_many(items):
         raise UsageError(
             "map(...) takes several messages",
-            found=f"an object of type {type(items).__name__}",
-            location=Location.caller(),
+            found=describe(items),
             help="give a list of messages; one alone goes to ask(...) or run(...)",
         )
     results: dict[int, R] = {}

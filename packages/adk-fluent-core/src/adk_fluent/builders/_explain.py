@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent._words import public_address
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -20,6 +21,7 @@ from adk_fluent.ir import (
     RaceNode,
     Ref,
     RemoteAgentNode,
+    ResourceNode,
     RouteNode,
     SequenceNode,
     StateFieldRef,
@@ -118,7 +120,7 @@ def _transfer(node: TransferNode) -> str:
 
 def _gate(node: GateNode) -> str:
     when = "" if node.predicate is None else f", if {predicate_text(node.predicate)}"
-    return f"{_named('gate')(node)}: {node.message}{when}"
+    return f"{_named('gate')(node)}: {_first_line(node.message)}{when}"
 
 
 def _app(node: AppNode) -> str:
@@ -148,6 +150,9 @@ _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
     TransferNode: _transfer,
     MiddlewareNode: lambda n: f"middleware {', '.join(ref.name for ref in n.stack)}",
     AppNode: _app,
+    ResourceNode: lambda n: (
+        f"resource {n.name} per {n.scope}" if n.is_factory else f"resource {n.name}"
+    ),
 }
 
 
@@ -165,6 +170,8 @@ def _parts(node: Node) -> list[tuple[str, Node]]:
 
 
 def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, str]]:
+    if node.description and node.description.strip():
+        yield "for", _first_line(node.description)
     if isinstance(node, AgentNode):
         model, source = model_text(node, config)
         yield "model", f"{model} ({source})" if source else model
@@ -184,10 +191,20 @@ def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, 
         if not _removes(node):
             yield from _keys("reads", node.effects.reads)
             yield from _keys("writes", node.effects.writes)
+    elif isinstance(node, GateNode):
+        yield from _question(node)
     elif isinstance(node, RemoteAgentNode):
-        yield "endpoint", node.endpoint
+        yield "endpoint", public_address(node.endpoint)
         yield from _keys("reads", node.reads_keys)
         yield from _keys("writes", node.writes_keys)
+
+
+def _question(node: GateNode) -> Iterable[tuple[str, str]]:
+    if node.payload is not None:
+        yield "shows", node.payload.name
+    if node.response_schema is not None:
+        yield "answers with", _schema_text(node.response_schema)
+    yield "writes", node.key or node.name
 
 
 def change_texts(node: TransformNode) -> Iterable[tuple[str, str]]:
@@ -220,13 +237,32 @@ def _texts(node: AgentNode) -> Iterable[tuple[str, str]]:
     for name, text in (
         ("static instruction", node.static_instruction),
         ("instruction", node.instruction),
-        ("for", node.description),
     ):
         if isinstance(text, Ref):
             yield name, f"given by {text.name}"
         elif text and text.strip():
-            line, *more = text.strip().splitlines()
-            yield name, line[:_WIDTH] + (" ..." if more or len(line) > _WIDTH else "")
+            yield name, _first_line(text)
+
+
+def _schema_text(text: str) -> str:
+    """A JSON Schema in few words: its title, properties, values or type."""
+    from json import loads  # noqa: PLC0415  # only for gates that have a schema
+
+    try:
+        schema = loads(text)
+    except ValueError:
+        return "text that is no JSON"
+    if not isinstance(schema, dict):
+        return text
+    given = cast("dict[str, Any]", schema)
+    words = given.get("title") or given.get("properties") or given.get("enum") or given.get("type")
+    listed = words if isinstance(words, str) else ", ".join(str(word) for word in words or ())
+    return _first_line(listed or "JSON")
+
+
+def _first_line(text: str) -> str:
+    line, *more = text.strip().splitlines()
+    return line[:_WIDTH] + (" ..." if more or len(line) > _WIDTH else "")
 
 
 def _keys(name: str, keys: tuple[StateFieldRef, ...]) -> Iterable[tuple[str, str]]:

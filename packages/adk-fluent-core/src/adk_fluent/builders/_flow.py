@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args, overload
 
+from adk_fluent._words import article
 from adk_fluent.builders._base import BuilderBase
 from adk_fluent.builders._branching import branch
 from adk_fluent.builders._operands import (
@@ -16,7 +17,6 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._until import Until
-from adk_fluent.builders._words import article
 from adk_fluent.errors import BuildError
 from adk_fluent.ir import (
     EdgeSemantics,
@@ -107,7 +107,7 @@ class Series(Builder):
 
     def _is_open(self) -> bool:
         """Whether something made of this and one more part is simply this, one part longer."""
-        plain = self._boundary is None and self._edge is None
+        plain = self._boundary is self._edge is self._description is None
         return plain and self._name is None and self._model is None
 
     def _part_node(self, part: object) -> Node:
@@ -140,7 +140,7 @@ class Series(Builder):
         """A copy that shares the list of parts."""
         new = object.__new__(type(self))
         new._name = new._model = new._node = new._ir = new._runs = None
-        new._boundary = new._edge = None
+        new._boundary = new._edge = new._description = None
         new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
         return new
@@ -227,7 +227,7 @@ class FanOut(Series):
         return self._add(branch)
 
     def _splice(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, ParallelNode) or node.name != self._kind or node.boundary:
+        if not isinstance(node, ParallelNode) or node.name != self._kind or _is_apart(node):
             return (node,)
         return node.branches if node.merge == self._merge == "wait_all" else (node,)
 
@@ -265,7 +265,7 @@ class Fallback(Series):
         return self._add(attempt)
 
     def _splice(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, FallbackNode) or node.name != self._kind or node.boundary:
+        if not isinstance(node, FallbackNode) or node.name != self._kind or _is_apart(node):
             return (node,)
         return node.attempts
 
@@ -338,16 +338,21 @@ class Loop(Series):
         return LoopNode(self.name, body, self._max, self._until, location=here)
 
 
+def _is_apart(node: Node) -> bool:
+    """Whether more than its parts is said of it."""
+    return node.boundary is not None or node.description is not None
+
+
 def _edge_of(added: Sequence[Node]) -> EdgeSemantics | None:
     """The edge behind one step that `stream_to` has set it for."""
     node = added[0] if len(added) == 1 else None
-    if not isinstance(node, SequenceNode) or node.name != _SEQUENCE or node.boundary:
+    if not isinstance(node, SequenceNode) or node.name != _SEQUENCE or _is_apart(node):
         return None
     return node.edge_semantics[0] if len(node.edge_semantics) == 1 else None
 
 
 def _steps(node: Node) -> Sequence[Node]:
     """The steps of a sequence that nothing sets apart, else the node itself."""
-    if not isinstance(node, SequenceNode) or node.name != _SEQUENCE or node.boundary:
+    if not isinstance(node, SequenceNode) or node.name != _SEQUENCE or _is_apart(node):
         return (node,)
     return (node,) if node.edge_semantics else node.steps

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final, NoReturn, cast
 
-from adk_fluent.builders._words import article, describe
+from adk_fluent._words import article, describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location
 
 #: Deeper than this no value is taken; also what ends a value that contains itself.
 MAX_DEPTH: Final = 64
@@ -93,6 +92,5 @@ def _refuse(role: str, found: str) -> NoReturn:
     raise UsageError(
         f"{role} takes values that JSON can hold",
         found=found,
-        location=Location.caller(),
         help=_HELP,
     )

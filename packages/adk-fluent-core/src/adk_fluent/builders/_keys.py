@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adk_fluent._words import describe
 from adk_fluent.builders._operands import some
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location, StateFieldRef
+from adk_fluent.ir import StateFieldRef, is_reserved_key
 
 if TYPE_CHECKING:
     from adk_fluent.builders._types import KeyLike
@@ -28,19 +28,37 @@ def as_key(value: KeyLike, role: str) -> StateFieldRef:
         return StateFieldRef(value.key, value.type, default=value.default)
     raise UsageError(
         f"{role} takes state keys",
-        found="an empty str" if isinstance(value, str) else describe(value),
-        location=Location.caller(),
+        found=describe(value),
         help='pass a key such as "intent" or "user:tier", or a field of a StateSchema',
     )
 
 
-def as_keys(values: tuple[KeyLike, ...], role: str) -> tuple[StateFieldRef, ...]:
+def as_written(value: KeyLike, role: str) -> StateFieldRef:
+    """A state key that is written.
+
+    Raises:
+        UsageError: It is no state key, or kept for others.
+    """
+    ref = as_key(value, role)
+    if is_reserved_key(ref.name):
+        raise UsageError(
+            f"{role} does not take {ref.key!r}",
+            found="a key that ADK and adk-fluent keep for themselves",
+            help="choose another key",
+        )
+    return ref
+
+
+def as_keys(
+    values: tuple[KeyLike, ...], role: str, *, written: bool = False
+) -> tuple[StateFieldRef, ...]:
     """State keys, one at least.
 
     Raises:
         UsageError: There is none, or one is no state key.
     """
-    return tuple(as_key(value, role) for value in some(values, role, "a state key"))
+    check = as_written if written else as_key
+    return tuple(check(value, role) for value in some(values, role, "a state key"))
 
 
 def merged(

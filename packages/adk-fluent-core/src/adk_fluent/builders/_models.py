@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from adk_fluent._words import describe
 from adk_fluent.builders._operands import is_adk
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import AgentNode, Location, Node, Ref
+from adk_fluent.ir import AgentNode, Node, Ref
 from adk_fluent.ir import map as rewrite
 
 Model = str | Ref
@@ -26,8 +26,7 @@ def as_model(value: object) -> Model:
         return Ref(value, name or type(value).__name__)
     raise UsageError(
         ".model(...) takes a model name or an ADK model",
-        found="an empty str" if isinstance(value, str) else describe(value),
-        location=Location.caller(),
+        found=describe(value),
         help='pass a name such as "gemini-2.5-flash", or an instance of a BaseLlm',
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adk_fluent.builders._words import article, describe
+from adk_fluent._words import article, describe
 from adk_fluent.errors import BuildError, UsageError
-from adk_fluent.ir import Location, why_reserved
+from adk_fluent.ir import why_reserved
 
 
 def checked_name(name: object, kind: str) -> str:
@@ -18,20 +18,17 @@ def checked_name(name: object, kind: str) -> str:
         raise UsageError(
             f"the name of {article(kind)} {kind} is a str",
             found=describe(name),
-            location=Location.caller(),
             help=f'give it a name first: {kind}("my_name", ...)',
         )
     if not name.isidentifier():
         raise BuildError(
             f"{name!r} cannot name {article(kind)} {kind}",
-            location=Location.caller(),
             found="not an identifier",
             help=f"use letters, digits and underscores, such as {_as_identifier(name)!r}",
         )
     if why_reserved(name):
         raise BuildError(
             f"{name!r} cannot name {article(kind)} {kind}",
-            location=Location.caller(),
             found="a name that ADK and adk-fluent keep for themselves",
             help=f"choose another one, such as {'my_' + name.strip('_').lower()!r}",
         )

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import CoroutineType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard, TypeVar
 
+from adk_fluent._words import article, describe
 from adk_fluent.builders._aboard import Aboard
-from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -84,7 +84,6 @@ def as_agent(value: object, role: str) -> Node:
     raise UsageError(
         f"{role} takes agents",
         found=describe(value),
-        location=Location.caller(),
         help="pass a builder, a built ADK agent or an IR node; functions go to .tool(...)",
     )
 
@@ -118,7 +117,6 @@ def as_predicate(value: object, role: str) -> Predicate:
         raise UsageError(
             f"{role} takes a function of state",
             found=describe(value),
-            location=Location.caller(),
             help='pass fn(state) -> bool, such as lambda s: s["score"] > 3',
         )
     return Ref.to(value)
@@ -130,15 +128,19 @@ def function_name(fn: object, role: str, default: str, *, help: str = _RETURN) -
     Raises:
         UsageError: It is a generator, which has no single result.
     """
-    if _flags(fn) & _GENERATOR:
-        raise UsageError(
-            f"a generator cannot be {role}",
-            found=describe(fn),
-            location=Location.caller(),
-            help=help,
-        )
+    refuse_generator(fn, role, help=help)
     name = Ref.to(fn).name
     return name if name.isidentifier() and not why_reserved(name) else default
+
+
+def refuse_generator(fn: object, role: str, *, help: str) -> None:
+    """A generator has no single result.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if _flags(fn) & _GENERATOR:
+        raise UsageError(f"a generator cannot be {role}", found=describe(fn), help=help)
 
 
 def _is_setter(value: object) -> bool:
@@ -167,7 +169,6 @@ def _root(app: AppNode, role: str) -> Node:
     if app.execution or app.settings:
         raise UsageError(
             f"the app {app.name!r} cannot be {role}",
-            location=Location.caller(),
             help="an app is only ever the root, and its settings are the whole run's: use its root",
         )
     return app.root
@@ -192,7 +193,6 @@ def _refuse(value: Any, role: str) -> NoReturn:
         hint = "a dict of branches stands to the right of >>; elsewhere use Route(key)"
     raise UsageError(
         f"{found} cannot be {role}",
-        location=Location.caller(),
         help=hint,
     )
 
@@ -205,7 +205,7 @@ def some(values: tuple[T, ...], role: str, what: str) -> tuple[T, ...]:
     """
     if values:
         return values
-    raise UsageError(f"{role} needs {what} at least", found="nothing", location=Location.caller())
+    raise UsageError(f"{role} needs {what} at least", found="nothing")
 
 
 def one_of(value: T, known: Sequence[T], role: str) -> T:
@@ -221,7 +221,6 @@ def one_of(value: T, known: Sequence[T], role: str) -> T:
         unknown=str(value),
         known=map(str, known),
         found=repr(value) if isinstance(value, str) else describe(value),
-        location=Location.caller(),
     )
 
 
@@ -234,9 +233,7 @@ def instance_of(kind: type[T], value: T | None, role: str) -> T | None:
     if value is None or isinstance(value, kind):
         return value
     name = kind.__name__
-    raise UsageError(
-        f"{role}= takes {article(name)} {name}", found=describe(value), location=Location.caller()
-    )
+    raise UsageError(f"{role}= takes {article(name)} {name}", found=describe(value))
 
 
 def positive(value: Any, role: str, *, whole: bool = False, help: str | None = None) -> Any:
@@ -251,6 +248,5 @@ def positive(value: Any, role: str, *, whole: bool = False, help: str | None = N
     raise UsageError(
         f"{role} is {'an int' if whole else 'a number'} above 0",
         found=describe(value),
-        location=Location.caller(),
         help=help,
     )

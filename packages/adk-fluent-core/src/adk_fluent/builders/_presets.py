@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, cast, overload
 
+from adk_fluent._words import describe
 from adk_fluent.builders._agent import Agent
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UnknownNameError, UsageError
-from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
 
+    from adk_fluent.builders._preset_settings import PresetSettings
     from adk_fluent.builders._types import AgentFunction
 
-#: Setters that are called once for each of a list of values.
-_REPEATED: Final = frozenset({"tool", "agent_tool", "delegates", "sub_agents", "reads", "writes"})
+#: Setters that take several values at once; a list means all of them.
+_SEVERAL: Final = frozenset(
+    {
+        *("agent_tool", "delegates", "sub_agents", "reads", "writes", "outputs"),
+        *("accepts", "produces_modality"),
+    }
+)
 #: What is no setting of one value: it copies, renames or takes its arguments by name.
 _NONE: Final = frozenset(
     {
@@ -36,16 +42,17 @@ class Preset:
 
     Args:
         *presets: Others that it begins with.
-        **settings: Setters of `Agent`, each with its value; a list for those that may be called
-            more than once (``tool``, ``agent_tool``, ``delegates``, ``reads``, ``writes``).
+        **settings: Setters of `Agent`, each with its value, or with a list for those that take
+            several (``tool``, ``agent_tool``, ``delegates``, ``reads``, ``writes``, ``accepts``).
 
     Raises:
         UnknownNameError: There is no such setter.
+        UsageError: A setter does not take its value.
     """
 
     __slots__ = ("settings",)
 
-    def __init__(self, *presets: Preset, **settings: Any) -> None:
+    def __init__(self, *presets: Preset, **settings: Unpack[PresetSettings]) -> None:
         self.settings: dict[str, Any] = {}
         for preset in presets:
             self.settings.update(_settings_of(preset))
@@ -56,9 +63,9 @@ class Preset:
                     f"an agent has no setter {name!r}",
                     unknown=name,
                     known=known,
-                    location=Location.caller(),
                 )
         self.settings.update(settings)
+        self.apply(Agent("preset"))  # its setters know what they take
 
     def __repr__(self) -> str:
         return f"<Preset {', '.join(self.settings) or 'of nothing'}>"
@@ -67,11 +74,17 @@ class Preset:
         """Set everything on an agent."""
         for name, value in self.settings.items():
             setter = getattr(agent, name)
-            if name in _REPEATED and isinstance(value, list | tuple):
-                for each in value:  # pyright: ignore[reportUnknownVariableType]  # of Any
+            if name in _SEVERAL:
+                setter(*_items(value))
+            elif name == "tool":
+                for each in _items(value):
                     setter(each)
             else:
                 setter(value)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
 
 
 def setters() -> list[str]:
@@ -94,7 +107,6 @@ def _settings_of(preset: object) -> dict[str, Any]:
     raise UsageError(
         "a preset is made of presets and settings",
         found=describe(preset),
-        location=Location.caller(),
         help='Preset(base, model="gemini-2.5-pro")',
     )
 
@@ -103,9 +115,9 @@ def _settings_of(preset: object) -> dict[str, Any]:
 def agent(function: AgentFunction, /) -> Agent: ...
 @overload
 def agent(
-    name: str | None = None, /, *presets: Preset, **settings: Any
+    name: str | None = None, /, *presets: Preset, **settings: Unpack[PresetSettings]
 ) -> Callable[[AgentFunction], Agent]: ...
-def agent(name: Any = None, /, *presets: Preset, **settings: Any) -> Any:
+def agent(name: Any = None, /, *presets: Preset, **settings: Unpack[PresetSettings]) -> Any:
     """An agent written as a function, which gives its instruction.
 
     The function gets ADK's ReadonlyContext and returns the instruction, sync or async; one without
@@ -145,7 +157,6 @@ def _made(function: Any, name: str | None, preset: Preset) -> Agent:
         raise UsageError(
             "@agent decorates a function",
             found=describe(function),
-            location=Location.caller(),
             help="it returns the instruction, or has it as its docstring",
         )
     from inspect import cleandoc  # noqa: PLC0415  # slow to import
@@ -161,7 +172,6 @@ def _made(function: Any, name: str | None, preset: Preset) -> Agent:
     else:
         raise UsageError(
             f"the agent {made.name!r} has no instruction",
-            location=Location.caller(),
             help="write it as the docstring, or let the function take ADK's context and return it",
         )
     preset.apply(made)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from adk_fluent._words import describe
 from adk_fluent.builders._flow import Builder, Race
-from adk_fluent.builders._keys import as_key
+from adk_fluent.builders._keys import as_key, as_written
 from adk_fluent.builders._operands import (
     as_agent,
     as_node,
@@ -16,13 +17,11 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._settings import as_text
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     OPAQUE,
     Effects,
     ExpectNode,
-    Location,
     MapOverNode,
     Node,
     Ref,
@@ -55,7 +54,6 @@ class Tap(Builder):
             raise UsageError(
                 "tap(...) takes a function of state",
                 found=describe(fn),
-                location=Location.caller(),
                 help="pass fn(state), such as print; what it returns is not used",
             )
         name = function_name(fn, "a tap", self._kind, help="do the work when called; do not yield")
@@ -101,9 +99,9 @@ class MapOver(Builder):
     ) -> None:
         super().__init__(name)
         self._list_key = as_key(key, "map_over(...)").key
-        self._item_key = as_key(item_key, "item_key").key
-        self._output_key = as_key(output_key, "output_key").key
-        self._result_key = None if result_key is None else as_key(result_key, "result_key").key
+        self._item_key = as_written(item_key, "item_key").key
+        self._output_key = as_written(output_key, "output_key").key
+        self._result_key = None if result_key is None else as_written(result_key, "result_key").key
         self._concurrency: int | None = (
             None if concurrency is None else positive(concurrency, "concurrency", whole=True)
         )
@@ -136,7 +134,6 @@ class Timeout(Builder):
             raise UsageError(
                 "seconds is a number that ends",
                 found="inf",
-                location=Location.caller(),
                 help="leave the timeout out where there is no limit",
             )
         self._body = as_node(body, "the body of timeout")
@@ -170,7 +167,6 @@ def _target(target: object) -> str:
         raise UsageError(
             "transfer(...) takes the name of a step",
             found="an empty str",
-            location=Location.caller(),
         )
     return as_agent(target, "transfer(...)").name
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from adk_fluent._words import describe, public_address
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._names import checked_name
 from adk_fluent.builders._operands import as_node, instance_of, passengers, positive
 from adk_fluent.builders._settings import as_schema
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import AuthConfig, Location, Node, RemoteAgentNode, RetryConfig, StateFieldRef
+from adk_fluent.ir import AuthConfig, Node, RemoteAgentNode, RetryConfig, StateFieldRef
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-    from typing import NoReturn, Self
+    from typing import Self
 
     from adk_fluent.builders._types import KeyLike, Schema, StepLike
 
@@ -72,7 +72,7 @@ class RemoteAgent(Builder):
         self._board(passengers(fallback))
 
     @classmethod
-    def from_card(cls, card: object, **options: Any) -> NoReturn:  # noqa: ARG003  # of the layer
+    def from_card(cls, card: object, **options: Any) -> Self:  # noqa: ARG003  # of the layer
         """One that an agent card describes.
 
         Raises:
@@ -89,7 +89,7 @@ class RemoteAgent(Builder):
 
     def writes(self, *keys: KeyLike) -> Self:
         """Declare state keys that its answer is written to."""
-        self._writes = merged(self._writes, as_keys(keys, ".writes(...)"))
+        self._writes = merged(self._writes, as_keys(keys, ".writes(...)", written=True))
         return self._changed()
 
     def outputs(self, *keys: KeyLike) -> Self:
@@ -109,13 +109,29 @@ class RemoteAgent(Builder):
 
 def _url(value: object) -> str:
     if isinstance(value, str) and value.startswith(("http://", "https://")):
+        if _has_credentials(value):
+            raise UsageError(
+                "endpoint= takes a URL without credentials",
+                found=public_address(value),
+                help='name the variable that holds the secret: auth=AuthConfig("bearer", "TOKEN")',
+            )
         return value
     raise UsageError(
         "endpoint= takes the URL of an agent",
         found=repr(value) if isinstance(value, str) else describe(value),
-        location=Location.caller(),
         help='such as "https://payments.internal/a2a"',
     )
+
+
+def _has_credentials(url: str) -> bool:
+    from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415  # keeps the import light
+
+    from adk_fluent.protocol import Redactor  # noqa: PLC0415  # keeps the import light
+
+    if "@" in url.split("/")[2]:
+        return True
+    hides = Redactor().hides
+    return any(hides(name) for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True))
 
 
 def _skills(value: object) -> tuple[str, ...]:
@@ -125,7 +141,6 @@ def _skills(value: object) -> tuple[str, ...]:
         raise UsageError(
             "capabilities= takes names of skills",
             found=repr(value),
-            location=Location.caller(),
             help='such as ("process_refund", "check_balance")',
         )
     return names

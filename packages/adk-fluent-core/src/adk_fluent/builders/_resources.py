@@ -5,8 +5,8 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._words import describe
 from adk_fluent.builders._operands import one_of
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import RESOURCE_SCOPES, Location, Ref, ResourceNode, ResourceScope
 
@@ -59,14 +59,18 @@ class Resource:
         scope: ResourceScope = "invocation",
         cleanup: Callable[[Any], object] | None = None,
     ) -> None:
-        for role, value in (("factory", factory), ("cleanup", cleanup)):
-            if value is not None and not callable(value):
-                raise UsageError(
-                    f"Resource({role}=...) takes a function",
-                    found=describe(value),
-                    location=Location.caller(),
-                    help="an object that exists already is injected as it is: .inject(name=object)",
-                )
+        if not callable(factory):
+            raise UsageError(
+                "Resource(...) takes a function that makes it",
+                found=describe(factory),
+                help="an object that exists already is injected as it is: .inject(name=object)",
+            )
+        if cleanup is not None and not callable(cleanup):
+            raise UsageError(
+                "Resource(cleanup=...) takes a function",
+                found=describe(cleanup),
+                help="it is called with what the factory made; it may be async",
+            )
         self.factory: Callable[..., object] = factory
         self.scope: ResourceScope = one_of(scope, RESOURCE_SCOPES, "scope")
         self.cleanup: Callable[[Any], object] | None = cleanup
@@ -85,7 +89,6 @@ def as_resource(name: str, value: object) -> ResourceNode:
     if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _TAKEN:
         raise UsageError(
             f"no resource can be injected as {name!r}",
-            location=Location.caller(),
             help="functions already get something else under that name: choose another one"
             if name in _TAKEN
             else "it is the name of a parameter: letters, digits and '_', not starting with '_'",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._words import describe
 from adk_fluent.builders._branching import checked_scalar
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_key
 from adk_fluent.builders._operands import as_node, as_predicate, passengers
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import BuildError, UsageError
-from adk_fluent.ir import Location, Match, Node, Predicate, RouteNode
+from adk_fluent.ir import Match, Node, Predicate, RouteNode
 
 if TYPE_CHECKING:
     from typing import Self
@@ -73,7 +73,6 @@ class Route(Builder):
         if self._default is not None:
             raise BuildError(
                 f"route {self.name!r} has an otherwise already",
-                location=Location.caller(),
                 found=f"{self._default.name!r}",
                 help="only one step can run when no test holds",
             )
@@ -84,7 +83,6 @@ class Route(Builder):
         if self._key is None:
             raise BuildError(
                 f"route {self.name!r} has no key to compare",
-                location=Location.caller(),
                 help=f'write Route("key").{operator}(...), or use .when(lambda state: ..., step)',
             )
         return self._add(Match(operator, self._key, value), step)
@@ -117,5 +115,4 @@ def _ordered(value: Any) -> Any:
     raise UsageError(
         "greater and less need a number or text",
         found=describe(value),
-        location=Location.caller(),
     )

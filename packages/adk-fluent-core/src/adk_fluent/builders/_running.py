@@ -13,7 +13,7 @@ from adk_fluent.errors import BuildError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
     from os import PathLike
-    from typing import NoReturn, Self, Unpack
+    from typing import Self, Unpack
 
     from google.adk.agents import BaseAgent
     from google.adk.apps import App
@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import AgentEvent, Backend, EventListener, RunResult
+    from adk_fluent.protocol import (
+        AgentEvent,
+        Answer,
+        Backend,
+        EventListener,
+        Pending,
+        RunResult,
+    )
 
 
 class RunOptions(TypedDict, total=False):
@@ -40,9 +47,9 @@ class RunOptions(TypedDict, total=False):
         config: How to run; None is `ExecutionConfig()`.
         user_id: Whose session it is.
         session_id: The session to go on with; None starts a new one.
-        session_service: Where sessions are kept; None keeps them in memory. `run` and `stream`
+        session_service: Where sessions are kept; None keeps them in memory. ``run`` and ``stream``
             remember those as long as this builder lives, so a later call can go on with one;
-            `ask` and `map` do so only for a `session_id` you name.
+            ``ask`` and ``map`` do so only for a `session_id` you name.
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
         listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
@@ -170,7 +177,7 @@ class Running:
             credential_service=credential_service,
         )
 
-    def to_agent_card(self, *, description: str, endpoint: str) -> NoReturn:
+    def to_agent_card(self, *, description: str, endpoint: str) -> Any:
         """An A2A agent card that advertises the pipeline.
 
         Args:
@@ -211,16 +218,80 @@ class Running:
         backend, compiled, rest = self._ready(options, remember=True)
         return backend.stream(compiled, message, **rest)
 
+    async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult:
+        """Go on with the run of a session: one that waits, that failed, or whose process died.
+
+        Args:
+            *answers: Answers to what it waits on, as ``result.pending[0].answer(True)``. Without
+                one it goes on where it failed or was cut off; for the latter it must have been run
+                with ``ExecutionConfig(resumable=True)``.
+            **options: See `RunOptions`; ``session_id`` and the ``session_service`` of that run.
+
+        Returns:
+            What happened from there on.
+
+        Raises:
+            SessionError: There is no such run or question, or somebody else goes on with the run.
+            PlanChangedError: The pipeline has other steps than the one that was run.
+            UsageError: What was answered is no answer.
+        """
+        from adk_fluent.builders._execution import check_answers
+        from adk_fluent.protocol import Resume
+
+        check_answers(answers)
+        return await self.run(Resume(answers), **options)
+
+    async def pending(
+        self,
+        *,
+        session_id: str,
+        user_id: str = "user",
+        session_service: BaseSessionService | None = None,
+        config: ExecutionConfig | None = None,
+    ) -> list[Pending]:
+        """The questions that the run of a session waits on; empty when none waits.
+
+        Args:
+            session_id: The session.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is this builder's memory.
+            config: How it was run.
+
+        Raises:
+            SessionError: There is no such session.
+        """
+        runs = self._kept()
+        return await runs.adk.pending(
+            runs.compiled(self.to_ir(), config, None),
+            user_id=user_id,
+            session_id=session_id,
+            session_service=session_service,
+        )
+
     async def ask_async(self, message: Message, **options: Unpack[RunOptions]) -> str:
         """Run, and return the answer's text.
 
         Args:
             message: What the user says: text, a Part, a Content, or a list of those.
             **options: See `RunOptions`.
+
+        Raises:
+            AgentReportedError: There is no answer, for an agent reported an error instead, such as
+                a blocked prompt; ``run`` gives what there is.
+            SessionError: There is no answer, for the run waits for one itself; ``run`` gives its
+                questions, and ``resume`` goes on.
         """
+        from adk_fluent.builders._execution import unanswered, waits
+
         remember = options.get("session_id") is not None
         backend, compiled, rest = self._ready(options, remember=remember)
-        return (await backend.run(compiled, message, **rest)).text
+        result = await backend.run(compiled, message, **rest)
+        text = result.text
+        if result.pending:
+            raise waits(result, self.to_ir())
+        if not text and result.errors:
+            raise unanswered(result, self.to_ir())
+        return text
 
     def ask(self, message: Message, **options: Unpack[RunOptions]) -> str:
         """Run, and return the answer's text; for code that is not async.

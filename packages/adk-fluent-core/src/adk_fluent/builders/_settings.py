@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_origin
 
+from adk_fluent._words import article, describe
 from adk_fluent.builders._operands import one_of, positive
-from adk_fluent.builders._words import article, describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location, Ref
+from adk_fluent.ir import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def as_text(value: object, role: str) -> str:
     """
     if isinstance(value, str):
         return value
-    raise UsageError(f"{role} takes text", found=describe(value), location=Location.caller())
+    raise UsageError(f"{role} takes text", found=describe(value))
 
 
 def as_static_instruction(value: object) -> str | Ref:
@@ -53,7 +53,6 @@ def as_instruction(value: object, role: str = ".instruct(...)") -> str | Ref:
     raise UsageError(
         f"{role} takes text, or a function that gives it",
         found=describe(value),
-        location=Location.caller(),
         help="a function gets ADK's ReadonlyContext and returns text; it may be async",
     )
 
@@ -70,7 +69,6 @@ def as_callbacks(value: object, method: str) -> tuple[Ref, ...]:
             raise UsageError(
                 f".{method}(...) takes a function or a list of functions",
                 found=describe(callback),
-                location=Location.caller(),
                 help="ADK calls it with keyword arguments; it may be async",
             )
     return tuple(Ref.to(callback) for callback in several)
@@ -89,7 +87,6 @@ def as_schema(value: object, role: str) -> Ref:
     raise UsageError(
         f"{role} takes a type",
         found=describe(value),
-        location=Location.caller(),
         help="pass a pydantic model class, not an instance",
     )
 
@@ -107,7 +104,6 @@ def as_mock(value: object) -> Ref:
             raise UsageError(
                 ".mock(...) takes a reply, a list of replies or a function",
                 found="nothing" if several and not replies else describe(reply),
-                location=Location.caller(),
                 help='pass "text", ["first", "second"], lambda prompt: "text", or a reply or '
                 "Script of adk_fluent.testing",
             )
@@ -140,7 +136,6 @@ def instance(kind: str) -> Check:
         raise UsageError(
             f"{role} takes {article(kind)} {kind}",
             found=describe(value),
-            location=Location.caller(),
         )
 
     return check
@@ -159,9 +154,7 @@ def as_flag(value: object, role: str) -> bool:
     """
     if isinstance(value, bool):
         return value
-    raise UsageError(
-        f"{role} takes True or False", found=describe(value), location=Location.caller()
-    )
+    raise UsageError(f"{role} takes True or False", found=describe(value))
 
 
 def as_seconds(value: object, role: str) -> float:

@@ -7,13 +7,13 @@ it. A key that is absent and one that holds None are the same to them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from adk_fluent._calling import Calls, call, named
+from adk_fluent._words import describe
+from adk_fluent.builders._json_values import as_json_text
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Ref, StateFieldRef, is_reserved_key, record
-
-if TYPE_CHECKING:
-    from inspect import Signature
+from adk_fluent.ir import Ref, StateFieldRef, function, is_reserved_key
 
 State = Mapping[str, Any]
 Writes = dict[str, Any]
@@ -22,7 +22,7 @@ Writes = dict[str, Any]
 _LOGGED: Final = 200
 
 
-@record
+@function
 class Assign:
     """Writes constants.
 
@@ -34,6 +34,10 @@ class Assign:
     constants: str
     missing: bool = False
 
+    def __post_init__(self) -> None:
+        if not _is_written(self.constants):  # in a file of a stranger's
+            raise ValueError("its constants are not JSON as S.set(...) writes it")
+
     def __call__(self, state: State) -> Writes:
         from json import loads  # noqa: PLC0415  # whoever only builds a pipeline does not need it
 
@@ -43,7 +47,18 @@ class Assign:
         return {key: value for key, value in values.items() if state.get(key) is None}
 
 
-@record
+def _is_written(text: str) -> bool:
+    """Whether `S` makes this text of what it holds."""
+    from json import loads  # noqa: PLC0415  # whoever has no constants does not need it
+
+    try:
+        values = loads(text)
+        return isinstance(values, dict) and as_json_text(cast("Writes", values), "S") == text
+    except (TypeError, ValueError, RecursionError):  # no JSON, or more than state can hold
+        return False
+
+
+@function
 class Rename:
     """Moves values to other keys, all at once; what is absent is not moved.
 
@@ -59,7 +74,7 @@ class Rename:
         return {old: None for old, _, _ in moved} | {new: value for _, new, value in moved}
 
 
-@record
+@function
 class Log:
     """Logs values.
 
@@ -78,9 +93,17 @@ class Log:
 
         logger = logging.getLogger(self.logger)
         if logger.isEnabledFor(self.level):
-            keys = self.keys or sorted(key for key in state if _is_own(key))
-            values = ", ".join(f"{_printed(key)}={_shortened(state.get(key))}" for key in keys)
+            shown = {key: state.get(key) for key in self.keys} or _own(state)
+            values = ", ".join(f"{_printed(key)}={_shortened(shown[key])}" for key in shown)
             logger.log(self.level, "state: %s", values or "empty")
+
+
+def _own(state: State) -> dict[str, Any]:
+    """What the session keeps for the user, without what is called like a credential."""
+    from adk_fluent.protocol import Redactor  # noqa: PLC0415  # slow to import
+
+    own = {key: state[key] for key in sorted(state) if _is_own(key)}
+    return Redactor().redact(own)
 
 
 def _is_own(key: str) -> bool:
@@ -99,28 +122,8 @@ def _shortened(value: object) -> str:
 # --- what calls functions of the user's ----------------------------------------------------------
 
 
-class _Calls:
-    """Shows whoever injects resources the parameters of the functions inside, as its own."""
-
-    __slots__ = ()
-
-    def functions(self) -> tuple[tuple[Ref, int], ...]:
-        """The functions inside, each with the number of values that it is called with."""
-        raise NotImplementedError
-
-    if not TYPE_CHECKING:  # to a type checker it is the signature of the class, too
-
-        @property
-        def __signature__(self) -> Signature:
-            from inspect import Parameter, Signature  # noqa: PLC0415  # expensive; see `record`
-
-            names = dict.fromkeys(name for each in self.functions() for name in _named(*each))
-            resources = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
-            return Signature([Parameter("_state", Parameter.POSITIONAL_ONLY), *resources])
-
-
-@record
-class Apply(_Calls):
+@function
+class Apply(Calls):
     """Applies a function to one value; what is absent stays so.
 
     Attributes:
@@ -140,8 +143,8 @@ class Apply(_Calls):
         return {} if value is None else _written(self.key, _call(self.fn, resources, value))
 
 
-@record
-class Combine(_Calls):
+@function
+class Combine(Calls):
     """Makes one value of several; if all are absent, none.
 
     Attributes:
@@ -167,8 +170,8 @@ class Combine(_Calls):
         return _written(self.into, _call(self.fn, resources, *values))
 
 
-@record
-class Derive(_Calls):
+@function
+class Derive(Calls):
     """Computes several values, all from state as it was before.
 
     Attributes:
@@ -214,26 +217,13 @@ def _texts(values: Iterator[tuple[str, object]]) -> Iterator[str]:
         elif value is not None:
             raise UsageError(
                 f"S.merge(...) joins texts and numbers, but {key!r} is neither",
-                found=f"an object of type {type(value).__name__}",
+                found=describe(value),
                 help="say how to combine them: S.merge(..., fn=lambda one, other: ...)",
             )
 
 
 def _call(fn: Ref, resources: Mapping[str, Any], *values: Any) -> Any:
     """Call a function, with those resources that it names."""
-    if not resources:
-        return fn.value(*values)
-    names = _named(fn, len(values))
-    return fn.value(*values, **{name: resources[name] for name in names if name in resources})
-
-
-def _named(fn: Ref, taken: int) -> list[str]:
-    """The parameters of a function that can be given by name, but for those of its values."""
-    from inspect import Parameter, signature  # noqa: PLC0415  # expensive; see `record`
-
-    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    try:
-        every = signature(fn.value).parameters.values()
-    except (TypeError, ValueError):  # not every function of Python's own has one
-        return []
-    return [each.name for at, each in enumerate(every) if each.kind in kinds and at >= taken]
+    taken = len(values)
+    names = [name for name in named(fn, taken) if name in resources] if resources else ()
+    return call(fn, values, {name: resources[name] for name in names}, resources, taken)

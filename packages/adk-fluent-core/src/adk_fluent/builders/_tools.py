@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from adk_fluent.builders._operands import Operand, is_adk
-from adk_fluent.builders._words import describe
+from adk_fluent._words import describe
+from adk_fluent.builders._operands import Operand, is_adk, refuse_generator
 from adk_fluent.errors import BuildError, UsageError
-from adk_fluent.ir import Location, Node, Ref, ToolSpec
+from adk_fluent.ir import Node, Ref, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
-def as_tool(tool: object, require_confirmation: bool | Callable[..., object]) -> ToolSpec:
+def as_tool(tool: object, require_confirmation: object) -> ToolSpec:
     """A tool as the IR holds it.
 
     Raises:
-        UsageError: It is none, or takes no `require_confirmation`.
+        UsageError: It is none, or takes no such `require_confirmation`.
     """
     if isinstance(tool, Ref):
         ref = tool
@@ -27,27 +27,33 @@ def as_tool(tool: object, require_confirmation: bool | Callable[..., object]) ->
             raise UsageError(
                 ".tool(..., require_confirmation=...) is for functions",
                 found=describe(tool),
-                location=Location.caller(),
                 help="say so where the ADK tool is made",
             )
     elif callable(tool) and not isinstance(tool, type):
         ref = Ref.to(tool)
-        if not ref.name.isidentifier():
+        named = hasattr(tool, "__name__")  # ADK calls what has none after its class
+        if not named or not ref.name.isidentifier():
             raise UsageError(
                 "a tool needs a name that the model can call",
-                found=ref.name,
-                location=Location.caller(),
+                found=ref.name if named else describe(tool),
                 help="write it with def; its docstring tells the model what it does",
             )
+        refuse_generator(tool, "a tool", help="return the whole result; do not yield")
     else:
         raise UsageError(
             ".tool(...) takes a function, an ADK tool or a toolset",
             found=describe(tool),
-            location=Location.caller(),
             help=_advice(tool),
         )
-    asks = require_confirmation if isinstance(require_confirmation, bool) else None
-    return ToolSpec(ref, Ref.to(require_confirmation) if asks is None else asks)
+    if isinstance(require_confirmation, bool):
+        return ToolSpec(ref, require_confirmation)
+    if not callable(require_confirmation) or isinstance(require_confirmation, type):
+        raise UsageError(
+            ".tool(..., require_confirmation=...) takes True, False or a function",
+            found=describe(require_confirmation),
+            help="the function gets the call's arguments and says whether a person must confirm",
+        )
+    return ToolSpec(ref, Ref.to(require_confirmation))
 
 
 def is_toolset(tool: object) -> bool:
@@ -82,7 +88,6 @@ def check_tool_name(
 def _refuse_second(what: str, agent: str) -> NoReturn:
     raise BuildError(
         f"agent {agent!r} has {what} already",
-        location=Location.caller(),
         help="leave one of them out, or give it another name",
     )
 

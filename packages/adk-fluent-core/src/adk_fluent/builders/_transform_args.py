@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
+from adk_fluent._words import describe
 from adk_fluent.builders._keys import as_key
 from adk_fluent.builders._operands import as_predicate, function_name, some
-from adk_fluent.builders._words import describe
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Location, Match, Ref, Scope, StateFieldRef, is_reserved_key
+from adk_fluent.ir import Match, Ref, Scope, StateFieldRef, is_reserved_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,9 +80,7 @@ class Keys:
         return found
 
     def _refuse(self, key: str, found: str, help: str) -> NoReturn:
-        raise UsageError(
-            f"{self.role} does not take {key!r}", found=found, location=Location.caller(), help=help
-        )
+        raise UsageError(f"{self.role} does not take {key!r}", found=found, help=help)
 
 
 def as_function(fn: object, role: str) -> Ref:
@@ -95,7 +93,6 @@ def as_function(fn: object, role: str) -> Ref:
         raise UsageError(
             f"{role} takes functions",
             found=describe(fn),
-            location=Location.caller(),
             help="pass a function that returns the value; it may be async",
         )
     function_name(fn, f"a function of {role}", "", help="return the value; do not yield")
@@ -116,7 +113,6 @@ def as_test(test: object, role: str) -> tuple[Match | Ref, str]:
     raise UsageError(
         f"{role} takes a state key or a function of state",
         found=describe(test),
-        location=Location.caller(),
         help='write S.guard("topic"), or S.guard(lambda s: s["score"] > 3)',
     )
 
@@ -137,8 +133,7 @@ def as_logger_name(logger: object, role: str) -> str:
         return logger.name
     raise UsageError(
         f"the logger of {role} is one of logging.getLogger(...), or its name",
-        found="an empty str" if isinstance(logger, str) else describe(logger),
-        location=Location.caller(),
+        found=describe(logger),
         help=f"leave it out to log under {LOGGER!r}",
     )
 
@@ -154,6 +149,5 @@ def as_level(level: object, role: str) -> int:
     raise UsageError(
         f"the level of {role} is an int",
         found=describe(level),
-        location=Location.caller(),
         help="pass one of logging's, such as logging.DEBUG",
     )

@@ -11,6 +11,7 @@ from adk_fluent.builders._operands import Vocabulary, function_name, some
 from adk_fluent.builders._primitives import Expect, Tap
 from adk_fluent.builders._settings import as_text
 from adk_fluent.builders._state_functions import Apply, Assign, Combine, Derive, Log, Rename
+from adk_fluent.builders._synonyms import TRANSFORMS
 from adk_fluent.builders._transform_args import (
     Keys,
     as_function,
@@ -19,7 +20,7 @@ from adk_fluent.builders._transform_args import (
     as_test,
 )
 from adk_fluent.errors import UnknownNameError, UsageError
-from adk_fluent.ir import Effects, Location, Node, Ref, Scope, StateFieldRef, TransformNode
+from adk_fluent.ir import Effects, Node, Ref, Scope, StateFieldRef, TransformNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,7 +148,6 @@ class ScopedTransforms(Vocabulary):
                 raise UsageError(
                     f"{keys.role} cannot move {old!r} to {new!r}",
                     found="the same key" if new == old else "another key that moves there",
-                    location=Location.caller(),
                     help="give each key a new name of its own",
                 )
             taken.add(new)
@@ -228,13 +228,17 @@ class ScopedTransforms(Vocabulary):
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            raise UnknownNameError(
-                f"{self!r} has no method {name!r}",
-                unknown=name,
-                known=[known for known in dir(type(self)) if not known.startswith("_")],
-                location=Location.caller(),
-                help=f"only S itself has it: S.{name}" if hasattr(StateTransforms, name) else None,
-            )
+            raise _unknown(self, name)
+
+
+def _unknown(transforms: ScopedTransforms, name: str) -> UnknownNameError:
+    help = TRANSFORMS.get(name)
+    return UnknownNameError(
+        f"{transforms!r} has no method {name!r}",
+        unknown=name,
+        known=[known for known in dir(type(transforms)) if not known.startswith("_")],
+        help=f"only S itself has it: S.{name}" if hasattr(StateTransforms, name) else help,
+    )
 
 
 class StateTransforms(ScopedTransforms):
@@ -281,7 +285,8 @@ class StateTransforms(ScopedTransforms):
 
         Args:
             *keys: Whose, with their prefixes. Without any, every key of the session's own: what is
-                kept for the app, the user or the run only, such as credentials, must be named.
+                kept for the app, the user or the run only, and what is called like a credential
+                (``api_key``, ``password``), must be named.
             logger: Logs it; None is the logger ``adk_fluent.state``.
             level: The message's level, such as `logging.DEBUG`.
         """

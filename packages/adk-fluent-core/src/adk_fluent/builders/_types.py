@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from google.genai.types import Content, Part
 
     from adk_fluent.builders._base import BuilderBase
-    from adk_fluent.protocol import FieldRef
+    from adk_fluent.protocol import Answer, FieldRef, Resume
     from adk_fluent.testing import Call, Reply, Script, Thought
 
 #: Session state as a function step or predicate sees it: every key, read-only.
@@ -33,15 +33,20 @@ TapFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, .
 #: What JSON can hold, and therefore every session service.
 JsonValue: TypeAlias = str | int | float | list[Any] | Mapping[str, Any] | None
 
-#: Makes a new value of one, of several, or of state; sync or async. The second forms are for
-#: parameters beyond the values, which resources are injected into.
+# The last forms are for parameters beyond the values, which resources are injected into.
+
+#: Makes a new value of one; sync or async.
 ValueFunction: TypeAlias = Callable[[Any], object] | Callable[Concatenate[Any, ...], object]
+
+#: Makes a value of several; sync or async.
 ValuesFunction: TypeAlias = (
     Callable[[Any], object]
     | Callable[[Any, Any], object]
     | Callable[[Any, Any, Any], object]
     | Callable[..., object]
 )
+
+#: Makes a value of state; sync or async.
 StateFunction: TypeAlias = Callable[[State], object] | Callable[Concatenate[Any, ...], object]
 
 _Verdict: TypeAlias = bool | Awaitable[bool]
@@ -50,10 +55,14 @@ _Verdict: TypeAlias = bool | Awaitable[bool]
 PredicateFunction: TypeAlias = (
     Callable[[State], _Verdict] | Callable[Concatenate[Any, ...], _Verdict]
 )
+
+#: A test over state: a function, or a comparison as data.
 PredicateLike: TypeAlias = PredicateFunction | Match | Ref
 
 #: An ADK callback; ADK calls it with keyword arguments and takes sync and async ones.
 Callback: TypeAlias = Callable[..., object]
+
+#: One, or several in order.
 Callbacks: TypeAlias = Callback | Sequence[Callback]
 
 #: Gives the instruction when the agent runs; gets ADK's ReadonlyContext.
@@ -65,21 +74,37 @@ AgentFunction: TypeAlias = Callable[..., str | Awaitable[str] | None]
 #: A type that an answer or an input must fit; mostly a pydantic model.
 Schema: TypeAlias = type[Any]
 
+#: Who writes a key: the agent's answer, or one of its tools.
 Via: TypeAlias = Literal["answer", "tool"]
 
+# What stands in quotes needs ADK, or builders that import this.
 
-if TYPE_CHECKING:
-    #: A state key: its name, or a field of a StateSchema.
-    KeyLike: TypeAlias = str | FieldRef
-    #: What a mocked model answers; a function gets the prompt's text.
-    MockReply: TypeAlias = str | Reply | Call | Thought | Part | Exception | Callable[[str], object]
-    MockReplies: TypeAlias = MockReply | Sequence[MockReply] | Script
-    ModelLike: TypeAlias = str | BaseLlm | Ref
-    ToolLike: TypeAlias = Callable[..., Any] | BaseTool | BaseToolset | Ref
-    AgentLike: TypeAlias = BuilderBase | Node | BaseAgent
-    StepLike: TypeAlias = AgentLike | StepFunction
-    #: Values of the key written last (str, number, bool or None), each with what runs then.
-    Branches: TypeAlias = Mapping[Any, StepLike]
-    MessagePart: TypeAlias = str | Part | Content
-    #: What a run is started with.
-    Message: TypeAlias = MessagePart | Sequence[MessagePart]
+#: A state key: its name, or a field of a StateSchema.
+KeyLike: TypeAlias = "str | FieldRef"
+
+#: What a mocked model answers; a function gets the prompt's text.
+MockReply: TypeAlias = "str | Reply | Call | Thought | Part | Exception | Callable[[str], object]"
+
+#: One for every call, one after the other, or a script.
+MockReplies: TypeAlias = "MockReply | Sequence[MockReply] | Script"
+
+#: A model's name, or an ADK model.
+ModelLike: TypeAlias = "str | BaseLlm | Ref"
+
+#: A function, an ADK tool or a toolset.
+ToolLike: TypeAlias = "Callable[..., Any] | BaseTool | BaseToolset | Ref"
+
+#: A builder, IR, or an ADK agent.
+AgentLike: TypeAlias = "BuilderBase | Node | BaseAgent"
+
+#: The same, or a function over state.
+StepLike: TypeAlias = "AgentLike | StepFunction"
+
+#: Values of the key written last (str, number, bool or None), each with what runs then.
+Branches: TypeAlias = "Mapping[Any, StepLike]"
+
+#: A part of a message: text, or genai's Part or Content.
+MessagePart: TypeAlias = "str | Part | Content"
+
+#: What a run is started with.
+Message: TypeAlias = "MessagePart | Answer | Sequence[MessagePart | Answer] | Resume"

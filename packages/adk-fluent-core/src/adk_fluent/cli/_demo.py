@@ -20,6 +20,7 @@ from rich.text import Text
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, OK, exit_code
 from adk_fluent.cli._gemini import no_answer, said
 from adk_fluent.cli._keys import KEYS, credentials, no_key
+from adk_fluent.cli._status import is_watched
 from adk_fluent.cli._text import plain, short
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class _View:
             TextColumn("{task.description}", style="dim"),
             console=self._console,
             transient=True,
-            disable=not self._console.is_terminal,
+            disable=not is_watched(self._console.file),  # FORCE_COLOR makes a terminal of anything
         )
         bar = progress.add_task("", total=self._total)
         doing: dict[str, str] = {}
@@ -162,7 +163,7 @@ class _View:
                     doing.pop(outcome.ticket.id, None)
                     self.outcomes.append(outcome)
                     self._line(outcome)
-                    progress.advance(bar)
+                    progress.update(bar, advance=1, refresh=True)
                     if len(self.outcomes) >= _PATIENCE and self.unanswered() is not None:
                         break
 

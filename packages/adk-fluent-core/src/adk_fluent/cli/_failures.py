@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import traceback
+from dataclasses import dataclass
 from typing import Final
 
 import click
 
+from adk_fluent.cli._color import wanted
+from adk_fluent.cli._gemini import explained, raised_in
 from adk_fluent.cli._keys import without_keys
 from adk_fluent.cli._text import plain
 from adk_fluent.errors import (
@@ -44,6 +48,25 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (
 )
 #: What errors of clients of models and other services have, and hardly any others.
 _OF_A_SERVICE: Final = ("status", "status_code", "response")
+_SESSIONS: Final = "google.adk.sessions"
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of the command line.
+
+    Attributes:
+        debug: Whether tracebacks are shown.
+    """
+
+    debug: bool = False
+
+    def report(self, error: BaseException) -> int:
+        """Tell the person what went wrong, and return the exit code."""
+        traced = self.debug and not isinstance(error, click.ClickException)
+        if traced:
+            sys.stderr.write(without_keys("".join(traceback.format_exception(error))))
+        return report(error, traced=traced)
 
 
 def report(error: BaseException, *, traced: bool = False) -> int:
@@ -57,10 +80,16 @@ def report(error: BaseException, *, traced: bool = False) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     error = translated(unwrap(error))
-    click.echo(
-        f"{click.style('error:', fg='red', bold=True)} {text_of(error, traced=traced)}", err=True
-    )
+    head = click.style(f"error{_code(error)}:", fg="red", bold=True)
+    click.echo(f"{head} {text_of(error, traced=traced)}", err=True, color=wanted())
     return exit_code(error)
+
+
+def _code(error: BaseException) -> str:
+    """What the page of errors explains it under."""
+    if isinstance(error, AdkFluentError) and error.code != AdkFluentError.code:
+        return f"[{error.code}]"
+    return ""
 
 
 def exit_code(error: BaseException) -> int:
@@ -85,23 +114,15 @@ def text_of(error: BaseException, *, traced: bool = False) -> str:
 
 def translated(error: BaseException) -> BaseException:
     """Errors of what we stand on, as errors that say what to do."""
-    if isinstance(error, sqlite3.Error) and _raised_in(error, "google.adk.sessions"):
-        return SessionStoreError(
+    better = explained(error)
+    if better is None and isinstance(error, sqlite3.Error) and raised_in(error, _SESSIONS):
+        better = SessionStoreError(
             "the session database cannot be used",
             found=f"{type(error).__name__}: {error}",
             help="free space or restore the file; what was committed before is still there",
         )
-    if isinstance(error, ValueError) and _raised_in(error, "google.genai._api_client"):
-        return CredentialsError(
-            "the Gemini client has no credentials",
-            found=str(error),
-            help="set GOOGLE_API_KEY, or give the agent a mock(...)",
-        )
-    return error
-
-
-def _raised_in(error: BaseException, package: str) -> bool:
-    """Whether a module of the package is on the way from where it was raised to here."""
-    frames = traceback.walk_tb(error.__traceback__)
-    names = (str(frame.f_globals.get("__name__")) for frame, _ in frames)
-    return any(f"{name}.".startswith(f"{package}.") for name in names)
+    if better is None:
+        return error
+    for note in getattr(error, "__notes__", ()):  # where it happened
+        better.add_note(note.partition("\n  help:")[0] if getattr(better, "help", None) else note)
+    return better

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import sys
-import traceback
-from dataclasses import dataclass
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from adk_fluent import _registry
-from adk_fluent.cli._failures import OK, report
-from adk_fluent.cli._keys import without_keys
+from adk_fluent.cli._color import wanted
+from adk_fluent.cli._failures import OK, Call
 from adk_fluent.cli._versions import installed
 from adk_fluent.errors import LayerError, nearest_name
 
@@ -33,7 +31,7 @@ COMMANDS: Final = {
     ),
     "doctor": ("adk_fluent.cli._doctor:doctor", "Look at what is installed and whether it fits."),
     "explain": ("adk_fluent.cli._explain:explain", "Show what a pipeline is, step by step."),
-    "run": ("adk_fluent.cli._run:run", "Run a pipeline once."),
+    "run": ("adk_fluent.cli._run:run", "Run a pipeline on a message, or in a conversation."),
     "viz": ("adk_fluent.cli._viz:viz", "Draw a pipeline: Mermaid, DOT, SVG or HTML."),
 }
 
@@ -52,21 +50,10 @@ OF_LAYERS: Final = {
 _LOGGERS: Final = ("asyncio", "google_adk", "google_genai", "opentelemetry")
 
 
-@dataclass(slots=True)
-class Session:
-    """One call of the command line.
-
-    Attributes:
-        debug: Whether tracebacks are shown.
-    """
-
-    debug: bool = False
-
-
 def _set_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    session = ctx.find_object(Session)
-    if value and session is not None:
-        session.debug = True
+    call = ctx.find_object(Call)
+    if value and call is not None:
+        call.debug = True
         logging.basicConfig()
 
 
@@ -166,8 +153,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Build, check and run agent pipelines on Google's ADK."""
-    if os.environ.get("NO_COLOR"):
-        ctx.color = False
+    ctx.color = wanted()
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -181,12 +167,10 @@ def main(args: Sequence[str] | None = None) -> None:
         stdout.reconfigure(errors="backslashreplace")
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(logging.NullHandler())
-    session = Session()
+    warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")  # of ADK, about what it chose itself
+    call = Call()
     try:
-        code: Any = cli.main(args, prog_name="adk-fluent", standalone_mode=False, obj=session)
+        code: Any = cli.main(args, prog_name="adk-fluent", standalone_mode=False, obj=call)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # each has a message and a code
-        traced = session.debug and not isinstance(error, click.ClickException)
-        if traced:
-            sys.stderr.write(without_keys("".join(traceback.format_exception(error))))
-        code = report(error, traced=traced)
+        code = call.report(error)
     sys.exit(code if isinstance(code, int) else OK)

@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import uuid
-from contextlib import aclosing, contextmanager, redirect_stdout
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from adk_fluent.cli._failures import FINDINGS, OK
+from adk_fluent.cli._answers import Given, Person, settle
+from adk_fluent.cli._conversation import Conversation, Settings, exit_error
+from adk_fluent.cli._failures import FINDINGS
 from adk_fluent.cli._keys import require_credentials
-from adk_fluent.cli._sessions import session_service
+from adk_fluent.cli._later import tell_what_waits
+from adk_fluent.cli._lines import Lines
+from adk_fluent.cli._parts import Attachment, FileError, attached, message_of
 from adk_fluent.cli._target import load
-from adk_fluent.cli._transcript import Transcript, note
-from adk_fluent.errors import RunError
+from adk_fluent.cli._text import why_no_message
+from adk_fluent.cli._transcript import note
+from adk_fluent.errors import SessionError
 from adk_fluent.ir import ExecutionConfig
-from adk_fluent.protocol import RunResult
+from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from adk_fluent.builders import Builder
-    from adk_fluent.protocol import AgentEvent
+    from collections.abc import Callable
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -37,10 +37,14 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
         if not equals or not key.strip():
             raise click.BadParameter(f"{value!r} is not KEY=VALUE.")
         try:
-            state[key.strip()] = json.loads(text)
+            state[key.strip()] = json.loads(text, parse_constant=_refuse_constant)
         except json.JSONDecodeError:
             state[key.strip()] = text
     return state
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise click.BadParameter(f"{word} is no JSON; for the text write '\"{word}\"'.")
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -49,17 +53,62 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
     return value
 
 
+def _name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("It is empty.")
+    if value is not None and value != value.strip():
+        raise click.BadParameter(f"{value!r} begins or ends with a blank.")
+    return value
+
+
+def _files(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[Attachment]:
+    files: list[Attachment] = []
+    for value in values:
+        try:
+            files.append(attached(value, files))
+        except FileError as error:
+            raise click.BadParameter(str(error)) from error
+    return files
+
+
 @click.command()
 @click.argument("target")
 @click.argument("message", required=False)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    callback=_files,
+    metavar="[TYPE:]PATH",
+    help="Send this file, too: text, an image, audio, video or PDF. TYPE is a MIME type such as "
+    "image/png, for files whose name does not tell. May be repeated.",
+)
+@click.option(
+    "-i",
+    "--interactive",
+    is_flag=True,
+    help="Open a conversation; MESSAGE, if there is one, begins it.",
+)
 @click.option("--model", help="Model of agents that name none.")
 @click.option(
     "--session-db",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Keep sessions in this SQLite file.",
 )
-@click.option("--session", "session_id", help="Go on with this session of --session-db.")
-@click.option("--user", "user_id", default="user", show_default=True, help="Whose session it is.")
+@click.option(
+    "--session", "session_id", callback=_name, help="Go on with this session of --session-db."
+)
+@click.option(
+    "--user", "user_id", default="user", show_default=True, callback=_name, help="Whose it is."
+)
+@click.option(
+    "--app",
+    "app_name",
+    default=ExecutionConfig().app_name,
+    show_default=True,
+    callback=_name,
+    help="The app it belongs to.",
+)
 @click.option(
     "--state",
     multiple=True,
@@ -67,127 +116,112 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
     metavar="KEY=VALUE",
     help="What a new session's state starts with; VALUE is JSON or text. May be repeated.",
 )
-@click.option("--max-llm-calls", type=click.IntRange(min=1), help="Model calls at most.")
+@click.option("--max-llm-calls", type=click.IntRange(min=1), help="Model calls at most, per run.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     callback=_seconds,
-    help="Seconds at most.",
+    help="Seconds at most, per run.",
 )
 @click.option(
     "--stream/--no-stream", default=None, help="Show text as it comes. [default: on a terminal]"
 )
+@click.option(
+    "--answer",
+    "answers",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="Answer the question of that name or id, or else the next one: yes, no, JSON or text. May "
+    "be repeated.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the last run of --session, which waits, failed or was cut off.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 @click.pass_context
-def run(ctx: click.Context, target: str, message: str | None, **options: Any) -> None:
-    """Run a pipeline once and show what its agents say.
+def run(
+    ctx: click.Context,
+    target: str,
+    message: str | None,
+    files: list[Attachment],
+    interactive: bool,
+    **options: Any,
+) -> None:
+    """Run a pipeline on a message, or in a conversation, and show what its agents say.
 
-    TARGET is module:attribute or path.py:attribute; MESSAGE is read from standard input when it
-    is left out.
+    TARGET is module:attribute or path.py:attribute. Without a MESSAGE, what is piped in is the
+    message; at a terminal, a conversation opens. Questions of gates and tools are asked at a
+    terminal, or answered by --answer.
     """
-    text = _checked(_piped() if message is None else message)
-    if options["session_id"] is not None and options["session_db"] is None:
+    settings = Settings(target=target, **options)
+    if settings.session_id is not None and settings.session_db is None:
         raise click.UsageError("--session needs --session-db: sessions in memory end with the run.")
+    goes_on = message is None and _goes_on(settings)
+    talks = interactive or (message is None and not goes_on and _is_terminal())
+    if message is None and not talks and not goes_on:
+        message = _piped()
+    if settings.resume and (message is not None or files):
+        raise click.UsageError("--resume goes on with a run, and takes no MESSAGE and no --file.")
+    if message is not None and (message.strip() or not files):
+        why = why_no_message(message)
+        if why is not None:
+            raise click.UsageError(f"The MESSAGE {why}")
     pipeline = load(target)
-    require_credentials(pipeline.to_ir(), options["model"])
-    try:
-        ctx.exit(asyncio.run(_run(pipeline, text, options)))
-    except KeyboardInterrupt:
-        if options["session_id"] is not None:
-            note(f"[what was committed is kept; go on with --session {options['session_id']}]")
-        raise
-    except SystemExit as error:
-        raise RunError(
-            f"a step of the pipeline called exit({error.code!r})",
-            help="raise an error instead: exit ends the whole program",
-        ) from error
+    require_credentials(pipeline.to_ir(), settings.model)
+    if talks:
+        from adk_fluent.cli._repl import converse  # of no use to all others
+
+        converse(lambda: Conversation(pipeline, settings), settings, message, files)
+    else:
+        start = Resume() if goes_on else message_of(message, files)
+        ctx.exit(_once(lambda: Conversation(pipeline, settings), settings, start))
+
+
+def _goes_on(settings: Settings) -> bool:
+    """Whether a run of a session is gone on with, which needs no message.
+
+    Raises:
+        UsageError: It is to be, and no session is named.
+    """
+    if settings.resume and settings.session_id is None:
+        raise click.UsageError("--resume needs --session-db and --session: whose run goes on?")
+    return settings.resume or (bool(settings.answers) and settings.session_id is not None)
+
+
+def _once(opened: Callable[[], Conversation], settings: Settings, start: Any) -> int:
+    """Send one message, or go on with a run; gives an exit code."""
+    with asyncio.Runner() as runner:
+        talk = opened()
+        runner.run(talk.begin())
+        asked = isinstance(start, Resume) and (settings.answers or talk.pending)
+        if asked and not talk.pending:
+            raise SessionError(
+                f"nothing waits for an answer in session {talk.session_id!r}",
+                help="its questions were answered; --resume alone goes on with a run that failed",
+            )
+        try:
+            code = FINDINGS if asked else runner.run(talk.say(start))
+            asks = talk.pending and _is_terminal() and not settings.as_json
+            person = [Person(Lines())] if asks else []
+            settled = settle(talk, runner.run, [Given(settings.answers), *person])
+        except SystemExit as error:
+            raise exit_error(error) from error
+        except BaseException:  # Ctrl-C, too
+            if talk.kept:
+                note(f"[what was committed is kept; go on with --session {talk.session_id}]")
+            raise
+    if talk.pending:
+        tell_what_waits(talk, settings, was_shown=bool(person))
+    return code if settled is None else settled
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _piped() -> str:
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None:
         raise click.UsageError("Give a MESSAGE, or pipe one in.")
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
-
-
-def _checked(message: str) -> str:
-    if not message.strip():
-        raise click.UsageError("The MESSAGE is empty.")
-    try:
-        message.encode()
-    except UnicodeEncodeError as error:  # bytes that are no UTF-8 come as lone surrogates
-        raise click.UsageError(f"The MESSAGE is not UTF-8: {error.reason}.") from error
-    return message
-
-
-async def _run(pipeline: Builder, message: str, options: dict[str, Any]) -> int:
-    config = _config(options)
-    service = None
-    if options["session_db"] is not None:
-        service = session_service(options["session_db"])
-        await _begin(service, config, options)
-    events = pipeline.stream(
-        message,
-        config=config,
-        user_id=options["user_id"],
-        session_id=options["session_id"],
-        session_service=service,
-        state=options["state"],
-    )
-    seen = RunResult()
-    with _shown(options["as_json"]) as show:
-        async with aclosing(events):
-            async for event in events:
-                show(event)
-                if not event.is_partial:
-                    seen.append(event)
-    for question in seen.pending:
-        what = question.message or f"{question.kind} {question.name}".strip()
-        note(f"[{question.author or 'the run'} waits for an answer: {what}]")
-    return FINDINGS if seen.errors or seen.pending else OK
-
-
-def _config(options: dict[str, Any]) -> ExecutionConfig:
-    stream = options["stream"]
-    if stream is None:
-        stream = sys.stdout.isatty() and not options["as_json"]
-    return ExecutionConfig(
-        default_model=options["model"],
-        streaming_mode="sse" if stream else "none",
-        max_llm_calls=options["max_llm_calls"] or ExecutionConfig().max_llm_calls,
-        timeout_seconds=options["timeout"],
-    )
-
-
-async def _begin(service: Any, config: ExecutionConfig, options: dict[str, Any]) -> None:
-    """Name a session that has no name, and refuse state for one that has begun."""
-    if options["session_id"] is None:
-        options["session_id"] = uuid.uuid4().hex
-        note(f"[session {options['session_id']}]")
-        return
-    session = await service.get_session(
-        app_name=config.app_name, user_id=options["user_id"], session_id=options["session_id"]
-    )
-    if session is not None and options["state"]:
-        raise click.UsageError(
-            f"Session {options['session_id']!r} has begun: --state is for new sessions."
-        )
-    if session is None:
-        note(f"[session {options['session_id']} is new]")
-
-
-@contextmanager
-def _shown(as_json: bool) -> Generator[Callable[[AgentEvent], None]]:
-    """What shows events."""
-    if as_json:
-        out = sys.stdout
-        ascii_only = out.encoding.lower().replace("-", "") != "utf8"
-        with redirect_stdout(sys.stderr):  # what tools print is no JSON
-            yield lambda event: click.echo(
-                json.dumps(event.to_dict(), ensure_ascii=ascii_only, default=str), file=out
-            )
-        return
-    transcript = Transcript()
-    try:
-        yield transcript.show
-    finally:
-        transcript.end()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from adk_fluent.errors import SessionStoreError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _SECONDS: Final = 5.0  # to wait for another process that writes
+_COLUMNS: Final = frozenset({"app_name", "user_id", "id", "state"})
+_SHOWN: Final = 3  # tables of another program that a message names
 
 
 def session_service(path: Path) -> Any:
@@ -32,6 +32,20 @@ def session_service(path: Path) -> Any:
         raise _unusable(path, str(error)) from error
 
 
+def owners(path: Path, session_id: str) -> list[tuple[str, str]]:
+    """The app and the user of each session of that id.
+
+    Raises:
+        SessionStoreError: The file cannot be read.
+    """
+    query = "SELECT app_name, user_id FROM sessions WHERE id = ? ORDER BY update_time DESC"
+    try:
+        with closing(sqlite3.connect(path, timeout=_SECONDS)) as db:
+            return db.execute(query, (session_id,)).fetchall()
+    except sqlite3.Error as error:
+        raise _unusable(path, str(error)) from error
+
+
 def _check(path: Path) -> None:
     """Look into the file before ADK does, which would add its tables to any database."""
     if not path.parent.is_dir():
@@ -41,15 +55,39 @@ def _check(path: Path) -> None:
             help="create the directory first, or name another file",
         )
     try:
-        with closing(sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)) as db:
-            db.execute("BEGIN IMMEDIATE")  # fails where writing would
-            rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            tables = {name for (name,) in rows}
-            db.execute("ROLLBACK")
-    except sqlite3.Error as error:
+        others = _others(path) if path.exists() else None
+        if others is None:
+            with closing(sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)) as db:
+                db.execute("BEGIN IMMEDIATE")  # fails where writing would
+                db.execute("ROLLBACK")
+    except (sqlite3.Error, OSError) as error:
         raise _unusable(path, str(error)) from error
-    if tables and "sessions" not in tables:
-        raise _unusable(path, f"a database of something else, with {', '.join(sorted(tables)[:3])}")
+    if others is not None:
+        raise _unusable(path, f"a database of something else, with {others}")
+
+
+def _others(path: Path) -> str | None:
+    """What the database of another program holds; None if it is none.
+
+    One that its program has open, or has left in the middle, is only read: whoever opens it to
+    write may move what waits beside it into it.
+    """
+    mode = "ro" if Path(f"{path}-wal").exists() else "rw"
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(address, timeout=_SECONDS, uri=True)) as db:
+        there = [
+            name
+            for (name,) in db.execute(
+                "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+            )
+        ]
+        query = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c"
+        columns = set(db.execute(query).fetchall())
+    ours = all(("sessions", column) in columns for column in _COLUMNS)
+    of_older_adk = "sessions" in there and ("events", "actions") in columns  # ADK tells what to do
+    if not there or ours or of_older_adk:
+        return None
+    return ", ".join(there[:_SHOWN]) + ("..." if there[_SHOWN:] else "")
 
 
 def _unusable(path: Path, found: str) -> SessionStoreError:

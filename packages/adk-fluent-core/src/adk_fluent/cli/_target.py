@@ -11,17 +11,18 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from adk_fluent._layers import WHEELS
 from adk_fluent._registry import missing_layer
-from adk_fluent.builders import Builder, BuilderBase, Pipeline
+from adk_fluent.cli._attribute import default_of, find
 from adk_fluent.errors import AdkFluentError, TargetError, nearest_name
-from adk_fluent.ir import Node
 
-#: What is looked for when a target names no attribute.
-DEFAULTS: Final = ("pipeline", "root_agent", "agent")
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from adk_fluent.builders import Builder
+
 _WINDOWS_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=[\\/])")
 _SEPARATOR: Final = re.compile(r"[\\/]")
 _LISTED: Final = 5  # files of a directory that a message names
@@ -35,7 +36,7 @@ class Target:
     Attributes:
         text: As the user wrote it.
         source: Module name, or path of a file.
-        attribute: Dotted name in it, or None for the first of `DEFAULTS`.
+        attribute: Dotted name in it, or None for the first of the usual names.
     """
 
     text: str
@@ -101,11 +102,7 @@ def load(text: str) -> Builder:
     """
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
-        module = _module(target)
-        return _pipeline(target, _attribute(target, module))
-
-
-# --- the module ----------------------------------------------------------------------------------
+        return find(target, _module(target))
 
 
 def _module(target: Target) -> ModuleType:
@@ -150,6 +147,15 @@ def _from_name(target: Target) -> ModuleType:
     if getattr(module, "__file__", None) is None and (folders := getattr(module, "__path__", ())):
         folder = Path(next(iter(folders)))  # without an __init__.py
         raise _is_directory(target, folder.relative_to(here) if _is_below(folder, here) else folder)
+    return module if target.attribute else _agent_of(module)
+
+
+def _agent_of(module: ModuleType) -> ModuleType:
+    """The module `agent` of a package that has no pipeline itself: ADK's tools look there."""
+    if default_of(module) is None and hasattr(module, "__path__"):
+        name = f"{module.__name__}.agent"
+        if importlib.util.find_spec(name) is not None:
+            return importlib.import_module(name)
     return module
 
 
@@ -247,71 +253,3 @@ def _place(target: Target, error: BaseException) -> str | None:
 
 def _is_below(file: Path, folder: Path) -> bool:
     return file.is_relative_to(folder) and "site-packages" not in file.parts
-
-
-# --- the attribute -------------------------------------------------------------------------------
-
-
-def _attribute(target: Target, module: ModuleType) -> Any:
-    if target.attribute is None:
-        for name in DEFAULTS:
-            if hasattr(module, name):
-                return getattr(module, name)
-        there = _pipelines(module)
-        raise target.error(
-            f"{target.source} has no {' or '.join(DEFAULTS)}",
-            f"name the attribute, such as {target.source}:{there[0] if there else 'desk'}",
-            found=", ".join(there) or "no pipeline at all",
-        )
-    value: Any = module
-    parts = target.attribute.split(".")
-    for at, part in enumerate(parts):
-        if not hasattr(value, part):
-            near = nearest_name(part, (name for name in dir(value) if not name.startswith("_")))
-            there = _pipelines(module)
-            raise target.error(
-                f"{':'.join([target.source, *filter(None, ['.'.join(parts[:at])])])} "
-                f"has no attribute {part!r}",
-                f"did you mean {near!r}?" if near else "check the name",
-                found=f"pipelines {', '.join(there)}" if there and not near else None,
-            )
-        value = getattr(value, part)
-    return value
-
-
-def _pipelines(module: ModuleType) -> list[str]:
-    named = vars(module).items()
-    return [name for name, value in named if not name.startswith("_") and _is_pipeline(value)]
-
-
-def _is_pipeline(value: object) -> bool:
-    return isinstance(value, BuilderBase | Node) or _is_adk(value, "agents", "BaseAgent")
-
-
-def _is_adk(value: object, module: str, name: str) -> bool:
-    """Whether it is an instance of an ADK class; if it is, ADK has been imported already."""
-    loaded = sys.modules.get(f"google.adk.{module}")
-    return loaded is not None and isinstance(value, getattr(loaded, name))
-
-
-def _pipeline(target: Target, value: Any) -> Builder:
-    if isinstance(value, Builder):
-        return value
-    if _is_pipeline(value):
-        return Pipeline(value)
-    hint = "name a builder such as Agent(...) or a >> b, an IR node or an ADK agent"
-    if _is_adk(value, "apps", "App"):
-        hint = "name the pipeline or the root agent that the App was made from"
-    elif callable(value) and not isinstance(value, type):
-        hint = f"call it in its module and name what it returns: pipeline = {value.__name__}()"
-    elif isinstance(value, ModuleType):
-        there = [*_pipelines(value), DEFAULTS[1]]
-        hint = f"name what is in it, such as {value.__name__}:{there[0]}"
-    raise target.error(f"{target.text} is no pipeline", hint, found=_kind(value))
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

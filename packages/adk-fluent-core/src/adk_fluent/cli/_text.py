@@ -17,3 +17,14 @@ def short(text: str, width: int) -> str:
     """The text as one line of at most `width` characters."""
     line = " ".join(plain(text).split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def why_no_message(text: str) -> str | None:
+    """Why no agent can be sent the text; None if one can."""
+    if not text.strip():
+        return "is empty."
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # bytes that are no UTF-8 come as lone surrogates
+        return f"is not UTF-8: {error.reason}."
+    return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from adk_fluent.cli._status import Status
 from adk_fluent.cli._text import plain, short
 
 if TYPE_CHECKING:
@@ -14,19 +15,31 @@ if TYPE_CHECKING:
 
 #: Who speaks: author, position in the pipeline, attempt.
 _Speaker = tuple[str, str | None, str | None]
+#: Of names of agents, in the order in which they first speak; errors are red.
+_COLORS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
 
 
 class Transcript:
     """What agents say goes to standard output, what else happens to standard error.
 
     Of agents that stream at the same time one has the floor; the others are heard after it.
+
+    Args:
+        status: Shows what is at work while nobody speaks; None is nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, status: Status | None = None) -> None:
+        self._status = status or Status(on=False)
+        self._colors: dict[str, str] = {}  # by author
         self._floor: _Speaker | None = None  # behind whose text the cursor stands
         self._heard: set[_Speaker] = set()  # of whose streamed text something was shown
         self._unheard: dict[_Speaker, str] = {}  # streamed text that was not shown yet
         self._waiting: list[tuple[_Speaker, str]] = []  # whole texts that were not shown yet
+
+    def begin(self) -> None:
+        """Show that a run has begun."""
+        self._status.tell("")
+        self._status.show()
 
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
@@ -42,14 +55,17 @@ class Transcript:
             self._note(f"[{event.author} reports {event.error}]", fg="red")
         if event.discarded:
             self._note(f"[{event.node}: an attempt failed and was undone]")
+        if self._floor is None:
+            self._status.show()
 
     def end(self) -> None:
         """Show what was kept back, and finish the line."""
+        self._status.hide()
         self._finish_line()
         for speaker, text in [*self._waiting, *self._unheard.items()]:
             self._say(speaker, text)
             self._finish_line()
-        self._waiting, self._unheard = [], {}
+        self._waiting, self._unheard, self._heard = [], {}, set()
 
     def _complete(self, speaker: _Speaker, content: str) -> None:
         rest = self._unheard.pop(speaker, "")
@@ -77,8 +93,9 @@ class Transcript:
     def _say(self, speaker: _Speaker, text: str) -> None:
         if not text:
             return
+        self._status.hide()
         if self._floor != speaker:
-            click.echo(f"{click.style(speaker[0], bold=True)}: ", nl=False)
+            click.echo(f"{self._name(speaker[0])}: ", nl=False)
             self._floor = speaker
         click.echo(plain(text), nl=False)
 
@@ -87,7 +104,12 @@ class Transcript:
             click.echo()
             self._floor = None
 
+    def _name(self, author: str) -> str:
+        color = self._colors.setdefault(author, _COLORS[len(self._colors) % len(_COLORS)])
+        return click.style(plain(author), fg=color, bold=True)
+
     def _note(self, text: str, fg: str | None = None) -> None:
+        self._status.hide()
         self._finish_line()
         note(text, fg)
 

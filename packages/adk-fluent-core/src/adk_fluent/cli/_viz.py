@@ -41,10 +41,9 @@ def viz(target: str, output: Path | None, **given: Any) -> None:
     options = Options(
         config=ExecutionConfig(default_model=given["model"]),
         data_flow=given["data_flow"],
-        depth=given["depth"],
+        depth="fit" if given["depth"] is None else given["depth"],
+        max_nodes="fit" if given["max_nodes"] is None else given["max_nodes"],
     )
-    if given["max_nodes"] is not None:
-        options["max_nodes"] = given["max_nodes"]
     click.echo(_drawn(load(target), output, given["form"], options), nl=False)
 
 

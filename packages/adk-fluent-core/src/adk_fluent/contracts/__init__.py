@@ -12,6 +12,7 @@ from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, 
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._issues import (
     AmbiguousTransferTarget,
+    DuplicateGate,
     DuplicateMiddleware,
     DuplicateName,
     DuplicateResource,
@@ -30,6 +31,7 @@ from adk_fluent.contracts._issues import (
     ShadowedKey,
     SingleAlternative,
     TransferCycle,
+    UncallableFunction,
     UnknownTransferTarget,
     UnreachableBranch,
 )
@@ -44,6 +46,7 @@ __all__ = [
     "Code",
     "ContractReport",
     "Diagnostic",
+    "DuplicateGate",
     "DuplicateMiddleware",
     "DuplicateName",
     "DuplicateResource",
@@ -67,6 +70,7 @@ __all__ = [
     "ShadowedKey",
     "SingleAlternative",
     "TransferCycle",
+    "UncallableFunction",
     "UnknownTransferTarget",
     "UnreachableBranch",
     "check_all",

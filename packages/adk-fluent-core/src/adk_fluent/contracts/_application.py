@@ -51,8 +51,8 @@ def check_middlewares(graph: Graph) -> Iterator[Diagnostic]:
 def _repeated(stack: Iterable[Any]) -> str | None:
     seen: set[int] = set()
     for each in stack:
-        value = each.value if isinstance(each, Ref) else each
-        if id(value) in seen:
-            return Ref.to(value).name
-        seen.add(id(value))
+        ref = each if isinstance(each, Ref) else Ref.to(each)
+        if id(ref.value) in seen:
+            return ref.name
+        seen.add(id(ref.value))
     return None

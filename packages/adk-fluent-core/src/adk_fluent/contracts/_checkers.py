@@ -12,6 +12,8 @@ from adk_fluent.contracts import (
     _agents,
     _application,
     _attempts,
+    _functions,
+    _gates,
     _names,
     _routes,
     _structure,
@@ -27,6 +29,8 @@ Checker = Callable[[Graph], Iterable[Diagnostic]]
 C = TypeVar("C", bound=Checker)
 #: The layer of our own checkers.
 CORE: Final = "core"
+#: The "layer" of checkers that are registered without one.
+USER: Final = "user"
 _SLOT: Final = "checkers"
 
 
@@ -55,9 +59,9 @@ class Registered:
                 _expect_diagnostic(each)
                 found.append(each)
         except Exception as error:
+            whose = "" if self.layer == USER else f" of layer {self.layer!r}"
             raise CheckerError(
-                f"checker {self.name!r} of layer {self.layer!r} failed: "
-                f"{type(error).__name__}: {error}",
+                f"checker {self.name!r}{whose} failed: {type(error).__name__}: {error}",
                 checker=self.name,
                 layer=self.layer,
             ) from error
@@ -82,9 +86,11 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _transfers.check_transfer_targets,
         _transfers.check_transfer_cycles,
         _attempts.check_gates,
+        _gates.check_gate_names,
         _attempts.check_lasting_writes,
         _agents.check_tools,
         _agents.check_placeholders,
+        _functions.check_functions,
         _application.check_resources,
         _application.check_middlewares,
     )
@@ -94,11 +100,11 @@ _users: dict[tuple[str, str], Registered] = {}
 
 
 @overload
-def register_checker(fn: C, *, name: str | None = None, layer: str = "user") -> C: ...
+def register_checker(fn: C, *, name: str | None = None, layer: str = USER) -> C: ...
 @overload
-def register_checker(*, name: str | None = None, layer: str = "user") -> Callable[[C], C]: ...
+def register_checker(*, name: str | None = None, layer: str = USER) -> Callable[[C], C]: ...
 def register_checker(
-    fn: Checker | None = None, *, name: str | None = None, layer: str = "user"
+    fn: Checker | None = None, *, name: str | None = None, layer: str = USER
 ) -> Any:
     """Have a checker of your own run in every `check_all`; also a decorator.
 

@@ -70,7 +70,8 @@ RESERVED: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 _FORM: Final = re.compile(r"[A-Z]{2,8}[0-9]{3}")
-_OURS: Final = "FLW"
+#: What the codes of adk-fluent begin with.
+OURS: Final = "FLW"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,9 @@ class Diagnostic:
         severity: How bad it is here; None is the severity of its class.
     """
 
+    #: Stands for this kind of finding, and never changes: ``FLW001``.
     code: ClassVar[str] = ""
+    #: What this kind of finding means, in one line.
     title: ClassVar[str] = ""
 
     message: str
@@ -201,8 +204,8 @@ def _claim(cls: type[Diagnostic], code: str) -> None:
         raise TypeError(
             f"{cls.__name__}: code {code!r} is not a prefix and 3 digits, as in 'ACME001'"
         )
-    if code.startswith(_OURS) and not cls.__module__.startswith("adk_fluent."):
-        raise TypeError(f"{cls.__name__}: codes {_OURS}... are adk-fluent's; choose another prefix")
+    if code.startswith(OURS) and not cls.__module__.startswith("adk_fluent."):
+        raise TypeError(f"{cls.__name__}: codes {OURS}... are adk-fluent's; choose another prefix")
     kept_for = RESERVED.get(code, cls.__name__)
     if kept_for != cls.__name__:
         raise TypeError(f"{cls.__name__}: code {code} is kept for {kept_for}")

@@ -7,17 +7,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._diagnostic import CODES, Severity
+from adk_fluent.contracts._diagnostic import CODES, OURS, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._diagnostic import Code, Diagnostic
     from adk_fluent.ir import Location
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME: Final = "https://github.com/adk-fluent/adk-fluent"
-_CHECKS: Final = f"{_HOME}/blob/main/packages/adk-fluent-core/docs/running.md#checking"
+_DOCS: Final = f"{_HOME}/blob/main/packages/adk-fluent-core/docs"
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -53,9 +53,16 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "name": known.name,
         "shortDescription": {"text": known.explanation},
-        "helpUri": _CHECKS,
+        "helpUri": _page(known),
         "defaultConfiguration": {"level": _LEVELS[known.severity]},
     }
+
+
+def _page(code: Code) -> str:
+    """Where people read more about a finding; what is not core's is explained by its authors."""
+    if not code.code.startswith(OURS):
+        return f"{_DOCS}/running.md#checking"
+    return f"{_DOCS}/errors.md#{code.code}-{code.name}".lower()
 
 
 def _result(each: Diagnostic, rule: int) -> dict[str, Any]:

@@ -83,6 +83,10 @@ class IrreversibleWrite(Diagnostic, code="FLW132", severity=_WARNING):
     """An attempt that may be discarded writes state that outlives the session."""
 
 
+class DuplicateGate(Diagnostic, code="FLW133", severity=_WARNING):
+    """Two gates of one run have the same name, or write the same key."""
+
+
 # --- agents --------------------------------------------------------------------------------------
 
 
@@ -103,6 +107,13 @@ class DuplicateResource(Diagnostic, code="FLW151", severity=_ERROR):
 
 class DuplicateMiddleware(Diagnostic, code="FLW152", severity=_WARNING):
     """One middleware object stands twice in a stack."""
+
+
+# --- functions over state ------------------------------------------------------------------------
+
+
+class UncallableFunction(Diagnostic, code="FLW161", severity=_ERROR):
+    """A function that a run cannot call with what it has."""
 
 
 # --- the check itself ----------------------------------------------------------------------------

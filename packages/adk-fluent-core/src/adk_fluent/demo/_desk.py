@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.demo._database import Database
 
+#: What a ticket may be about.
 CATEGORIES = ("billing", "technical", "account", "general")
 
 

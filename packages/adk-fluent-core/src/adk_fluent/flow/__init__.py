@@ -6,13 +6,17 @@ agents and makes events. ADK, the mock backend and evaluation of parts all use i
 
 from __future__ import annotations
 
-from adk_fluent.flow._engine import Engine, Position, new_position
-from adk_fluent.flow._port import Facts, Leaf, Note
+from adk_fluent.flow._engine import Engine
+from adk_fluent.flow._gates import APPROVAL, check_gates
+from adk_fluent.flow._parts import join, split
+from adk_fluent.flow._port import Facts, Leaf, Note, Watch
+from adk_fluent.flow._position import Position, new_position, questions_at
 from adk_fluent.flow._steps import RULES, Signal
 from adk_fluent.flow._strand import Strand
 from adk_fluent.flow._targets import check_transfers
 
 __all__ = [
+    "APPROVAL",
     "RULES",
     "Engine",
     "Facts",
@@ -21,6 +25,11 @@ __all__ = [
     "Position",
     "Signal",
     "Strand",
+    "Watch",
+    "check_gates",
     "check_transfers",
+    "join",
     "new_position",
+    "questions_at",
+    "split",
 ]

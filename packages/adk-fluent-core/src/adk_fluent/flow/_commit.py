@@ -34,11 +34,11 @@ class Commit(Generic[E]):
         make: Callable[[], E | None] | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        self.event = event
-        self.scope = scope
-        self.delta = delta
-        self.make = make
-        self.after = after
+        self.event: E | None = event
+        self.scope: Scope | None = scope
+        self.delta: Mapping[str, Any] | None = delta
+        self.make: Callable[[], E | None] | None = make
+        self.after: Callable[[], None] | None = after
 
 
 class Parcel(Generic[E]):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adk_fluent.errors import AgentReportedError, OutputMissingError
-from adk_fluent.flow._fork import is_race
 from adk_fluent.flow._steps import ESCALATE, OK, PAUSE, STOP, Signal
+from adk_fluent.flow._strand import is_race
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adk_fluent.flow._port import Facts
     from adk_fluent.flow._strand import Frame, Strand
 
@@ -23,17 +25,18 @@ class Ending:
         strand: Where it runs.
         node: The leaf.
         frame: Its frame; keys that it wrote before it waited are kept there.
+        open: Calls of an earlier run of it that still wait.
 
     Attributes:
         signal: ``OK``, ``ESCALATE``, ``PAUSE``, ``STOP`` or an exception.
-        waits: Calls that wait for an answer from outside: call id to what is asked.
+        waits: Calls that wait for an answer from outside: call id to the kind of the question.
     """
 
     __slots__ = ("_error", "_excused", "_frame", "_node", "_owed", "_strand", "signal", "waits")
 
-    def __init__(self, strand: Strand, node: Node, frame: Frame) -> None:
+    def __init__(self, strand: Strand, node: Node, frame: Frame, open: Mapping[str, str]) -> None:
         self.signal: Signal | Exception = OK
-        self.waits: dict[str, str] = {}
+        self.waits: dict[str, str] = dict(open)
         self._strand, self._node, self._frame = strand, node, frame
         self._owed = _declared(node)
         self._owed.difference_update(frame.get("wrote", ()))
@@ -49,7 +52,7 @@ class Ending:
         self.waits.update(facts.waits or {})
         if isinstance(self.signal, Exception):
             return
-        if facts.error and self._strand.inside(_is_attempting):
+        if facts.error and self._strand.inside(is_attempting):
             self.signal = _reported(self._node, facts.error)
         elif facts.stop or self.signal is STOP:
             self.signal = STOP
@@ -59,7 +62,9 @@ class Ending:
     def end(self) -> None:
         """The leaf has come to its end by itself."""
         frame = self._frame
-        if self.waits and not isinstance(self.signal, Exception):
+        if isinstance(self.signal, Exception):  # who runs it once more has its answers still
+            return
+        if self.waits:
             frame["waits"] = self.waits
             if written := _declared(self._node) - self._owed:
                 frame["wrote"] = sorted(written)
@@ -81,7 +86,7 @@ def _declared(node: Node) -> set[str]:
             return set()
 
 
-def _is_attempting(node: Node) -> bool:
+def is_attempting(node: Node) -> bool:
     """Whether a failure below a node need not be one of the run."""
     return isinstance(node, FallbackNode) or is_race(node)
 
@@ -97,6 +102,7 @@ def _reported(node: Node, error: str) -> AgentReportedError:
         error_code=code,
         error_message=message,
         node=node,
+        help="change what the model was asked or which model it is, or add one more attempt",
     )
 
 

@@ -1,4 +1,4 @@
-"""The engine: drives strands through an IR, performs what the rules ask for, commits events.
+"""The engine: drives strands through an IR as the rules say, and commits events.
 
 Strand 0 runs in whoever drives `Engine.run`; every other strand runs from start to end in one task
 of its own and hands its events, one at a time, to the main strand, which yields them. An event
@@ -8,24 +8,21 @@ counts as committed when the consumer asks for the next one.
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from itertools import pairwise
-from typing import Any, Generic, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
-from adk_fluent.errors import (
-    AgentReportedError,
-    RunError,
-    add_place,
-)
+from adk_fluent.errors import add_place
 from adk_fluent.flow._commit import Commit, Parcel
-from adk_fluent.flow._ending import Ending
-from adk_fluent.flow._fork import ForkRun, left_by
-from adk_fluent.flow._functions import matches
+from adk_fluent.flow._ending import is_attempting
+from adk_fluent.flow._failures import raise_error
+from adk_fluent.flow._fork import ForkRun
+from adk_fluent.flow._limit import fit, limited
 from adk_fluent.flow._log import Scope, UndoLog
-from adk_fluent.flow._port import E, Leaf
+from adk_fluent.flow._operations import Operations
+from adk_fluent.flow._port import E, Leaf, Note, Watch
+from adk_fluent.flow._position import new_id, new_position, questions_at
+from adk_fluent.flow._remembered import Remembered
 from adk_fluent.flow._steps import (
     ENTER,
     OK,
@@ -34,29 +31,22 @@ from adk_fluent.flow._steps import (
     Call,
     Emit,
     Fork,
-    Returned,
+    Joined,
+    Operation,
     Run,
     Signal,
     Test,
     leaf_rule,
 )
-from adk_fluent.flow._strand import Frame, Strand
+from adk_fluent.flow._strand import POSITIONS, Frame, Strand
 from adk_fluent.flow._targets import Targets
-from adk_fluent.flow._view import StateView
-from adk_fluent.ir import (
-    Match,
-    Node,
-    Predicate,
-    TransferNode,
-)
+from adk_fluent.ir import Node, TransferNode
 
-Position = dict[str, Any]
-OnStep = Callable[[Position], Awaitable[None]]
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
-
-def new_position() -> Position:
-    """The position of a run that has not begun."""
-    return {"v": 1, "next": 1, "strands": {"0": [{"c": 0}]}}
+    from adk_fluent.flow._position import Journaled, OnStep, Position
+    from adk_fluent.protocol import Pending
 
 
 class Engine(Generic[E]):
@@ -68,12 +58,25 @@ class Engine(Generic[E]):
         position: Where to go on; None starts at the beginning. It is changed in place.
         answers: Answers to calls that wait, by call id.
         on_step: Awaited with the position after every committed step.
+        journal: Makes the position part of every event that moves it, so that both are committed
+            or neither is; where a step ends without such an event, one of the engine's own.
+        keeps_failures: Whether `failed_at` is kept.
+        watch: Is told of steps that fail, and of attempts that are discarded.
+        limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
+            of a run with another limit, or with none, can be gone on from.
 
     Attributes:
+        root: What runs; where there is a limit, the timeout around it.
+        limit: That timeout.
         position: Where the run stands: flat, JSON-shaped where state values are.
         outcome: How it ended: ``OK``, ``ESCALATE``, ``PAUSE`` or ``STOP``; None while it runs.
         pending: Calls that wait for an answer: call id to what is asked and by which node.
+        questions: What gates ask that did not ask before, in order.
+        failed_at: Where the run stands that a failed step has ended; who goes on from there does
+            that step once more.
         log: The scopes that are still open.
+        errors: Those of attempts and branches, while something else is tried.
+        queue: What steps hand over while the run goes on; None ends it.
     """
 
     def __init__(
@@ -84,17 +87,28 @@ class Engine(Generic[E]):
         position: Position | None = None,
         answers: Mapping[str, Any] | None = None,
         on_step: OnStep | None = None,
+        journal: Journaled | None = None,
+        keeps_failures: bool = False,
+        watch: Watch | None = None,
+        limit: float | None = None,
     ) -> None:
-        self.root = root
+        self.root: Node = root if limit is None else limited(root, limit)
+        self.limit: Node | None = None if limit is None else self.root
         self.leaf = leaf
         self.position: Position = new_position() if position is None else position
-        self.answers: Mapping[str, Any] = answers or {}
+        fit(self.position, limit=limit is not None)
         self.outcome: Signal | None = None
-        self.pending: dict[str, dict[str, Any]] = {}
         self.log: UndoLog = UndoLog(self.position, leaf.state)
+        self.failed_at: Position | None = None
         self._on_step = on_step
+        self._journal = journal
+        self._keeps_failures = keeps_failures
+        self._watch = watch
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
-        self._errors: dict[str, Exception] = {}
+        self.errors: Remembered = Remembered(self.position)
+        self._operations = Operations(leaf, answers or {}, self.failed)
+        self.pending: dict[str, dict[str, Any]] = self._operations.pending
+        self.questions: list[Pending] = self._operations.questions
         self._targets: Targets | None = None
 
     async def run(self) -> AsyncGenerator[E, None]:
@@ -105,30 +119,45 @@ class Engine(Generic[E]):
                 note.
         """
         main = self.strand("0", self.root, parent=None)
-        async with aclosing(self.drive(main)) as commits:
-            async for commit in commits:
-                event = commit.event if commit.make is None else commit.make()
-                if event is not None:
-                    yield event
-                if commit.after is not None:
-                    commit.after()
-                elif commit.scope is not None and commit.delta:
-                    self.log.record(commit.scope, commit.delta)
+        try:
+            async with aclosing(self.drive(main)) as commits:
+                async for commit in commits:
+                    event = commit.event if commit.make is None else commit.make()
+                    after = self._after(commit)
+                    if event is not None:
+                        if self._journal is not None and after is not None:
+                            after()  # the event itself says what is true once it is committed
+                            after = None
+                            self.leaf.attach(event, self._journal(self.position))
+                        yield event
+                    if after is not None:
+                        after()
+        except GeneratorExit:  # who drives us wants no more after an event that it got
+            raise
+        except BaseException as error:
+            self.cut_off(main, error)
+            raise
         if isinstance(main.outcome, Exception):
-            _raise(main.outcome)
+            raise_error(main.outcome)
         self.outcome = main.outcome
         # what a branch asked that has lost since is no longer a question
-        strands = self.position["strands"].values()
-        open_calls = {
-            call for frames in strands for frame in frames for call in frame.get("waits", ())
-        }
+        open_calls = questions_at(self.position)
         self.pending = {call: asked for call, asked in self.pending.items() if call in open_calls}
+        self.questions = [each for each in self.questions if each.id in open_calls]
+
+    def _after(self, commit: Commit[E]) -> Callable[[], None] | None:
+        """What becomes true in the moment that something is committed; None when nothing does."""
+        if commit.after is not None:
+            return commit.after
+        if commit.scope is None or not commit.delta:
+            return None
+        return partial(self.log.record, commit.scope, commit.delta)
 
     # --- what rules may do ---------------------------------------------------------------------
 
     def open_scope(self, strand: Strand, frame: Frame) -> None:
         """From here on, what the strand does can be discarded."""
-        frame["scope"] = self.new_id()
+        frame["scope"] = new_id(self.position)
         strand.scope = self.log.enter(frame["scope"], strand.scope, strand.isolation)
 
     def close_scope(self, strand: Strand, frame: Frame) -> None:
@@ -137,6 +166,12 @@ class Engine(Generic[E]):
         strand.scope = scope.parent
         self.log.settle(scope)
 
+    def discard(self, strand: Strand, scopes: list[Scope]) -> None:
+        """What was done in these scopes never happened."""
+        self.log.discard(scopes)
+        if self._watch is not None and scopes:
+            self._watch.discarded(strand.nodes[-1], strand, [scope.id for scope in scopes])
+
     def abandon(self, frame: Frame) -> None:
         """A fork is over: forget where the branches stand that did not end."""
         todo = [frame]
@@ -144,35 +179,44 @@ class Engine(Generic[E]):
             for id in todo.pop().pop("strands", {}).values():
                 todo.extend(self.position["strands"].pop(id))
 
-    def remember(self, frame: Frame, error: Exception) -> None:
-        """Keep an error of an attempt or branch; after a restart only its text is known."""
-        key = self.new_id()
-        frame.setdefault("errors", []).append([key, f"{type(error).__name__}: {error}"])
-        self._errors[key] = error
+    # --- who watches ---------------------------------------------------------------------------
 
-    def forget(self, frame: Frame) -> list[Exception]:
-        """The errors remembered in a frame; it has none from here on."""
-        errors: list[Exception] = []
-        for key, text in frame.pop("errors", ()):
-            error = self._errors.pop(key, None)
-            errors.append(error or AgentReportedError(text, error_code="RESTARTED"))
-        return errors
+    def failed(self, s: Strand, error: Exception) -> Exception:
+        """Tell of the failure of the step where a strand stands, and give it back."""
+        if self._watch is not None:
+            self._watch.failed(s.nodes[-1], s, error)
+        return error
 
-    def recall(self, frame: Frame) -> Exception:
-        """The last remembered error, those before it chained as its context."""
-        return _chained(self.forget(frame))
+    def ends_run(self, s: Strand) -> bool:
+        """Whether a failure of the step where a strand stands ends the run, and can be mended.
+
+        Then every strand stays where it is, at steps that are to be done once more. Elsewhere
+        something else is tried, and the failure is part of the run.
+        """
+        if not self._keeps_failures or s.inside(is_attempting):
+            return False
+        self.failed_at = self.position
+        return True
+
+    def cut_off(self, s: Strand, error: BaseException) -> None:
+        """Tell of the step in which a strand was ended; arrangements only wait for theirs."""
+        if self._watch is not None and s.busy and type(s.nodes[-1]) not in POSITIONS:
+            self._watch.failed(s.nodes[-1], s, error)
 
     # --- one strand ----------------------------------------------------------------------------
 
-    def _advance(self, s: Strand, signal: Any) -> Run | Call | Test | Fork | Emit | None:
+    def _advance(self, s: Strand, signal: Any) -> Operation | None:
         """Follow the rules to the next operation; None when the strand has ended."""
         frames, nodes = s.frames, s.nodes
+        if isinstance(signal, Joined) and signal.error is not None and self.ends_run(s):
+            s.outcome = signal.error
+            return None
         while frames:
             node = nodes[-1]
             try:
                 step = RULES.get(type(node), leaf_rule)(self, s, frames[-1], node, signal)
             except Exception as error:  # noqa: BLE001  # a value of the user's that a rule cannot take
-                step = add_place(error, node)
+                step = self.failed(s, add_place(error, node))
             if type(step) is int:
                 s.push(step, self._child(node, step))
                 signal = ENTER
@@ -180,115 +224,79 @@ class Engine(Generic[E]):
                 s.outcome = PAUSE
                 return None
             elif isinstance(step, Signal | Exception):
+                if isinstance(step, Exception):
+                    if signal is Signal.FALSE:  # its own, not passed on
+                        self.failed(s, step)
+                    if self.ends_run(s):
+                        s.outcome = step
+                        return None
                 s.pop()
                 signal = step
             else:
-                return cast("Run | Call | Test | Fork | Emit", step)
+                return cast("Operation", step)
         s.outcome = OK if signal is ENTER else signal  # it had ended before a restart
         return None
 
     async def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
         signal: Any = ENTER
-        moved = False
+        done: Operation | None = None
+        operations = self._operations
         while (todo := self._advance(s, signal)) is not None:
+            s.busy = isinstance(todo, Emit)  # what it writes is there already
             if s.cancelled or s.overdue:
                 await _give_up(s)
-            if moved:
+            if self._moved(done, todo):
                 await self.stepped()
-            moved = not isinstance(todo, Call | Test)  # these commit nothing
+                if self.journals_apart(s) and not isinstance(todo, Emit):
+                    yield self.checkpoint(s)
+            s.busy = True
+            done, s.written = todo, isinstance(todo, Emit)
             node = s.nodes[-1]
             if isinstance(todo, Run):
-                ending = Ending(s, node, s.frames[-1])
-                async with aclosing(self._run_leaf(s, node, s.frames[-1], ending)) as commits:
+                ending = operations.ending(s, node, s.frames[-1])
+                async with aclosing(operations.run(s, node, s.frames[-1], ending)) as commits:
                     async for commit in commits:
                         yield commit
                 signal = ending.signal
-                if signal is PAUSE:
-                    s.outcome = PAUSE
-                    return
             elif isinstance(todo, Emit):
-                if s.scope is not None:
-                    s.scope.data["t"] = 1
-                yield Commit(None, make=partial(self._make, s, node, todo), after=todo.committed)
+                yield operations.emit(s, node, todo)
                 signal = Signal.EMITTED
             elif isinstance(todo, Fork):
-                try:
-                    fork = ForkRun(self, s, node, s.frames[-1])
-                except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-                    signal = add_place(error, node)
+                fork = self._fork(s, node)
+                if isinstance(fork, Exception):
+                    signal = fork
                     continue
                 async with aclosing(fork.run()) as commits:
                     async for commit in commits:
                         yield commit
                 signal = fork.joined
             else:
-                signal = await self._call(s, node, todo)
+                signal = await operations.call(s, node, todo)
+            if signal is PAUSE:
+                s.outcome = PAUSE
+                return
 
-    def _make(self, s: Strand, node: Node, todo: Emit) -> E | None:
-        delta = todo.delta()
-        return None if todo.optional and not delta else self.leaf.write(node, s, delta, todo.note)
+    def _moved(self, done: Operation | None, todo: Operation) -> bool:
+        """Whether what was done brought a strand further than what is written down."""
+        if isinstance(done, Call):  # where it wrote nothing, nothing else says that it was called
+            return self._journal is not None and not isinstance(todo, Emit)
+        return done is not None and not isinstance(done, Test)
 
-    async def _call(self, s: Strand, node: Node, todo: Call | Test) -> Any:
-        """Call a user's function or predicate."""
+    def _fork(self, s: Strand, node: Node) -> ForkRun[E] | Exception:
         try:
-            if isinstance(todo, Call):
-                value = self.leaf.call(node, todo.fn, s, StateView(s.state))
-                if type(value) is not dict and inspect.isawaitable(value):
-                    value = await value
-                return Returned(value)
-            return Signal.TRUE if await self._test(s, node, todo.predicate) else Signal.FALSE
-        except asyncio.CancelledError as error:
-            return _cancelled_inside(error, node)
+            return ForkRun(self, s, node, s.frames[-1])
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-            return _failure(error, node)
+            return self.failed(s, add_place(error, node))
 
-    async def _test(self, s: Strand, node: Node, predicate: Predicate) -> bool:
-        if isinstance(predicate, Match):
-            return matches(predicate, s.state)
-        value = self.leaf.call(node, predicate, s, StateView(s.state))
-        if inspect.isawaitable(value):
-            value = await value
-        return bool(value)
+    def checkpoint(self, s: Strand) -> Commit[E]:
+        """The event that writes the position down where no other one does."""
+        node = s.nodes[-1] if s.nodes else self.root
+        return Commit(self.leaf.write(node, s, {}, Note("journal")), after=_nothing)
 
-    async def _run_leaf(
-        self, s: Strand, node: Node, frame: Frame, ending: Ending
-    ) -> AsyncGenerator[Commit[E], None]:
-        leaf, answers = self.leaf, self.answers
-        waits: dict[str, Any] = frame.get("waits", {})
-        open_calls = {call: asked for call, asked in waits.items() if call not in answers}
-        if open_calls:
-            self._wait(node, open_calls)
-            ending.signal = PAUSE
-            return
-        try:
-            async with aclosing(
-                leaf.run(node, s, {call: answers[call] for call in waits})
-            ) as events:
-                async for event in events:
-                    facts = leaf.facts(event)
-                    if facts is not None:
-                        if facts.partial and s.muted:
-                            continue
-                        ending.take(facts)
-                    if s.scope is not None:
-                        s.scope.data["t"] = 1
-                        if s.scope.listens and (text := leaf.text(event)):
-                            s.scope.say(s.path, text)
-                    delta = None if facts is None or facts.partial else facts.delta
-                    yield Commit(event, s.scope, delta)
-        except asyncio.CancelledError as error:
-            ending.signal = _cancelled_inside(error, node)
-        except Exception as error:  # noqa: BLE001  # passed up as the step's failure
-            ending.signal = _failure(error, node)
-        ending.end()
-        if ending.signal is PAUSE:
-            self._wait(node, ending.waits)
-
-    def _wait(self, node: Node, calls: Mapping[str, str]) -> None:
-        self.pending.update(
-            {call: {"node": node.name, "asked": asked} for call, asked in calls.items()}
-        )
+    def journals_apart(self, s: Strand) -> bool:
+        """Whether a strand that got further needs an event of its own that says so."""
+        return self._journal is not None and not s.written
 
     async def stepped(self) -> None:
         """Tell whoever wants to know that the position has changed."""
@@ -322,32 +330,6 @@ class Engine(Generic[E]):
             self._targets = Targets(self.root)
         return self._targets.of(node)
 
-    def new_id(self) -> str:
-        number = self.position["next"]
-        self.position["next"] = number + 1
-        return str(number)
-
-
-def _failure(error: Exception, node: Node) -> Exception:
-    """The failure of a step, with its place; its type stays where a generator can raise it."""
-    if isinstance(error, StopIteration | StopAsyncIteration):
-        return left_by(error, node)
-    return add_place(error, node)
-
-
-def _cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
-    """The failure of a step that something of its own cancelled; cancelling us is no failure."""
-    task = asyncio.current_task()
-    if task is None or task.cancelling():
-        raise error
-    failure = RunError(
-        f"{node.name} was cancelled from inside",
-        node=node,
-        help="something that it waited for was cancelled; look at its cause",
-    )
-    failure.__cause__ = error
-    return failure
-
 
 async def _give_up(s: Strand) -> None:
     """Go no further: a step swallowed that it was cancelled, or let no timer strike."""
@@ -356,29 +338,5 @@ async def _give_up(s: Strand) -> None:
     raise asyncio.CancelledError
 
 
-def _chained(errors: list[Exception]) -> Exception:
-    """The last error, with each one before it as the context of the next."""
-    for earlier, later in pairwise(errors):
-        known = {id(each) for each in _contexts(earlier)}  # one raised twice must make no ring
-        own = [each for each in _contexts(later) if id(each) not in known]
-        if own:
-            own[-1].__context__ = earlier
-    return errors[-1]
-
-
-def _raise(error: Exception) -> NoReturn:
-    """Raise an error with its own chain, also while the caller handles another one."""
-    before = error.__context__
-    try:
-        raise error
-    finally:
-        error.__context__ = before or error.__context__
-
-
-def _contexts(error: BaseException) -> list[BaseException]:
-    found: dict[int, BaseException] = {}
-    here: BaseException | None = error
-    while here is not None and id(here) not in found:
-        found[id(here)] = here
-        here = here.__context__
-    return list(found.values())
+def _nothing() -> None:
+    """What becomes true by a checkpoint: nothing that was not true before."""

@@ -14,34 +14,30 @@ from contextvars import copy_context
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, cast
 
+from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
 from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
+from adk_fluent.flow._position import new_id
 from adk_fluent.flow._steps import PAUSE, STOP, Joined, Signal
-from adk_fluent.flow._strand import POSITIONS, Frame, Strand
-from adk_fluent.ir import MapOverNode, Node, ParallelNode, RaceNode, TimeoutNode
+from adk_fluent.flow._strand import POSITIONS, Frame, Strand, is_race
+from adk_fluent.ir import MapOverNode, Node, TimeoutNode
 from adk_fluent.protocol import compose_answer
 
 if TYPE_CHECKING:
     from adk_fluent.flow._engine import Engine
 
 
-def is_race(node: Node) -> bool:
-    """Whether only the first branch to succeed counts."""
-    return isinstance(node, RaceNode) or (
-        isinstance(node, ParallelNode) and node.merge == "first_complete"
-    )
-
-
 class ForkRun(Generic[E]):
     """One execution of a parallel, race, map or timeout.
 
     The frame keeps, by child index: ``strands`` and ``scopes`` (ids), ``done`` (how ended children
-    ended), and for a map ``items`` and ``results``.
+    ended), for a map ``items`` and ``results``, for a timeout ``spent`` (seconds before it paused).
 
     Attributes:
         joined: How it ends; the signal for the forking node's rule.
+        expired: What ended it is its own timeout.
     """
 
     def __init__(self, engine: Engine[E], strand: Strand, node: Node, frame: Frame) -> None:
@@ -56,6 +52,7 @@ class ForkRun(Generic[E]):
         self.node = node
         self.frame = frame
         self.racing = is_race(node)
+        self.expired = False
         self.joined = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._running: dict[int, Strand] = {}
@@ -72,7 +69,8 @@ class ForkRun(Generic[E]):
         timer: asyncio.TimerHandle | None = None
         limit = node.concurrency if isinstance(node, MapOverNode) else None
         if isinstance(node, TimeoutNode):
-            self._deadline = asyncio.get_running_loop().time() + node.seconds
+            now = asyncio.get_running_loop().time()
+            self._deadline = now + node.seconds - self.frame.get("spent", 0.0)
         try:
             for index, outcome in self.joined.ended.items():
                 self._judge(index, outcome)
@@ -109,6 +107,11 @@ class ForkRun(Generic[E]):
         for task in tasks:
             task.cancel()
         await settled(tasks)
+        if isinstance(self.node, TimeoutNode) and PAUSE in self.joined.ended.values():
+            left = self._deadline - asyncio.get_running_loop().time()
+            self.frame["spent"] = round(self.node.seconds - left, 3)  # nobody is timed for waiting
+        if self.expired and self.joined.error is not None:  # after the steps that it cut off
+            self.engine.failed(self.strand, self.joined.error)
 
     # --- starting children ---------------------------------------------------------------------
 
@@ -131,16 +134,20 @@ class ForkRun(Generic[E]):
                 fixed = {node.item_key: frame["items"][index]} if mapping else {}
                 isolation = Isolation(base, fixed)
             if key not in frame["strands"]:
-                frame["strands"][key], frame["scopes"][key] = engine.new_id(), engine.new_id()
+                frame["strands"][key] = new_id(engine.position)
+                if not isinstance(node, TimeoutNode):  # its body is all there is: nothing to join
+                    frame["scopes"][key] = new_id(engine.position)
                 start = {"c": 0 if mapping else index}
                 engine.position["strands"][frame["strands"][key]] = [start]
             child = engine.strand(
                 frame["strands"][key],
                 kids[0 if mapping else index],
                 parent=s,
-                position=f"{letter}{index}",
+                position="" if node is engine.limit else f"{letter}{index}",
                 segment=segment(index),
-                scope=engine.log.enter(
+                scope=s.scope
+                if key not in frame["scopes"]
+                else engine.log.enter(
                     frame["scopes"][key],
                     s.scope,
                     isolation,
@@ -166,17 +173,14 @@ class ForkRun(Generic[E]):
 
     async def _run_child(self, index: int, child: Strand) -> None:
         try:
-            async with aclosing(self.engine.drive(child)) as commits:
-                async for commit in commits:
-                    if child.cancelled:  # nobody is there any more to take it
-                        raise asyncio.CancelledError
-                    parcel = Parcel(commit)
-                    self.engine.queue.put_nowait(parcel)
-                    await parcel.delivered()
+            await self._deliver(child)
             outcome = child.outcome
-            if outcome is not PAUSE:
+            ends_run = isinstance(outcome, Exception) and self.engine.ends_run(child)
+            if outcome is not PAUSE and not ends_run:
                 self._note(index, child, outcome)
                 await self.engine.stepped()
+                if self.engine.journals_apart(child):
+                    await self._commit(child, self.engine.checkpoint(child))
         except asyncio.CancelledError as error:
             if self._closing:
                 raise
@@ -198,6 +202,22 @@ class ForkRun(Generic[E]):
         self._judge(index, outcome)
         if not self._over.done() and not self._start() and not self._tasks:
             self._finish()
+
+    async def _deliver(self, child: Strand) -> None:
+        try:
+            async with aclosing(self.engine.drive(child)) as commits:
+                async for commit in commits:
+                    await self._commit(child, commit)
+        except BaseException as error:
+            self.engine.cut_off(child, error)
+            raise
+
+    async def _commit(self, child: Strand, commit: Commit[E]) -> None:
+        if child.cancelled:  # nobody is there any more to take it
+            raise asyncio.CancelledError
+        parcel = Parcel(commit)
+        self.engine.queue.put_nowait(parcel)
+        await parcel.delivered()
 
     # --- ending --------------------------------------------------------------------------------
 
@@ -238,6 +258,7 @@ class ForkRun(Generic[E]):
 
     def _expire(self, node: TimeoutNode) -> None:
         if not self._over.done():
+            self.expired = True
             self.joined.error = StepTimeoutError(
                 f"{node.name}: no result within {node.seconds:g} s",
                 seconds=node.seconds,
@@ -254,14 +275,13 @@ class ForkRun(Generic[E]):
 
 def _items(node: MapOverNode, state: Mapping[str, Any]) -> list[Any]:
     value: Any = state.get(node.list_key)
-    kind = type(value).__name__
     if value is None:
         return []
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
         raise UsageError(
             f"map_over {node.name!r} needs a list under {node.list_key!r}",
             node=node,
-            found=f"an object of type {kind}",
+            found=describe(value),
             help="write a list to that key before this step",
         )
     return list(cast("Iterable[Any]", value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     SCOPES,
@@ -31,7 +32,7 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
         raise UsageError(
             f"{_title(node)} returned {type(value).__name__}",
             node=node,
-            found=f"an object of type {type(value).__name__}",
+            found=describe(value),
             help="return a mapping of state keys to values, or None",
         )
     mapping = cast("Mapping[Any, Any]", value)
@@ -42,6 +43,14 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
                 node=node,
                 found=f"key {key!r} of type {type(key).__name__}",
                 help="state keys are strings",
+            )
+        bare = key.partition(":")[2] if key.startswith(_PREFIXES) else key
+        if not bare.strip() or (bare.startswith("_") and is_reserved_key(bare)):
+            raise UsageError(
+                f"{_title(node)} returned the key {key!r}",
+                node=node,
+                found="a key that ADK and adk-fluent keep for themselves" if bare.strip() else None,
+                help="choose another key" if bare.strip() else "name the key",
             )
     return dict(mapping)
 
@@ -68,7 +77,11 @@ def transform_delta(
 
 
 def matches(test: Match, state: Mapping[str, Any]) -> bool:
-    """Evaluate a comparison; an absent key equals None, and nothing is in, above or below it."""
+    """Evaluate a comparison; an absent key equals None, and nothing is in, above or below it.
+
+    Raises:
+        UsageError: Values of these types cannot be compared.
+    """
     value: Any = state.get(test.key)
     if test.operator in ("eq", "ne"):
         # to Python, True is 1
@@ -76,12 +89,23 @@ def matches(test: Match, state: Mapping[str, Any]) -> bool:
         return bool(same) == (test.operator == "eq")
     if value is None:
         return False
-    if test.operator == "contains":
-        return test.value in value
-    return bool(value > test.value) if test.operator == "gt" else bool(value < test.value)
+    try:
+        if test.operator == "contains":
+            return test.value in value
+        return bool(value > test.value) if test.operator == "gt" else bool(value < test.value)
+    except TypeError:
+        help = "compare it by .when(lambda state: ..., step)"
+        if isinstance(value, str):
+            help = (
+                f'an agent writes text: for a number declare .writes(StateFieldRef("{test.key}", '
+                "float)), or answer by a schema"
+            )
+    raise UsageError(
+        f"cannot tell whether {test}", found=f"{describe(value)} under {test.key!r}", help=help
+    )
 
 
-def describe(test: Predicate) -> str:
+def in_words(test: Predicate) -> str:
     """A predicate in words."""
     return str(test) if isinstance(test, Match) else test.name
 

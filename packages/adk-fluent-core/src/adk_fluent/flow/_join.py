@@ -79,7 +79,7 @@ class RaceEnd:
 
     def committed(self) -> None:
         """Forget the losers, keep the winner."""
-        self.engine.log.discard(self.losers)
+        self.engine.discard(self.strand, self.losers)
         winner, isolation = self.winner, self.strand.isolation
         if winner is None:
             return

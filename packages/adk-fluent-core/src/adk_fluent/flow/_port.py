@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from adk_fluent.flow._strand import Strand
     from adk_fluent.ir import Node
 
 E = TypeVar("E")
-Why = Literal["step", "joined", "discarded", "transfer"]
+Why = Literal["step", "joined", "discarded", "transfer", "gate", "refused", "journal"]
 
 
 @dataclass(slots=True)
@@ -29,7 +29,8 @@ class Facts:
         escalate: Ends the nearest loop.
         transfers: Another agent goes on in its place.
         error: An agent reported a failure instead of raising it.
-        waits: Calls that wait for an answer from outside: call id to what is asked.
+        waits: Calls that wait for an answer from outside: call id to the kind of the question
+            (`PendingKind`).
         stop: Nothing after this event may run (a refusal).
     """
 
@@ -48,14 +49,17 @@ class Note:
 
     Attributes:
         why: ``step`` (a function's result), ``joined`` (branches met), ``discarded`` (attempts were
-            undone) or ``transfer``.
+            undone), ``transfer``, ``gate`` (a person approved), ``refused`` (or did not) or
+            ``journal`` (the position is written down).
         discarded: Scopes whose events no longer count; for ``discarded`` only.
         transfer_to: The agent handed over to; for ``transfer`` only.
+        text: What is told; for ``refused`` only.
     """
 
     why: Why
     discarded: tuple[str, ...] = ()
     transfer_to: str | None = None
+    text: str | None = None
 
 
 class Leaf(Protocol[E]):
@@ -80,10 +84,26 @@ class Leaf(Protocol[E]):
         """Make the event that carries a write of the engine's own."""
         ...
 
+    def attach(self, event: E, delta: Mapping[str, Any]) -> None:
+        """Let an event that is about to be committed write these keys, too."""
+        ...
+
     def facts(self, event: E) -> Facts | None:
         """What the engine must know of an event; None for a plain one."""
         ...
 
     def text(self, event: E) -> str | None:
         """The text of an event that is a final answer, else None."""
+        ...
+
+
+class Watch(Protocol):
+    """Is told of what need not leave an event: steps that fail, attempts that are discarded."""
+
+    def failed(self, node: Node, strand: Strand, error: BaseException) -> None:
+        """A step has failed, or it is cut off by what was raised inside it to end it."""
+        ...
+
+    def discarded(self, node: Node, strand: Strand, scopes: Sequence[str]) -> None:
+        """Nothing that was done in these scopes counts any more."""
         ...

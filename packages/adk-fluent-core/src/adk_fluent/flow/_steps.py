@@ -3,8 +3,8 @@
 A rule gets its frame and the signal that came up from below (or `ENTER`), and answers with
 
 - an int: go down to that child,
-- an operation for the engine to perform (`Run`, `Call`, `Test`, `Fork`, `Emit`), whose result
-  comes back as the next signal,
+- an operation for the engine to perform (`Run`, `Ask`, `Call`, `Test`, `Fork`, `Emit`), whose
+  result comes back as the next signal,
 - a signal for the node above: `OK`, `ESCALATE`, `STOP` or an exception,
 - `PAUSE`: the strand ends here, its stack is kept.
 
@@ -19,7 +19,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import ExpectationError
-from adk_fluent.flow._functions import describe, function_delta, transform_delta
+from adk_fluent.flow._functions import function_delta, in_words, transform_delta
+from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
 from adk_fluent.flow._port import Note
 from adk_fluent.flow._strand import Frame, Strand
@@ -45,6 +46,7 @@ from adk_fluent.ir import (
     TransferNode,
     TransformNode,
 )
+from adk_fluent.protocol._decision import Decision
 
 if TYPE_CHECKING:
     from adk_fluent.flow._engine import Engine
@@ -73,6 +75,11 @@ class Returned:
 @dataclass(slots=True)
 class Run:
     """Run the leaf of this frame."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """Ask the question of this frame's gate; answered with a `Decision`."""
 
 
 @dataclass(slots=True)
@@ -127,7 +134,8 @@ class Joined:
     error: Exception | None = None
 
 
-Step = int | Run | Call | Test | Fork | Emit | Signal | Exception
+Operation = Run | Ask | Call | Test | Fork | Emit
+Step = int | Operation | Signal | Exception
 Rule = Callable[["Engine[Any]", Strand, Frame, Any, Any], Step]
 ENTER, OK, ESCALATE, PAUSE, STOP = (
     Signal.ENTER,
@@ -146,11 +154,20 @@ def leaf_rule(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
 
 
 def _gate(e: Engine[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step:
-    if signal is ENTER and n.predicate is not None and not f.get("asks"):
-        return Test(n.predicate)
-    if signal in (ENTER, Signal.TRUE):
+    if isinstance(signal, Decision):
+        if not signal.approved:
+            f["no"] = 1
+        note = Note("gate") if signal.approved else Note("refused", text=refusal(n, signal))
+        return _write(e, s, f, {n.key or n.name: signal.value}, note)
+    if signal is ENTER and "w" not in f:
+        if n.predicate is not None and "asks" not in f:
+            return Test(n.predicate)
+        signal = Signal.TRUE
+    if signal is Signal.TRUE:
         f["asks"] = 1
-        return Run()
+        return Ask()
+    if signal is ENTER or signal is Signal.EMITTED:
+        return STOP if "no" in f else OK
     return OK if signal is Signal.FALSE else signal
 
 
@@ -170,13 +187,19 @@ def _transform(e: Engine[Any], s: Strand, f: Frame, n: TransformNode, signal: An
     return OK if signal is ENTER or signal is Signal.EMITTED else signal
 
 
-def _write(e: Engine[Any], s: Strand, f: Frame, delta: Mapping[str, Any]) -> Step:
+def _write(
+    e: Engine[Any],
+    s: Strand,
+    f: Frame,
+    delta: Mapping[str, Any],
+    note: Note = Note("step"),  # noqa: B008  # frozen
+) -> Step:
     def committed() -> None:
         f["w"] = 1  # exactly once: whoever restarts from here must not call the function again
         if s.scope is not None:
             e.log.record(s.scope, delta)
 
-    return Emit(lambda: delta, Note("step"), committed) if delta else OK
+    return Emit(lambda: delta, note, committed) if delta else OK
 
 
 def _tap(e: Engine[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
@@ -192,7 +215,7 @@ def _expect(e: Engine[Any], s: Strand, f: Frame, n: ExpectNode, signal: Any) -> 
         return ExpectationError(
             n.message,
             node=n,
-            found=f"{describe(n.predicate)} does not hold",
+            found=f"{in_words(n.predicate)} does not hold",
             help="correct the step that writes this state, or the expectation",
         )
     return OK if signal is Signal.TRUE else signal
@@ -269,13 +292,13 @@ def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any)
         e.open_scope(s, f)
         return 0
     if isinstance(signal, Exception):
-        e.remember(f, signal)
+        e.errors.remember(f, signal)
         f["undo"] = 1
     elif signal is Signal.EMITTED:
         return _next_attempt(e, s, f, n)
     elif signal is not ENTER:  # it succeeded, or the run stops here
         e.close_scope(s, f)
-        e.forget(f)
+        e.errors.forget(f)
         return signal
     elif "undone" in f:
         return _next_attempt(e, s, f, n)
@@ -287,7 +310,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     assert scope is not None  # noqa: S101  # opened by this very node
 
     def committed() -> None:
-        e.log.discard([scope])
+        e.discard(s, [scope])
         s.scope = scope.parent
         f["undone"] = 1
         del f["scope"]
@@ -302,7 +325,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
 def _next_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     del f["undo"], f["undone"]
     if f["i"] + 1 == len(n.attempts):
-        return e.recall(f)
+        return e.errors.recall(f)
     f["i"] += 1
     e.open_scope(s, f)
     return f["i"]
@@ -318,7 +341,7 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
         ended = signal.ended.values()
         first = next((x for x in (STOP, PAUSE, ESCALATE) if x in ended), OK)
         if signal.error is not None:
-            e.remember(f, signal.error)
+            e.errors.remember(f, signal.error)
         elif first is PAUSE:
             return PAUSE
         f["end"] = first.value
@@ -342,7 +365,7 @@ def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
             f["won"] = signal.winner
             f["end"] = signal.ended[signal.winner].value
         for index in sorted(signal.ended) if signal.winner is None else ():
-            e.remember(f, signal.ended[index])
+            e.errors.remember(f, signal.ended[index])
         e.abandon(f)
     elif signal is Signal.EMITTED:
         return _joined(e, f)
@@ -357,7 +380,7 @@ def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
 
 
 def _joined(e: Engine[Any], f: Frame) -> Step:
-    return e.recall(f) if f.get("errors") else Signal(f["end"])
+    return e.errors.recall(f) if f.get("errors") else Signal(f["end"])
 
 
 def _parallel_or_race(e: Engine[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any) -> Step:

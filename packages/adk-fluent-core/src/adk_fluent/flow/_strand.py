@@ -46,6 +46,13 @@ POSITIONS: dict[type[Node], tuple[str, str]] = {
 }
 
 
+def is_race(node: Node) -> bool:
+    """Whether only the first branch to succeed counts."""
+    return isinstance(node, RaceNode) or (
+        isinstance(node, ParallelNode) and node.merge == "first_complete"
+    )
+
+
 class Strand:
     """One line of control. The main strand runs in the caller, every other one in its own task.
 
@@ -59,6 +66,8 @@ class Strand:
         muted: Its partial events are not forwarded (it may lose a race).
         outcome: How it ended.
         cancelled: Nobody waits for it any more; it goes no step further.
+        busy: The step where it stands has begun.
+        written: The last event it committed says where it stands, if a journal is kept.
         segment: Its own part of the branch name.
         deadline: When the nearest timeout around it strikes, on the event loop's clock.
     """
@@ -67,6 +76,7 @@ class Strand:
         "_prefix",
         "_state",
         "_view",
+        "busy",
         "cancelled",
         "deadline",
         "frames",
@@ -78,6 +88,7 @@ class Strand:
         "parent",
         "scope",
         "segment",
+        "written",
     )
 
     def __init__(
@@ -104,6 +115,8 @@ class Strand:
         self.muted: bool = muted
         self.outcome: Any = None
         self.cancelled: bool = False
+        self.busy: bool = False
+        self.written: bool = False
         self.deadline: float = deadline if parent is None else min(deadline, parent.deadline)
         self.segment: str = segment
         self._state = state

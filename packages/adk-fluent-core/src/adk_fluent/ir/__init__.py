@@ -1,7 +1,7 @@
 """The intermediate representation: an expression graph as frozen, stdlib-only data.
 
 Every node of the language is declared here, also those that another wheel runs; `NODES` lists
-them. Read `Node` first, then `_agents.py` (leaves) and `_flow.py` (arrangements).
+them. Read `Node` first, then a leaf (`AgentNode`) and an arrangement (`SequenceNode`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import adk_fluent as _root
 
 if getattr(_root, "_layers", None) is None:
-    raise ImportError(
-        "adk_fluent/__init__.py belongs to another distribution (the old 'adk-fluent'); run: "
-        "pip uninstall adk-fluent && pip install --force-reinstall adk-fluent-core",
-        name="adk_fluent",
+    from adk_fluent.errors import LegacyPackageError
+
+    raise LegacyPackageError(
+        "adk_fluent/__init__.py belongs to another distribution (the old 'adk-fluent')",
+        help="pip uninstall adk-fluent && pip install --force-reinstall adk-fluent-core",
     )
 
 from adk_fluent.ir._agents import (
@@ -40,6 +41,7 @@ from adk_fluent.ir._flow import (
     TimeoutNode,
     TransferNode,
 )
+from adk_fluent.ir._functions import function
 from adk_fluent.ir._hash import content_hash, structure_hash
 from adk_fluent.ir._json import registry_of, to_data, to_json
 from adk_fluent.ir._kinds import NODES, VALUES
@@ -149,6 +151,7 @@ __all__ = [
     "fold",
     "from_data",
     "from_json",
+    "function",
     "import_path",
     "is_reserved_key",
     "map",

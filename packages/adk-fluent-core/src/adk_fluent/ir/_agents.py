@@ -49,7 +49,6 @@ class AgentNode(Node):
         selector: Chooses the model instead.
         instruction: Text with ``{key}`` placeholders, or a callable that gives it.
         static_instruction: Instruction that never changes (for context caching); text or Content.
-        description: What the agent is for, told to agents that may transfer to it.
         tools: What the model may call.
         agent_tools: Agents the model may call as tools.
         delegates: Agents the model may transfer to (ADK's sub_agents).
@@ -72,7 +71,6 @@ class AgentNode(Node):
     selector: ModelSelectorNode | None = child(default=None)
     instruction: str | Ref | None = None
     static_instruction: str | Ref | None = None
-    description: str | None = None
     tools: tuple[ToolSpec, ...] = ()
     agent_tools: tuple[Node, ...] = child(default=())
     delegates: tuple[Node, ...] = child(default=())

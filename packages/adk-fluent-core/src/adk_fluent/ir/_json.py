@@ -9,8 +9,9 @@
       {"kind": "SequenceNode", "data": {"name": "main"}, "children": {"steps": [0, 1]}}]}
 
 A field at its default is left out. A `Ref` is a name, a path where the object can be imported, and
-a ``key`` where several objects have the name; what it holds is never written. JSON's arrays are
-tuples; an object with ``$`` is the value that ``$`` names. `_load.py` reads all this.
+a ``key`` where several objects have the name; what it holds is never written, but for a record
+that `function` made, whose fields stand in ``record``. JSON's arrays are tuples; an object with
+``$`` is the value that ``$`` names. `_load.py` reads all this.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
 
 from adk_fluent.errors import IRFormatError
+from adk_fluent.ir._functions import is_function
 from adk_fluent.ir._kinds import class_of, kind_name, path_of
 from adk_fluent.ir._look import OPEN
 from adk_fluent.ir._node import to_rows
@@ -128,7 +130,7 @@ class _Writer:
         if kind is tuple:
             return self.each(value, free=free)
         if is_value(value):
-            return self.record(value, kind)
+            return self.record(value, kind_name(kind))
         if value is UNSET or value is ...:
             return {"$": "unset" if value is UNSET else "ellipsis"}
         if isinstance(value, Enum):
@@ -153,8 +155,9 @@ class _Writer:
     def each(self, values: Iterable[Any], *, free: bool) -> list[Any]:
         return [self.value(v, free=free) for v in values]
 
-    def record(self, record: Any, kind: type) -> dict[str, Any]:
-        written: dict[str, Any] = {"$": kind_name(kind)}
+    def record(self, record: Any, tag: str) -> dict[str, Any]:
+        kind = class_of(record)
+        written: dict[str, Any] = {"$": tag}
         for name, spec in schema_of(kind).fields.items():
             value = getattr(record, name)
             if not spec.is_default(value):
@@ -162,8 +165,10 @@ class _Writer:
         return written
 
     def ref(self, ref: Ref) -> dict[str, Any]:
-        digest = {} if ref.digest is None else {"digest": ref.digest}
-        return {"ref": ref.name, **self.address(ref.value, ref.name), **digest}
+        held, digest = ref.value, {} if ref.digest is None else {"digest": ref.digest}
+        if is_function(held):
+            return {"ref": ref.name, "record": self.record(held, class_of(held).__name__), **digest}
+        return {"ref": ref.name, **self.address(held, ref.name), **digest}
 
     def address(self, value: Any, name: str) -> dict[str, str]:
         """Where a live object is found again; every object has a key of its own."""

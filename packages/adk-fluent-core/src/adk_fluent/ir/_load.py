@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Union, cast, get_origin
 
 from adk_fluent.errors import IRFormatError, nearest_name
+from adk_fluent.ir._functions import FUNCTIONS
 from adk_fluent.ir._json import FORMAT, MAX_DEPTH, TYPES, VERSION
 from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import verify_node
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 #: Places at which nodes may stand in all; a small file can name a node very often.
 MAX_PLACES: Final = 1_000_000
 
+_WRITE: Final = "write it with to_json(node)"
 _NODES: Final = {kind.__name__: kind for kind in NODES}
 _VALUES: Final = {kind.__name__: kind for kind in VALUES if kind is not Ref}
 
@@ -50,7 +52,7 @@ def from_json(
     try:
         data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise IRFormatError("this is not JSON", found=str(error)) from error
+        raise IRFormatError("this is not JSON", found=str(error), help=_WRITE) from error
     return from_data(data, registry, allow_imports)
 
 
@@ -64,7 +66,7 @@ def from_data(
         raise TypeError(f"allow_imports takes a list, such as [{allow_imports!r}], not a str")
     document = _object(data, "the document", {"format", "version", "nodes"})
     if document.get("format") != FORMAT:
-        _fail("the document", f"its format is not {FORMAT!r}", document.get("format"))
+        _fail("the document", f"its format is not {FORMAT!r}", document.get("format"), _WRITE)
     if document.get("version") != VERSION or isinstance(document["version"], bool):
         _fail("the document", f"its version is not {VERSION}", document.get("version"))
     rows = _array(document.get("nodes"), "nodes")
@@ -179,10 +181,7 @@ class _Loader:
 
     def tagged(self, data: dict[str, object], where: str) -> Any:
         if "ref" in data:
-            row = _texts(data, where, {"ref", "path", "key", "digest"}, {"ref"})
-            name = row["ref"]
-            found = self.resolve(row.get("path"), row.get("key", name), where)
-            return Ref(found, name, row.get("digest"))
+            return self.ref(data, where)
         tag = data.get("$")
         read = _TAGS.get(tag) if isinstance(tag, str) else None
         if read is not None:
@@ -193,11 +192,30 @@ class _Loader:
                 raise
             except (TypeError, ValueError, KeyError) as error:  # such as a set of what has no hash
                 raise IRFormatError(f"{where}: this is no {tag}", found=_short(error)) from error
-        kind = self.record_type(tag, _VALUES, where)
+        return self.record(self.record_type(tag, _VALUES, where), data, where)
+
+    def record(self, kind: type, data: dict[str, object], where: str) -> Any:
         names = set(schema_of(kind).fields)
         rest = {n: v for n, v in _object(data, where, {"$", *names}).items() if n != "$"}
         values = {name: self.value(each, f"{where}.{name}") for name, each in rest.items()}
         return self.build(kind, values, where)
+
+    def ref(self, data: dict[str, object], where: str) -> Ref:
+        if "record" in data:
+            rest = {n: v for n, v in data.items() if n != "record"}
+            row = _texts(rest, where, {"ref", "digest"}, {"ref"})
+            found = self.function(_object(data["record"], f"{where}.record"), f"{where}.record")
+        else:
+            row = _texts(data, where, {"ref", "path", "key", "digest"}, {"ref"})
+            found = self.resolve(row.get("path"), row.get("key", row["ref"]), where)
+        return Ref(found, row["ref"], row.get("digest"))
+
+    def function(self, data: dict[str, object], where: str) -> Any:
+        """A function that is data. Only its name in files will do: nothing is looked up for it."""
+        tag = data.get("$")
+        if not isinstance(tag, str) or tag not in FUNCTIONS:
+            _fail(where, f"there is no function {_short(tag)}", help=_nearest(tag, FUNCTIONS))
+        return self.record(FUNCTIONS[tag], data, where)
 
     def type_or_none(self, data: object, where: str) -> Any:
         form = self.value(data, where)

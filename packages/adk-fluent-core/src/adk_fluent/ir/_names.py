@@ -10,6 +10,7 @@ _TAKEN: Final = {
     "__START__": "ADK calls the entry of a graph `__START__`",
 }
 _PREFIX: Final = "_adk"
+_KEYS: Final = frozenset({"__session_metadata__"})  # where `adk web` keeps a session's title
 
 
 def why_reserved(name: str) -> str | None:
@@ -21,4 +22,4 @@ def why_reserved(name: str) -> str | None:
 
 def is_reserved_key(key: str) -> bool:
     """Whether a state key, without its scope prefix, is none of the user's."""
-    return key.startswith(_PREFIX)
+    return key.startswith(_PREFIX) or key in _KEYS

@@ -32,6 +32,7 @@ class Node:
 
     Attributes:
         name: Unique among agents of a pipeline; composites may share a name.
+        description: What it is for, told to agents that may call it or transfer to it.
         boundary: Where this part runs when the pipeline is distributed (spec section 9).
         location: The builder call that made it; not part of equality or hashes.
     """
@@ -41,6 +42,7 @@ class Node:
     __record__: ClassVar[Schema]
 
     name: str
+    description: str | None = field(default=None, kw_only=True)
     boundary: ExecutionBoundary | None = field(default=None, kw_only=True)
     location: Location | None = field(default=None, kw_only=True, compare=False)
 

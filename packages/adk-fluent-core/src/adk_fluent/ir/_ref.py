@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from types import MethodType
-from typing import Any, Final
+from typing import Any
 
+from adk_fluent._caller import caller
 from adk_fluent.ir._path import import_path, is_made_of_parts, name_of_object, same_object
 from adk_fluent.ir._record import record
-
-_PACKAGE: Final = "adk_fluent"
-_COMMANDS: Final = "click"
 
 
 @record
@@ -36,18 +33,8 @@ class Location:
     @classmethod
     def caller(cls) -> Location | None:
         """The nearest line outside adk_fluent on the present call stack, if there is one."""
-        # inspect.currentframe is the same, and its import is expensive
-        frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        while frame is not None:
-            # by module, not by file: other wheels add subpackages that lie elsewhere
-            module = frame.f_globals.get("__name__")
-            package = module.partition(".")[0] if isinstance(module, str) else None
-            if package == _COMMANDS:  # the command line calls: no line is the user's
-                return None
-            if package != _PACKAGE:
-                return cls(frame.f_code.co_filename, frame.f_lineno)
-            frame = frame.f_back
-        return None
+        place = caller()
+        return None if place is None else cls(*place)
 
 
 @record

@@ -6,7 +6,9 @@ from typing import Any, Final, Literal, get_args
 
 from adk_fluent.ir._record import record
 
+#: Where ADK keeps a state key: with the session, the user, the app, or for one run only.
 Scope = Literal["session", "user", "app", "temp"]
+#: Every `Scope`.
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
@@ -23,6 +25,7 @@ class _Unset:
         return "UNSET"
 
 
+#: Stands for a field that nobody set, which is not the same as one set to None.
 UNSET: Final[Any] = _Unset()
 
 
@@ -77,4 +80,5 @@ class Effects:
     opaque: bool = True
 
 
+#: The effects of a function of which nothing is known.
 OPAQUE: Final = Effects()

@@ -13,15 +13,24 @@ from typing import Any, ClassVar, Final, Literal, get_args
 from adk_fluent.ir._record import field, record
 from adk_fluent.ir._ref import Ref
 
+#: In what pieces an edge hands text on: all of it, chunks, or tokens.
 Buffering = Literal["full", "chunked", "token"]
+#: How the streams of several children become one.
 Merge = Literal["wait_all", "first_complete", "interleave"]
+#: What of the conversation an agent sees, beside its own model and tool turns.
 History = Literal["transcript", "own", "input", "none"]
+#: How a model is chosen at run time.
 Strategy = Literal["cost_optimized", "quality_optimized", "budget_bounded", "adaptive"]
 Operator = Literal["eq", "ne", "contains", "gt", "lt"]
+#: How long a resource lives.
 ResourceScope = Literal["app", "session", "invocation"]
+#: Every `History`.
 HISTORIES: Final[tuple[History, ...]] = get_args(History)
+#: Every `Buffering`.
 BUFFERINGS: Final[tuple[Buffering, ...]] = get_args(Buffering)
+#: Every `Strategy`.
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
+#: Every `ResourceScope`.
 RESOURCE_SCOPES: Final[tuple[ResourceScope, ...]] = get_args(ResourceScope)
 
 
@@ -219,6 +228,7 @@ class ExecutionBoundary:
         scaling: How many workers serve it.
     """
 
+    #: The layer that runs it.
     layer: ClassVar[str] = "distributed"
 
     serialization: Literal["json", "protobuf", "arrow"] = "json"
@@ -276,9 +286,10 @@ class TelemetryConfig:
         trace_to_cloud: Export to Cloud Trace.
         capture_content: Record prompts and answers.
         custom_exporters: OpenTelemetry span exporters.
-        enable_cost_metrics: Emit `adk_fluent.llm.cost`.
+        enable_cost_metrics: Emit ``adk_fluent.llm.cost``.
     """
 
+    #: The layer that heeds it.
     layer: ClassVar[str] = "middleware"
 
     trace_to_cloud: bool = False

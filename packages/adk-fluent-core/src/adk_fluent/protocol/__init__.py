@@ -1,6 +1,6 @@
 """Where the layers meet: the shapes of events, calls, results and services.
 
-Nothing here imports anything but the standard library.
+Importing this imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ from adk_fluent.protocol._middleware import (
     fresh,
     hooks_of,
 )
-from adk_fluent.protocol._pending import Answer, Pending, PendingKind
+from adk_fluent.protocol._pending import Answer, Pending, PendingKind, Resume, resume_of
 from adk_fluent.protocol._ports import (
     Clock,
     EventListener,
     IdSource,
+    NoticeListener,
     StateSnapshot,
     SystemClock,
     UuidIds,
@@ -108,6 +109,7 @@ __all__ = [
     "NextModel",
     "NextRun",
     "NextTool",
+    "NoticeListener",
     "OnAgentError",
     "OnEvent",
     "OnModelError",
@@ -118,6 +120,7 @@ __all__ = [
     "PendingKind",
     "PriceBook",
     "Redactor",
+    "Resume",
     "RunCall",
     "RunKey",
     "RunResult",
@@ -141,4 +144,5 @@ __all__ = [
     "fresh",
     "hooks_of",
     "kept_events",
+    "resume_of",
 ]

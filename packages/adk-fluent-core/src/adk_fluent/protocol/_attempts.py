@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 def kept_events(events: Iterable[AgentEvent]) -> list[AgentEvent]:
     """The events of attempts that were not discarded, in the same order.
 
-    An event works inside the scopes that its `attempt` lists (``"3.7"``: scope 7 inside scope 3).
-    It is discarded when an event of the same run lists one of them in `discarded`, before or after.
+    An event works inside the scopes that its ``attempt`` lists (``"3.7"``: scope 7 inside
+    scope 3). It is discarded when an event of the same run lists one of them in ``discarded``,
+    before or after.
     """
     every = list(events)
     gone: defaultdict[str, set[str]] = defaultdict(set)

@@ -192,7 +192,11 @@ class AgentReply:
     paused: bool = False
 
 
+#: What a `WrapModelCall` calls to go on: the next middleware, or the model.
 NextModel = Callable[[ModelCall], Awaitable[ModelReply]]
+#: What a `WrapToolCall` calls to go on: the next middleware, or the tool.
 NextTool = Callable[[ToolCall], Awaitable[Any]]
+#: What a `WrapAgent` calls to go on: the next middleware, or the agent.
 NextAgent = Callable[[AgentCall], Awaitable[AgentReply]]
+#: What a `WrapRun` calls to go on: the next middleware, or the run.
 NextRun = Callable[[RunCall], Awaitable[AgentReply]]

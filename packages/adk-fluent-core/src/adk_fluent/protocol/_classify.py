@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from adk_fluent.errors import unwrap
 
+#: Whether the same call may succeed later, will fail again, or was ended on purpose.
 ErrorKind = Literal["retriable", "permanent", "control"]
 
 #: 408 is not among them: the request itself was too slow, so the same again will be, too.
@@ -65,13 +66,14 @@ def _classify(error: BaseException) -> ErrorKind:
     # before the status: litellm puts 500 on a connection that never was
     if isinstance(error, TimeoutError | ConnectionError) or not _CONNECTION.isdisjoint(names):
         return "retriable"
-    status = _status(error)
+    status = status_of(error)
     if status == 500 and "APIResponseValidationError" in names:
         return "permanent"  # litellm again: there was a response, which a check of its own refused
     return "retriable" if status in _RETRIABLE_STATUS else "permanent"
 
 
-def _status(error: Exception) -> int | None:
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error of a service tells; None if it tells none."""
     response = getattr(error, "response", None)
     for value in (
         getattr(error, "code", None),

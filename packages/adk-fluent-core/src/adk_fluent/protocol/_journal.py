@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+#: How a run stands that has not ended well: it goes on, it waits for an answer, or it failed.
 JournalStatus = Literal["running", "waiting", "failed"]
 
 
@@ -34,11 +35,13 @@ class JournalEntry:
         position: The flow engine's frames.
         status: ``waiting`` for answers, ``failed`` at a step, or ``running`` when its process died.
         run: The run's id; it stays the same however often the run is resumed.
-        invocation_id: The call that wrote the entry.
-        user_message: What the user said that started the run.
-        waits: Open questions: id to what is known of each.
-        answered: Answers already taken, by id of the question.
-        elapsed: Seconds the run took so far, waiting not counted.
+        invocation_id: The call that began the run.
+        user_message: What the user said that started the run, or the id of the event that holds it.
+        waits: Open questions: id to the kind of each (`PendingKind`).
+        answered: Answers taken since the run paused last, by id of the question; those of a step
+            that waits for more are needed once more.
+        owner: Who runs it, for ``running`` only.
+        saved: When it was saved, in seconds since 1970.
         revision: Grows by one with each save; tells two writers apart.
         format: Version of this layout.
     """
@@ -49,9 +52,10 @@ class JournalEntry:
     run: str = ""
     invocation_id: str = ""
     user_message: Any = field(default=None, hash=False)
-    waits: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    waits: dict[str, str] = field(default_factory=dict[str, str], hash=False)
     answered: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
-    elapsed: float = 0.0
+    owner: str = ""
+    saved: float = 0.0
     revision: int = 0
     format: int = 1
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
+from adk_fluent._words import describe
 from adk_fluent.errors import BuildError
 
 if TYPE_CHECKING:
@@ -144,6 +145,6 @@ def _entries(value: object) -> Iterator[Entry]:
         else:
             raise BuildError(
                 "a layer provides something that is no entry",
-                found=f"an object of type {type(each).__qualname__}",  # pyright: ignore[reportUnknownArgumentType]
+                found=describe(each),
                 help="give 'module:attribute', an Entry, or a tuple of them",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,3 +58,27 @@ class Answer:
     value: Any = field(default=True, hash=False)
     kind: PendingKind | None = None
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Goes on with the run of a session: stands where a message stands.
+
+    Attributes:
+        answers: Answers to questions it waits on; none go on with a run that failed or was cut off.
+    """
+
+    answers: tuple[Answer, ...] = ()
+
+
+def resume_of(prompt: object) -> Resume | None:
+    """What goes on with a run, given what a run was started with; None for a message."""
+    if isinstance(prompt, Resume):
+        return prompt
+    if isinstance(prompt, Answer):
+        return Resume((prompt,))
+    if isinstance(prompt, list | tuple):
+        given = tuple(cast("list[object]", prompt))
+        if given and all(isinstance(each, Answer) for each in given):
+            return Resume(cast("tuple[Answer, ...]", given))
+    return None

@@ -75,6 +75,20 @@ class EventListener(Protocol):
         ...
 
 
+@runtime_checkable
+class NoticeListener(EventListener, Protocol):
+    """A listener that is told, too, of what leaves no event in a run.
+
+    A notice is an event that nobody stores and no result holds. With ``error``, the step at its
+    ``path`` failed, or was cut off: that is a ``CancelledError``. With ``discarded``, nothing that
+    was done in those scopes counts any more; an event of the run may say the same.
+    """
+
+    def on_notice(self, notice: AgentEvent, /) -> None:
+        """Take note of a notice."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
     """Session state at one moment.

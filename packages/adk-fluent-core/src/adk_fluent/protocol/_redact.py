@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adk_fluent._copies import copied
+
 #: Keys under which ADK, OAuth 2 and cloud providers keep credentials, as `Redactor` spells keys.
 SECRET_KEYS: Final = frozenset(
     {
@@ -57,33 +59,11 @@ class Redactor:
         Returns:
             A copy in dicts and lists, scalars and other objects as they are.
         """
-        copies: dict[int, Any] = {}  # by what they are of: a part may stand in several places
-        parts: list[tuple[Any, Any]] = []
-
-        def copy(part: Any) -> Any:
-            if id(part) not in copies:
-                made = _empty(part)
-                if made is None:
-                    return part
-                copies[id(part)] = made
-                parts.append((part, made))
-            return copies[id(part)]
-
-        done = copy(value)
-        for part, made in parts:  # which grows meanwhile
-            if _is_mapping(part):
-                made |= {key: copy(each) for key, each in part.items() if not self.hides(key)}
-            else:
-                made += [copy(each) for each in part]
-        return done
+        return copied(value, _empty, lambda key: not self.hides(key))
 
 
 def _empty(part: Any) -> dict[Any, Any] | list[Any] | None:
     """What a copy of a mapping or list begins with; None for what has no parts."""
-    if _is_mapping(part):
+    if isinstance(part, Mapping):
         return {}
     return [] if isinstance(part, list | tuple) else None
-
-
-def _is_mapping(part: Any) -> bool:
-    return isinstance(part, Mapping)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._words import describe
 from adk_fluent.builders._execution import check_options, new_adk, run_now
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Node
@@ -84,7 +85,7 @@ class AgentHarness:
     ) -> None:
         if not isinstance(pipeline, Node) and not hasattr(pipeline, "to_ir"):
             raise UsageError(
-                f"a {type(pipeline).__name__} is no pipeline",
+                f"{describe(pipeline)} is no pipeline",
                 help="give a builder such as Agent(...) >> Agent(...), or IR",
             )
         check_options(

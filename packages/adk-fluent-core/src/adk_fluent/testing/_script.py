@@ -8,6 +8,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+from adk_fluent._words import describe
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.protocol import Usage
 from adk_fluent.testing._replies import Answer, Asked, Reply, Rule, Thought
@@ -26,12 +27,13 @@ class ScriptExhaustedError(RunError, LookupError):
     """A scripted model was asked for something that its script has no reply for.
 
     Cause: more calls than replies, and no rule that applies.
-    Fix: add a reply, a rule, or a `default` to the script; `script.calls` shows what was asked.
+    Fix: add a reply, a rule, or a ``default`` to the script; ``script.calls`` shows what was asked.
 
     Attributes:
         asked: What it was asked.
     """
 
+    __module__ = "adk_fluent.testing"  # where it is public, as tracebacks say
     code = "ADKF400"
 
     def __init__(self, what: str, *, asked: Asked, **details: Unpack[Details]) -> None:
@@ -122,8 +124,8 @@ class Script:
             f"the script has no reply for call {asked.number + 1}",
             asked=asked,
             node=asked.agent,
-            found=f"prompt {prompt!r}; all {len(self._replies)} replies were given and none of "
-            f"{len(self._rules)} rules applies",
+            found=f"prompt {prompt!r}; replies: {len(self._replies)}, all given; "
+            f"rules: {len(self._rules)}, none applies",
             help="add a reply, a rule that applies, or default=...",
         )
 
@@ -142,7 +144,7 @@ def _check(answer: object) -> None:
         )
     if isinstance(answer, _REFUSED) and not isinstance(answer, Exception):
         raise UsageError(
-            f"a script cannot answer with a {type(cast('object', answer)).__name__}",
+            f"a script cannot answer with {describe(answer)}",
             help="give a text, reply(...), Call(...), an exception or a function; "
             "several parts are reply(part, part)",
         )

@@ -12,6 +12,7 @@ from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from pydantic import ValidationError
 
+from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._sessions import is_stale
 from adk_fluent.backends.adk._stamps import discarded_in, is_discarded
 from adk_fluent.errors import UsageError
@@ -75,11 +76,10 @@ def own_compaction(
         config: The agent's own configuration.
         ctx: Its context; newer versions of ADK summarise during a run, too, if this tells them how.
     """
-    field = "events_compaction_config"
-    if config is None or getattr(ctx, field, None) is not None:
-        return None
-    if field in type(ctx).model_fields:
-        setattr(ctx, field, config)
+    if config is not None and CAPS.compaction_in_run:
+        if ctx.events_compaction_config is not None:
+            return None
+        ctx.events_compaction_config = config
     return config
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.apps.app import App
+from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
+from adk_fluent._words import describe
 from adk_fluent.backends._resources import NOTHING, Injection
-from adk_fluent.backends._tables import Pass, PassList
+from adk_fluent.backends._tables import PassList
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._compaction import compaction_config
 from adk_fluent.backends.adk._config import check_config
 from adk_fluent.backends.adk._context import CompileContext, nesting, tree
+from adk_fluent.backends.adk._plan import Plan
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
-from adk_fluent.backends.adk._root import FlowAgent, Plan
+from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._sites import install_sites
 from adk_fluent.backends.adk._toolsets import in_use, toolsets_of
 from adk_fluent.backends.adk._values import MODEL
@@ -27,7 +30,7 @@ from adk_fluent.errors import (
     UnsupportedConfigError,
     UsageError,
 )
-from adk_fluent.ir import AppNode, ExecutionConfig, TimeoutNode, why_reserved
+from adk_fluent.ir import AppNode, ExecutionConfig, why_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.ir import Node
 
@@ -73,12 +75,20 @@ class Compiled:
             self._app = self.to_app()
         return self._app
 
+    @property
+    def resumable_app(self) -> App:
+        """The same App, of which a run can be gone on with that nobody says anything to."""
+        if self.config.resumable:
+            return self.app
+        config = ResumabilityConfig(is_resumable=True)
+        return self.app.model_copy(update={"resumability_config": config})
+
     def in_use(self) -> AbstractAsyncContextManager[None]:
         """While a run lasts that was started here; see `in_use` of toolsets."""
         return in_use(self._toolsets, ours=True)
 
     def _plugins(self) -> list[BasePlugin]:
-        return [MiddlewarePlugin()] if self.root.plan.middlewares else []
+        return [MiddlewarePlugin()] if self.root.plan.needs_plugin else []
 
     def to_app(self, plugins: Sequence[BasePlugin] = ()) -> App:
         """An App around the root agent.
@@ -87,12 +97,15 @@ class Compiled:
             plugins: The user's own plugins, in order.
 
         Raises:
-            UsageError: ADK refuses its name or settings.
+            UsageError: ADK refuses its name or settings, or one of them is no plugin.
         """
+        _check_plugins(plugins)
         fields = dict(self._settings)
         if self.config.compaction is not None:
             model = _summary_model(self.config, self.root)
             fields["events_compaction_config"] = compaction_config(self.config.compaction, model)
+        if self.config.resumable:  # lets `run_async(invocation_id=...)` in
+            fields["resumability_config"] = ResumabilityConfig(is_resumable=True)
         name = self.config.app_name
         try:
             return App(
@@ -103,6 +116,18 @@ class Compiled:
             raise UsageError(
                 f"ADK refuses the app {name!r}", node=self.node, found=reasons
             ) from error
+
+
+def _check_plugins(plugins: Any) -> None:
+    wrong: list[Any] = [plugins]
+    if isinstance(plugins, list | tuple):
+        wrong = [each for each in cast("list[Any]", plugins) if not isinstance(each, BasePlugin)]
+    if wrong:
+        raise UsageError(
+            "plugins= takes a list of ADK plugins",
+            found=describe(wrong[0]),
+            help="such as [LoggingPlugin()], instances of BasePlugin",
+        )
 
 
 def compile_ir(
@@ -131,6 +156,7 @@ def compile_ir(
     config = config or ExecutionConfig()
     check_config(config)
     cx = CompileContext(config, injection)
+    description = root.description
     root = passes(root, cx)
     agents = cx.agents(root)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
@@ -148,8 +174,9 @@ def compile_ir(
         injection=injection,
         answers=cx.answers,
         opens=True,
+        limit=config.timeout_seconds,
     )
-    agent = FlowAgent(name=name, plan=plan, sub_agents=agents)
+    agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
     if cx.middlewares:
         install_sites(agent)
     if standalone and config.compaction is not None:
@@ -162,17 +189,6 @@ def compile_ir(
             )
         plan.compaction = compaction_config(config.compaction, _summary_model(config, agent))
     return Compiled(node, config, agent, settings)
-
-
-def _timeout(root: Node, cx: CompileContext) -> Node:
-    """A run that takes too long is a step that does."""
-    seconds = cx.config.timeout_seconds
-    if seconds is None:
-        return root
-    return TimeoutNode(root.name, root, seconds, location=root.location)
-
-
-passes.add(Pass("timeout", _timeout))
 
 
 def _root_name(name: str, taken: set[str]) -> str:

@@ -26,7 +26,6 @@ def check_config(config: ExecutionConfig) -> None:
     refused = (
         ("telemetry", config.telemetry is not None, layer),
         ("middlewares", bool(config.middlewares), layer),
-        ("resumable", config.resumable, _LATER),
         ("target", config.target != "agents", _LATER),
         ("streaming_mode", config.streaming_mode == "bidi", _LATER),
     )
@@ -55,8 +54,8 @@ def merged(given: RunConfig | None, config: ExecutionConfig) -> RunConfig:
     fields = _fields(config)
     chosen = given.model_fields_set
     ours = {name: value for name, value in fields.items() if name not in chosen}
-    if "custom_metadata" in fields and given.custom_metadata:
-        ours["custom_metadata"] = {**fields["custom_metadata"], **given.custom_metadata}
+    if "custom_metadata" in fields:  # `adk web` sets it, mostly to None
+        ours["custom_metadata"] = {**fields["custom_metadata"], **(given.custom_metadata or {})}
     return given.model_copy(update=ours) if ours else given
 
 

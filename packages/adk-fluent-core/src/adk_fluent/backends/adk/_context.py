@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._fields import check_heeded
-from adk_fluent.backends.adk._root import FlowAgent, Plan
+from adk_fluent.backends.adk._plan import Plan
+from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
 from adk_fluent.errors import BuildError, UnsupportedConfigError, UnsupportedNodeError, UsageError
-from adk_fluent.flow import RULES, check_transfers
-from adk_fluent.ir import AgentNode, GateNode, SequenceNode, why_reserved
+from adk_fluent.flow import RULES, check_gates, check_transfers
+from adk_fluent.ir import AgentNode, GateNode, SequenceNode, walk, why_reserved
 from adk_fluent.protocol import check_middleware, hooks_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._tables import Kind
     from adk_fluent.backends.adk._caps import Caps
-    from adk_fluent.backends.adk._root import Closer, Resource
+    from adk_fluent.backends.adk._plan import Closer, Resource
     from adk_fluent.ir import ExecutionConfig, Node, Ref
 
 R = TypeVar("R")
@@ -45,6 +46,10 @@ class CompileContext:
         inherits: The agent being compiled stands below another one and takes over its model.
         alone: The agent being compiled is run by ADK itself, not as a step of a flow.
         answers: How the answers of agents are read that are steps, by name.
+        middlewares: Those of the pipeline, the outermost first.
+        resources: What has to be made before the pipeline runs.
+        closers: Called when the run is over, or the app closes.
+        nodes: The agents compiled so far, by name.
     """
 
     def __init__(self, config: ExecutionConfig, injection: Injection = NOTHING) -> None:
@@ -175,7 +180,9 @@ class CompileContext:
             injection=self.injection,
             answers=answers,
         )
-        return FlowAgent(name=name, plan=plan, sub_agents=agents)
+        return FlowAgent(
+            name=name, description=node.description or "", plan=plan, sub_agents=agents
+        )
 
     def agents(self, root: Node) -> list[BaseAgent]:
         """The agents of the steps below `root`: one for each distinct agent, in order."""
@@ -198,6 +205,7 @@ class CompileContext:
             elif known != node:
                 self.name_of(node)
         check_transfers(root, seen.values())
+        check_gates(seen.values())
         return agents
 
     def _below(self, node: Node) -> tuple[BaseAgent, ...]:
@@ -210,6 +218,7 @@ class CompileContext:
             rules.rule_for(node.selector)
         tools: list[BaseAgent] = []
         for child in node.agent_tools:
+            _check_gates_in_tool(child)
             _check_history(child, ("none",), "a tool", "sees what it is called with, and no more")
             with self._frame(names={}, inherits=False, alone=True):
                 tools.append(self.lower(child))
@@ -266,19 +275,27 @@ def _check_history(node: Node, refused: Collection[str], role: str, fact: str) -
         )
 
 
+def _check_gates_in_tool(node: Node) -> None:
+    """Refuse a gate where nobody would be asked: ADK runs an agent that is a tool to its end.
+
+    Raises:
+        UnsupportedNodeError: There is one.
+    """
+    for each in walk(node):
+        if isinstance(each, GateNode):
+            raise UnsupportedNodeError(
+                f"gate {each.name!r} stands in {node.name!r}, which is a tool and cannot wait",
+                node=each,
+                help="make it a step or a delegate, or ask before the agent that calls the tool",
+            )
+
+
 def _check_arrangement(node: Node) -> None:
     """Refuse what the engine would not do.
 
     Raises:
         UnsupportedNodeError: It stands in this arrangement.
     """
-    if isinstance(node, GateNode):
-        raise UnsupportedNodeError(
-            "gates cannot pause a run on ADK yet",
-            node=node,
-            help="ask before the run, or use a tool with require_confirmation; gates come with a "
-            "later version of adk-fluent-core",
-        )
     streams = isinstance(node, SequenceNode) and any(
         edge.buffering != "full" or edge.backpressure for edge in node.edge_semantics
     )

@@ -14,6 +14,8 @@ from pydantic import BaseModel
 
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._caps import SAID_NOTHING
+from adk_fluent.backends.adk._stamps import is_journal
+from adk_fluent.flow import APPROVAL
 from adk_fluent.protocol import (
     AgentEvent,
     ErrorInfo,
@@ -50,6 +52,8 @@ class Stamp(TypedDict, total=False):
         why: Why the engine itself wrote the event.
         pending: Questions, as fields of `Pending`: those a call of this event asks (only what the
             call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
+        claim: Root, run, revision and owner, where somebody goes on with a run.
+        held: Id of the event of the user's on which nothing was run.
         initial: Values that the session was created with and this event is the first to write
             over.
     """
@@ -61,6 +65,8 @@ class Stamp(TypedDict, total=False):
     run: str
     why: str
     pending: list[dict[str, Any]]
+    claim: list[Any]
+    held: str
     initial: dict[str, Any]
 
 
@@ -168,7 +174,7 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
     name, id, args = call.name or "", call.id or "", call.args or {}
     asked: Pending | None = None
     if name == REQUEST_INPUT:
-        schema = args.get("response_schema", args.get("responseSchema"))
+        schema = _plain_schema(args.get("response_schema", args.get("responseSchema")))
         message, payload = args.get("message") or "", args.get("payload")
         asked = Pending(id, "input", "", made.author, message, payload, schema)
     elif name == REQUEST_CONFIRMATION:
@@ -187,10 +193,20 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
         made.pending = (*made.pending, asked)
 
 
+def _plain_schema(schema: Any) -> Any:
+    """A schema without the disguise in which ADK does not check by it."""
+    match schema:
+        case {"allOf": [plain], **more} if not more:
+            return plain
+        case _:
+            return schema
+
+
 def _read_actions(made: AgentEvent, event: Event) -> None:
     actions = event.actions
     if actions.state_delta:
-        made.state_delta = dict(actions.state_delta)
+        delta = actions.state_delta.items()
+        made.state_delta = {key: value for key, value in delta if not is_journal(key)}
     if actions.artifact_delta:
         made.artifact_delta = dict(actions.artifact_delta)
     made.transfer_to = actions.transfer_to_agent
@@ -231,8 +247,15 @@ def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
         asked = {each.id: each for each in made.pending}
         for each in told:
             known = asked.get(each["id"])
-            asked[each["id"]] = replace(known, **each) if known else Pending(**each)
+            asked[each["id"]] = replace(known, **each) if known else _again(each)
         made.pending = tuple(asked.values())
+
+
+def _again(told: dict[str, Any]) -> Pending:
+    """A question that an event repeats."""
+    if told["kind"] == "gate":
+        told = {"response_schema": APPROVAL, **told}
+    return Pending(**told)
 
 
 def _plain(value: Any) -> Any:

@@ -10,13 +10,9 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from adk_fluent.backends._resources import chosen, here, made_by, parameters
+from adk_fluent.backends.adk._caps import find_context_parameter
 from adk_fluent.backends.adk._chain import invocation_of
 from adk_fluent.errors import UsageError
-
-try:  # ADK 2.x also hands the context to a parameter that is annotated with its type
-    from google.adk.utils.context_utils import find_context_parameter
-except ImportError:
-    find_context_parameter = None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,12 +63,17 @@ def as_function_tool(
 ) -> FunctionTool:
     """A tool made of a function; the model does not see the parameters for resources."""
     names = injection.wanted(function)
-    if names:
+    asks = _wanted_to_confirm(require_confirmation, injection)
+    if names or asks:
         own = _context_parameter(function)
         function = _hiding(function, names, own)
-        if own is None and callable(require_confirmation):
-            require_confirmation = _without_context(require_confirmation)
+        if callable(require_confirmation):
+            require_confirmation = _asking(require_confirmation, asks, own)
     return FunctionTool(function, require_confirmation=require_confirmation)
+
+
+def _wanted_to_confirm(require_confirmation: object, injection: Injection) -> tuple[str, ...]:
+    return injection.wanted(require_confirmation) if callable(require_confirmation) else ()
 
 
 def with_resources(tool: Any, injection: Injection, node: Placed | None) -> Any:
@@ -81,11 +82,14 @@ def with_resources(tool: Any, injection: Injection, node: Placed | None) -> Any:
     Raises:
         UsageError: The kind of tool is not known, so that it cannot be made anew.
     """
-    if not isinstance(tool, FunctionTool) or not injection.wanted(tool.func):
+    if not isinstance(tool, FunctionTool):
         return tool
     if type(tool) is FunctionTool:
         confirm = getattr(tool, "_require_confirmation", False)
-        return as_function_tool(tool.func, injection, confirm)
+        wanted = injection.wanted(tool.func) or _wanted_to_confirm(confirm, injection)
+        return as_function_tool(tool.func, injection, confirm) if wanted else tool
+    if not injection.wanted(tool.func):
+        return tool
     if type(tool) is LongRunningFunctionTool:
         names = injection.wanted(tool.func)
         return LongRunningFunctionTool(_hiding(tool.func, names, _context_parameter(tool.func)))
@@ -170,11 +174,15 @@ def _shown(
     yield from last
 
 
-def _without_context(confirm: Callable[..., bool]) -> Callable[..., bool]:
-    """It is called with what the tool is called with, and knows nothing of our parameter."""
+def _asking(
+    confirm: Callable[..., Any], names: tuple[str, ...], own: str | None
+) -> Callable[..., Any]:
+    """Whether to ask, as ADK is to find out: it passes what it passes to the tool."""
 
-    def call(**kwargs: Any) -> Any:
-        kwargs.pop(_CONTEXT, None)
-        return confirm(**kwargs)
+    async def call(**kwargs: Any) -> Any:
+        context = kwargs[own] if own else kwargs.pop(_CONTEXT)
+        resources = chosen(table_of(invocation_of(context)), names) if names else {}
+        answer = confirm(**kwargs, **resources)
+        return await answer if inspect.isawaitable(answer) else answer
 
     return call

@@ -1,42 +1,94 @@
-"""The one plugin of ours. It is there only when a middleware is."""
+"""The one plugin of ours. It is there only when there is something for it to do."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
 
+from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends.adk._calls import announce
+from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._chain import attached, invocation_of
+from adk_fluent.backends.adk._confirmations import confirmation
+from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION
+from adk_fluent.backends.adk._journal import load
 from adk_fluent.backends.adk._sites import is_site, make_site
+from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
 
 if TYPE_CHECKING:
-    from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
 
+    from adk_fluent.ir import Node
+
+_WAITS: Final = (AdkAgentNode, GateNode, RemoteAgentNode)
 NAME: Final = "adk_fluent"
+#: A key of the ``__dict__`` of the context of a flow that runs, and so of every copy of it.
+_RUNS: Final = "_adk_fluent_runs"
 
 
 class MiddlewarePlugin(BasePlugin):
-    """Tells the call sites which call is whose, and makes sites of what compiling could not see."""
+    """Tells the call sites which call is whose, and makes sites of what compiling could not see.
+
+    It also lets every answer in at the root of the pipeline. ADK hands the answer for a tool to the
+    agent that called it, and what comes after that agent would never be run.
+    """
 
     def __init__(self, name: str = NAME) -> None:
         super().__init__(name=name)
 
-    async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> None:
-        """An agent that was not compiled here, such as one in a graph of ADK's, has no site yet."""
-        chain = attached(invocation_of(callback_context))
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Let nothing in while a run goes on, and bring answers to confirmations into one form.
+
+        Whatever is written to a session that is at work makes most services refuse the next event
+        of that run, after its step has been done; so who answers takes the run first. Every later
+        agent can read the one form.
+        """
+        flow: Any = flow_above(invocation_context.agent)  # its module imports this one
+        if flow is not None:
+            check_free(flow.plan.pipeline, load(invocation_context.session.state, flow.name))
+            await flow.take(invocation_context, user_message)
+        parts = [_plain_confirmation(part) for part in user_message.parts or ()]
+        if parts == user_message.parts:
+            return None
+        return user_message.model_copy(update={"parts": parts})
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Let the run begin at the outermost flow above the agent that ADK has chosen."""
+        flow = flow_above(_asking(invocation_context) or invocation_context.agent)
+        if flow is not None and flow is not invocation_context.agent:
+            invocation_context.agent = flow
+            invocation_context.branch = None
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: Any
+    ) -> types.Content | None:
+        """An agent that was not compiled here, such as one in a graph of ADK's, has no site yet.
+
+        One that ADK has given the answer to a question of a flow's hands over to that flow.
+        """
+        ctx = invocation_of(callback_context)
+        flow = _meant(agent, ctx)
+        if flow is not None:
+            callback_context.actions.transfer_to_agent = flow.name
+            return types.Content(parts=[])  # of no role, so that no model is told of it
+        chain = attached(ctx)
         if chain is None or not chain.model_hooks or not isinstance(agent, LlmAgent):
-            return
+            return None
         model = agent.canonical_model
         if not is_site(model):
             make_site(model)
             if agent.model and not isinstance(agent.model, BaseLlm):  # a name: made anew each time
                 agent.model = model
+        return None
 
     async def before_model_callback(
         self, *, callback_context: Any, llm_request: LlmRequest
@@ -53,7 +105,72 @@ class MiddlewarePlugin(BasePlugin):
 
 
 def ensure_plugin(ctx: InvocationContext) -> None:
-    """Install the plugin where the root agent runs under somebody else's App."""
+    """Install the plugin where the root agent runs under somebody else's App.
+
+    Args:
+        ctx: The context of a flow that runs.
+    """
+    vars(ctx)[_RUNS] = True
     manager = ctx.plugin_manager
     if not any(isinstance(each, MiddlewarePlugin) for each in manager.plugins):
         manager.register_plugin(MiddlewarePlugin())
+        said = next((e for e in reversed(ctx.session.events) if e.author == "user"), None)
+        if said is not None and said.content is not None:  # it came before the plugin did
+            said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]
+
+
+def can_pause(root: Node) -> bool:
+    """Whether a run may have to wait for an answer, as far as can be seen."""
+    return any(
+        isinstance(node, _WAITS)
+        or (isinstance(node, AgentNode) and (node.tools or node.agent_tools or node.delegates))
+        for node in walk(root)
+    )
+
+
+def _plain_confirmation(part: types.Part) -> types.Part:
+    given = part.function_response
+    if given is None or given.name != REQUEST_CONFIRMATION:
+        return part
+    plain = given.model_copy(update={"response": confirmation(given.response)})
+    return part.model_copy(update={"function_response": plain})
+
+
+def _asking(ctx: InvocationContext) -> BaseAgent | None:
+    """The agent whose question the user has just answered."""
+    events, agent = ctx.session.events, flow_above(ctx.agent) or ctx.agent
+    ids = {each.id for each in events[-1].get_function_responses()} if events else set[str | None]()
+    for event in reversed(events) if ids else ():
+        if any(call.id in ids for call in event.get_function_calls()):
+            return (
+                agent.root_agent.find_agent(event.author) if isinstance(agent, BaseAgent) else None
+            )
+    return None
+
+
+def _meant(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
+    """The flow that an answer is for which ADK has given to an agent beside, above or below it.
+
+    Its graph runtime runs whom it has chosen, whatever `before_run_callback` says: the agent that
+    asked, or one that spoke last and hands over.
+    """
+    if _RUNS in vars(ctx) or not isinstance(agent, LlmAgent) or not checks_answers(ctx):
+        return None
+    above = agent.parent_agent
+    near = [*agent.sub_agents, *(() if above is None else (above, *above.sub_agents))]
+    each, flow = _asking(ctx), None
+    while each is not None:
+        if flow_above(each, each) is not None and any(each.name == other.name for other in near):
+            flow = each
+        each = each.parent_agent
+    return flow
+
+
+def flow_above(agent: Any, top: BaseAgent | None = None) -> BaseAgent | None:
+    """The outermost flow that an agent stands in or is; with `top` none that is above that."""
+    flow: BaseAgent | None = None
+    while isinstance(agent, BaseAgent):
+        if "plan" in type(agent).model_fields:  # a flow root; its module imports this one
+            flow = agent
+        agent = None if agent is top else agent.parent_agent
+    return flow

@@ -2,112 +2,38 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    aclosing,
-)
-from inspect import isawaitable
+from contextlib import AsyncExitStack, aclosing, suppress
+from inspect import currentframe
 from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
 from pydantic import Field
 
-from adk_fluent.backends._config import STAMP
-from adk_fluent.backends._resources import NOTHING, Injection, Owner
-from adk_fluent.backends.adk._caps import merges_dicts
+from adk_fluent.backends._owner import Holder
+from adk_fluent.backends._recording import recorded
+from adk_fluent.backends._resuming import GoOn, Tell
 from adk_fluent.backends.adk._chain import Chain, attach, attached
+from adk_fluent.backends.adk._claim import Claim, held
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
-from adk_fluent.backends.adk._injecting import keep
+from adk_fluent.backends.adk._inbox import Inbox, said_in
+from adk_fluent.backends.adk._journal import Progress, is_done
+from adk_fluent.backends.adk._keeper import AdkKeeper, still_done
 from adk_fluent.backends.adk._leaf import AdkLeaf
+from adk_fluent.backends.adk._noticing import notices
+from adk_fluent.backends.adk._places import journal_of, outer_of
+from adk_fluent.backends.adk._plan import Plan  # noqa: TC001  # pydantic looks it up
 from adk_fluent.backends.adk._plugin import ensure_plugin
-from adk_fluent.backends.adk._replacing import dicts_to_clear
-from adk_fluent.backends.adk._rewind import Beginning
-from adk_fluent.flow import Engine
+from adk_fluent.backends.adk._routing import is_runner
+from adk_fluent.backends.adk._writes import Writes
+from adk_fluent.errors import PlanChangedError
 
 if TYPE_CHECKING:
-    from google.adk.apps.app import EventsCompactionConfig
+    from collections.abc import AsyncGenerator
 
-    from adk_fluent.backends._answers import Answer
-    from adk_fluent.ir import AgentNode, ExecutionConfig, Node
-
-#: Something that is open while a run lasts: called with ADK's InvocationContext.
-Resource = Callable[
-    [InvocationContext], AbstractAsyncContextManager[Any] | AbstractContextManager[Any]
-]
-#: Called when a run is over, however it ended.
-Closer = Callable[[], Awaitable[None] | None]
-
-_TEMP = "temp:"
-
-
-class Plan:
-    """What a root agent runs, and how. Never changed, so copies of the agent share it.
-
-    Attributes:
-        node: What runs.
-        config: How it runs.
-        nodes: The nodes of the agents that were built here, by name.
-        resources: Opened in this order at the start of a run, closed in reverse at its end.
-        closers: Called at the end of a run, the last one first.
-        middlewares: Outermost first.
-        compaction: For a root that is run under somebody else's App.
-        nesting: Names of its agents that other flows stand below.
-        injection: What functions may name.
-        answers: How the answers of agents are read, by name of the agent.
-        opens: Whether a run of it makes the resources; a flow below another one finds them made.
-    """
-
-    __slots__ = (
-        "answers",
-        "closers",
-        "compaction",
-        "config",
-        "injection",
-        "middlewares",
-        "nesting",
-        "node",
-        "nodes",
-        "opens",
-        "resources",
-    )
-
-    def __init__(
-        self,
-        node: Node,
-        config: ExecutionConfig,
-        *,
-        nodes: Mapping[str, AgentNode],
-        resources: tuple[Resource, ...] = (),
-        closers: tuple[Closer, ...] = (),
-        middlewares: tuple[Any, ...] = (),
-        compaction: EventsCompactionConfig | None = None,
-        nesting: frozenset[str] = frozenset(),
-        injection: Injection = NOTHING,
-        answers: Mapping[str, Answer] | None = None,
-        opens: bool = False,
-    ) -> None:
-        self.node: Node = node
-        self.config: ExecutionConfig = config
-        self.nodes: Mapping[str, AgentNode] = nodes
-        self.resources: tuple[Resource, ...] = resources
-        self.closers: tuple[Closer, ...] = closers
-        self.middlewares: tuple[Any, ...] = middlewares
-        self.compaction: EventsCompactionConfig | None = compaction
-        self.nesting: frozenset[str] = nesting
-        self.injection: Injection = injection
-        self.answers: Mapping[str, Answer] = answers or {}
-        self.opens: bool = opens
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
-        return self
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.genai import types
 
 
 class FlowAgent(BaseAgent):
@@ -117,35 +43,81 @@ class FlowAgent(BaseAgent):
 
     Attributes:
         plan: What it runs.
+        rerun_on_resume: ADK's graph runtime runs it again with an answer, instead of taking the
+            answer for all that it had to do. 2.0 to 2.11 do so where it stands below an agent.
     """
 
     plan: Plan = Field(exclude=True, repr=False)
+    rerun_on_resume: bool = True
+
+    def find_agent(self, name: str) -> BaseAgent | None:
+        """The agent of this name, here or below; the flow itself where a Runner asks who runs."""
+        found = super().find_agent(name)
+        if found is not None or self.parent_agent is None:
+            frame = currentframe()
+            if frame is not None and is_runner(frame.f_back):
+                return self
+        return found
+
+    async def take(self, ctx: InvocationContext, answer: types.Content) -> None:
+        """Take the run that an answer goes on with, before the answer is written down.
+
+        Raises:
+            SessionError: Somebody else has taken it, or is at it.
+        """
+        inbox = Inbox(ctx, self, self.plan.pipeline, None, self.name, said=answer)
+        with suppress(PlanChangedError):  # raised again where ADK leaves it as it is
+            verdict = inbox.verdict()
+            if isinstance(verdict, GoOn):
+                await Claim(ctx, self.plan.node, self.name, verdict.entry).take(Holder())
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        plan, run = self.plan, str(uuid.uuid4())
+        plan, outer = self.plan, outer_of(ctx)
+        if plan.needs_plugin:  # for this run, and for the next one in this process
+            ensure_plugin(ctx)
+        journal = journal_of(ctx, self.name)
+        if outer is not None and is_done(ctx.session.state, journal, outer):
+            outer.over.append(journal)
+            yield still_done(ctx, self.name, outer)
+            return
+        inbox = Inbox(ctx, self, plan.pipeline, outer, journal)
+        verdict = inbox.verdict()
+        if isinstance(verdict, Tell):
+            note = inbox.note(verdict)
+            if note is not None:
+                yield note
+            return
+        goes_on = verdict if isinstance(verdict, GoOn) else None
+        claim = None
+        if goes_on is not None:
+            ctx.user_content = said_in(ctx.session, goes_on.entry.user_message) or ctx.user_content
+            if outer is None:  # or it is the outer one that is taken
+                claim = Claim(ctx, plan.node, journal, goes_on.entry)
+        ctx.resumability_config = None  # what ADK would keep of its agents is kept in our journal
+        ctx.agent_states, ctx.end_of_agents = {}, {}  # or an agent looks for what it handed over to
         async with AsyncExitStack() as stack:
-            await _open(plan, ctx, stack)
+            holder = await stack.enter_async_context(held(claim))
+            entry = inbox.entry_of(goes_on, holder.name)
+            await plan.opened(ctx, stack)
             if plan.middlewares:
-                attach(ctx, Chain(plan.middlewares, plan.nodes, run, attached(ctx)))
-                ensure_plugin(ctx)
+                attach(ctx, Chain(plan.middlewares, plan.nodes, entry.run, attached(ctx)))
             ctx.run_config = merged(ctx.run_config, plan.config)
             compaction = own_compaction(plan.compaction, ctx)
-            metadata = ctx.run_config.custom_metadata or {}
-            agents = {agent.name: agent for agent in self.sub_agents}
-            leaf = AdkLeaf(
-                self.name,
-                agents,
-                ctx,
-                run=run,
-                metadata=metadata,
-                nesting=plan.nesting,
-                injection=plan.injection,
-                answers=plan.answers,
+            durable = plan.config.resumable or (outer is not None and outer.durable)
+            kept = durable or goes_on is not None or inbox.entry is not None
+            leaf = self._leaf(ctx, entry.run, durable=durable, kept=kept)
+            events = recorded(
+                plan.node,
+                leaf,
+                AdkKeeper(ctx, leaf, Progress(plan.pipeline, journal, entry, ctx.session.state)),
+                goes_on,
+                limit=plan.limit,
+                durable=durable,
+                kept=kept,
+                watch=notices(ctx, leaf),
             )
-            engine = Engine(plan.node, leaf)
-            leaf.bind(engine)
-            writes = _Writes(ctx, leaf.state, self.name)
-            events = await stack.enter_async_context(aclosing(engine.run()))
+            writes = Writes(ctx, leaf.state, self.name)
+            await stack.enter_async_context(aclosing(events))
             async for event in events:
                 temporary: dict[str, Any] = {}
                 if event.actions.state_delta and not event.partial:
@@ -157,75 +129,24 @@ class FlowAgent(BaseAgent):
             if compaction is not None:
                 await compact(compaction, self, ctx)
 
+    def _leaf(self, ctx: InvocationContext, run: str, *, durable: bool, kept: bool) -> AdkLeaf:
+        """What runs the agents in one run."""
+        plan = self.plan
+        return AdkLeaf(
+            self.name,
+            {agent.name: agent for agent in self.sub_agents},
+            ctx,
+            run=run,
+            metadata=(ctx.run_config and ctx.run_config.custom_metadata) or {},
+            nesting=plan.nesting,
+            injection=plan.injection,
+            answers=plan.answers,
+            nodes=plan.nodes,
+            config=plan.config,
+            durable=durable,
+            kept=kept,
+        )
+
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         raise unsupported("streaming_mode", "bidi")
         yield  # ADK wants an async generator
-
-
-async def _open(plan: Plan, ctx: InvocationContext, stack: AsyncExitStack) -> None:
-    for closer in plan.closers:
-        stack.push_async_callback(_close, closer)
-    for resource in plan.resources:
-        opened = resource(ctx)
-        if isinstance(opened, AbstractAsyncContextManager):
-            await stack.enter_async_context(opened)
-        else:
-            stack.enter_context(opened)
-    if plan.opens and plan.injection.names:
-        session = ctx.session
-        owner = Owner(session.app_name, session.user_id, session.id)
-        keep(ctx, await stack.enter_async_context(plan.injection.open(owner)))
-
-
-async def _close(closer: Closer) -> None:
-    done = closer()
-    if isawaitable(done):
-        await done
-
-
-class _Writes:
-    """Makes writes mean the same on every version of ADK and in every session service.
-
-    Args:
-        ctx: The root's context.
-        state: Session state, as the engine knows it.
-        author: Who authors events of the root's own.
-    """
-
-    def __init__(self, ctx: InvocationContext, state: dict[str, Any], author: str) -> None:
-        self._session = ctx.session
-        self._state = state
-        self._author = author
-        self._beginning = Beginning(ctx.session)
-        self._merging = merges_dicts(ctx.session_service)
-
-    def before(self, event: Event) -> tuple[Event | None, dict[str, Any]]:
-        """What must be committed before an event, and the keys of it that ADK 1.x would drop."""
-        delta = event.actions.state_delta
-        cleared = dicts_to_clear(delta, self._state) if self._merging else None
-        self._beginning.stamp(event)
-        temporary = {key: delta[key] for key in delta if key.startswith(_TEMP)}
-        return (_clearing(event, self._author, cleared) if cleared else None), temporary
-
-    def after(self, temporary: Mapping[str, Any]) -> None:
-        """Bring state up to date once an event is committed."""
-        state, session = self._state, self._session
-        if temporary:
-            state.update(temporary)
-        if session.state is not state:  # ADK 1.x reads it anew when another run wrote meanwhile
-            stored = session.state | {k: state[k] for k in state if k.startswith(_TEMP)}
-            state.clear()
-            state.update(stored)
-            session.state = state
-
-
-def _clearing(event: Event, author: str, delta: dict[str, None]) -> Event:
-    metadata = dict(event.custom_metadata or {})
-    metadata[STAMP] = {**metadata.get(STAMP, {}), "why": "cleared"}
-    return Event(
-        author=author,
-        invocation_id=event.invocation_id,
-        branch=event.branch,
-        actions=EventActions(state_delta=dict(delta)),
-        custom_metadata=metadata,
-    )

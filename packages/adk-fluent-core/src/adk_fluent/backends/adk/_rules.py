@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 TARGET: Final = "agents"
 
+#: How each kind of node becomes an ADK agent; layers add rules of theirs.
 rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable(TARGET, "rules", INSTALLED)
+
+#: What to do where ADK refuses a schema.
+_SCHEMAS: Final = {
+    "input_schema": "give a pydantic model as the type of its input",
+    "output_schema": "give a pydantic model as the type of its answer, or upgrade google-adk, "
+    "of which newer versions take other types",
+}
 
 
 @rules.rule(AgentNode)
@@ -41,9 +49,13 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
     try:
         return LlmAgent(**fields)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        faults = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
+        helps = [_SCHEMAS[field] for field, _ in faults if field in _SCHEMAS]
         raise UsageError(
-            f"ADK refuses the agent {node.name!r}", node=node, found="; ".join(faults)
+            f"ADK refuses the agent {node.name!r}",
+            node=node,
+            found="; ".join(f"{field}: {says}" for field, says in faults),
+            help="; ".join(helps) or None,
         ) from error
 
 

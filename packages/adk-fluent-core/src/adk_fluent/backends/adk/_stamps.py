@@ -1,18 +1,20 @@
-"""What the flow root stamped on events, read back to tell which of them still count."""
+"""What the flow root leaves in a session: stamps on events, and the key of its journal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.backends._config import STAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from google.adk.events.event import Event
 
     from adk_fluent.backends.adk._events import Stamp
 
+_JOURNAL: Final = "_adk_fluent_flow:"
+_PART: Final = "@#"
 #: Run id to the scopes that were discarded in it.
 Discarded = dict[str, set[str]]
 
@@ -41,3 +43,29 @@ def is_discarded(event: Event, gone: Discarded) -> bool:
         return False
     scopes = gone.get(stamp.get("run", ""))
     return scopes is not None and not scopes.isdisjoint(attempt.split("."))
+
+
+def journal_key(name: str) -> str:
+    """The state key under which the journal of a root stands."""
+    return _JOURNAL + name
+
+
+def part_key(name: str, number: int) -> str:
+    """The state key of a part of a journal that is too large to be written as one."""
+    return f"{_JOURNAL}{name}{_PART}{number}"
+
+
+def parts_in(state: Mapping[str, Any], name: str) -> dict[int, str]:
+    """The parts of a journal, by number."""
+    start = f"{_JOURNAL}{name}{_PART}"
+    return {
+        int(number): text
+        for key, text in state.items()
+        if text is not None and key.startswith(start)
+        if (number := key.removeprefix(start)).isdecimal()
+    }
+
+
+def is_journal(key: str) -> bool:
+    """Whether a state key holds a journal."""
+    return key.startswith(_JOURNAL)

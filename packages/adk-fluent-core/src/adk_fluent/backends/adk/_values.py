@@ -19,6 +19,7 @@ from google.genai import types
 
 from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._resources import NOTHING, Injection
+from adk_fluent.backends._storable import text_fault
 from adk_fluent.backends._tables import Kind, ValueTable
 from adk_fluent.backends.adk._injecting import as_function_tool, with_resources
 from adk_fluent.errors import UsageError
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
 
 Tool = BaseTool | BaseToolset
 
+#: What an agent's model is made from.
 MODEL: Final = Kind[BaseLlm]("model", "a model name or an instance of ADK's BaseLlm")
+#: What an agent's tool is made from.
 TOOL: Final = Kind[Tool]("tool", "a function, or an instance of ADK's BaseTool or BaseToolset")
+#: What a run is started with.
 MESSAGE: Final = Kind[types.Content](
     "message", "a text, a genai Content or Part, or a list of texts and Parts"
 )
@@ -68,6 +72,7 @@ class At:
 
 NOWHERE: Final = At()
 
+#: How each kind of value becomes ADK's; layers add rules of theirs.
 values: Final[ValueTable[ValueContext]] = ValueTable(layers=INSTALLED)
 
 
@@ -99,6 +104,8 @@ def to_content(message: object, cx: ValueContext = NOWHERE) -> types.Content:
     """
     content = values(MESSAGE, message, cx)
     parts = content.parts or ()
+    for at, part in enumerate(parts):
+        _check_part(part, at, cx)
     if all(part.text is not None and not part.text.strip() for part in parts):
         raise UsageError("the message is empty", node=cx.node, help=f"give {MESSAGE.accepts}")
     return content
@@ -205,6 +212,33 @@ def _function(
 # --- messages ------------------------------------------------------------------------------------
 
 
+def _check_part(part: types.Part, at: int, cx: ValueContext) -> None:
+    """Refuse a part that every model refuses, or that no session can hold.
+
+    Raises:
+        UsageError: It is one.
+    """
+    what = "the message" if at == 0 else f"part {at} of the message"
+    if (fault := text_fault(part.text or "")) is not None:
+        raise UsageError(f"{what} {fault.says}", node=cx.node, help=fault.help)
+    if (blob := part.inline_data) is not None and not (blob.data and blob.mime_type):
+        raise UsageError(
+            f"{what} has data {'of no type' if blob.data else 'that is empty'}",
+            node=cx.node,
+            found=f"mime_type {blob.mime_type!r}, {len(blob.data or b'')} bytes",
+            help="give Part.from_bytes(data=..., mime_type='image/png')",
+        )
+    if part.function_call is not None:
+        raise UsageError(
+            f"{what} is a call of a function, which only a model can say",
+            node=cx.node,
+            found=f"a call of {part.function_call.name!r}",
+            help="give the text that makes the model call it",
+        )
+    if all(getattr(part, name) is None for name in part.model_fields_set):
+        raise UsageError(f"{what} is an empty Part", node=cx.node, help=f"give {MESSAGE.accepts}")
+
+
 @values.rule(MESSAGE, str)
 def _message_text(text: str, cx: ValueContext) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
@@ -222,10 +256,21 @@ def _message_part(part: types.Part, cx: ValueContext) -> types.Content:
     return types.Content(role="user", parts=[part])
 
 
+def _is_list(part: object) -> bool:
+    return isinstance(part, list)
+
+
 @values.rule(MESSAGE, list)
 def _message_list(parts: list[Any], cx: ValueContext) -> types.Content:
     made: list[types.Part] = []
     for at, part in enumerate(parts):
+        if _is_list(part) and any(map(_is_list, part)):
+            raise UsageError(
+                "a message is one flat list",
+                node=cx.node,
+                found=f"lists inside each other at position {at} of it",
+                help="give its texts and Parts one after the other",
+            )
         if isinstance(part, types.Content):
             raise UsageError(
                 "a message is one turn of the user",

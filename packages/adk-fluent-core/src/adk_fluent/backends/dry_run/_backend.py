@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent._layers import WHEELS
 from adk_fluent.backends._config import check_values
+from adk_fluent.backends._keys import keys_of, tail_keys
+from adk_fluent.backends._kinds import below, kind_word
 from adk_fluent.backends.dry_run._calls import calls_of
 from adk_fluent.backends.dry_run._count import NEVER, ONCE, Count
 from adk_fluent.backends.dry_run._report import DryRun, Step
 from adk_fluent.backends.dry_run._rules import Loops, is_run, times
-from adk_fluent.backends.viz._keys import keys_of, tail_keys
-from adk_fluent.backends.viz._words import below, kind_word
 from adk_fluent.contracts import Graph, HasIR, check_all
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, AppNode, ExecutionConfig, Node, fold

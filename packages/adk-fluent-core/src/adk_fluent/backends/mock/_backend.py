@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent._registry import INSTALLED, missing_layer
-from adk_fluent.backends._config import check_state, check_values
-from adk_fluent.backends._listeners import Listeners
+from adk_fluent.backends._config import check_state
+from adk_fluent.backends._listeners import Listeners, Notices
+from adk_fluent.backends._owner import running
+from adk_fluent.backends._recording import recorded
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
+from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
+from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
+from adk_fluent.backends.mock._keeper import MockKeeper
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
-from adk_fluent.backends.mock._prompt import USER
+from adk_fluent.backends.mock._prompt import USER, said
 from adk_fluent.backends.mock._responses import Conditional, Response, When, script_of
 from adk_fluent.errors import (
     UnknownNameError,
-    UnsupportedConfigError,
-    UnsupportedNodeError,
     UsageError,
     nearest_name,
 )
-from adk_fluent.flow import RULES, Engine, check_transfers
 from adk_fluent.ir import (
-    AdkAgentNode,
     AgentNode,
     AppNode,
     ExecutionConfig,
-    GateNode,
     Node,
-    RemoteAgentNode,
-    TimeoutNode,
 )
-from adk_fluent.protocol import AgentEvent, BackendBase, RunResult
+from adk_fluent.protocol import AgentEvent, BackendBase, JournalEntry, RunResult, resume_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
-    from adk_fluent.protocol import EventListener
+    from adk_fluent.protocol import EventListener, Resume
     from adk_fluent.testing import Asked, Script
 
 _OPTIONS: Final = ("user_id", "session_id", "state", "listeners")
-_AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +49,18 @@ class MockApp:
         config: How it runs.
         root: What the engine runs.
         mocks: Scripts of agents that bring their own (``Agent.mock``), by name.
+        pipeline: The root, as runs know it that go on.
         injection: What functions may name.
+        names: Names of its agents.
     """
 
     node: Node
     config: ExecutionConfig
     root: Node
     mocks: Mapping[str, Script]
+    pipeline: Pipeline
     injection: Injection = NOTHING
+    names: frozenset[str] = frozenset()
 
 
 class MockBackend(BackendBase[MockApp]):
@@ -106,21 +105,18 @@ class MockBackend(BackendBase[MockApp]):
         """
         root, injection = node, NOTHING
         if isinstance(node, AppNode):
-            _check_app(node)
+            check_app(node)
             root, config = node.root, config or node.execution
             injection = Injection(node.resources)
         config = config or ExecutionConfig()
-        _check_config(config)
-        mocks: dict[str, Script] = {}
-        nodes = list(_run_nodes(root))
-        check_transfers(root, nodes)
-        for each in nodes:
-            _check_node(each)
-            if isinstance(each, AgentNode) and each.mock is not None and each.name not in mocks:
-                mocks[each.name] = script_of(each.mock.value)
-        if config.timeout_seconds is not None:
-            root = TimeoutNode(root.name, root, config.timeout_seconds, location=root.location)
-        return MockApp(node, config, root, mocks, injection)
+        check_config(config)
+        agents = agents_of(root)
+        mocks = {
+            name: script_of(each.mock.value)
+            for name, each in agents.items()
+            if isinstance(each, AgentNode) and each.mock is not None
+        }
+        return MockApp(node, config, root, mocks, Pipeline(root), injection, frozenset(agents))
 
     async def stream(
         self,
@@ -137,7 +133,8 @@ class MockBackend(BackendBase[MockApp]):
 
         Args:
             compiled: What `compile` returned.
-            prompt: What the user says: text, a Content, a Part, or a list of those.
+            prompt: What the user says: text, a Content, a Part, or a list of those; or an `Answer`,
+                a list of them, or `Resume`, which go on with a run.
             user_id: Whose session it is.
             session_id: The session to go on with; it is made when there is none of that id. None
                 makes a new one.
@@ -147,7 +144,9 @@ class MockBackend(BackendBase[MockApp]):
 
         Raises:
             UnknownNameError: There is no such argument, or nobody said what an agent answers.
-            UsageError: The prompt is no message, or the state no mapping.
+            UsageError: The prompt is no message, or no answer, or the state no mapping.
+            PlanChangedError: The pipeline is not the one whose run is to go on.
+            SessionError: There is no such run or question to go on with.
             Exception: Whatever a step raised, with its own type.
         """
         for name in unknown:
@@ -155,12 +154,15 @@ class MockBackend(BackendBase[MockApp]):
                 f"a run on the mock backend takes no {name!r}", unknown=name, known=_OPTIONS
             )
         check_state(state)
+        resume = resume_of(prompt)
         session_id = session_id or str(uuid.uuid4())
         session = self._open(compiled.config.app_name, user_id, session_id, state)
+        message = _text(prompt) if resume is None else ""
+        verdict = _judge(compiled.pipeline, session, resume)
         owner = Owner(compiled.config.app_name, user_id, session_id)
         async with compiled.injection.open(owner) as table:
-            running = self._events(compiled, _text(prompt), session, table)
             told = Listeners(listeners)
+            running = self._events(compiled, message, session, verdict, table=table, told=told)
             async with aclosing(running) as events:
                 async for event in events:
                     told.tell(event)
@@ -198,14 +200,22 @@ class MockBackend(BackendBase[MockApp]):
         return RunResult(made, state=final, session_id=session_id, user_id=user_id, app_name=name)
 
     async def _events(
-        self, compiled: MockApp, message: str, session: Session, table: Table
+        self,
+        compiled: MockApp,
+        message: str,
+        session: Session,
+        verdict: Verdict,
+        *,
+        table: Table,
+        told: Listeners,
     ) -> AsyncGenerator[AgentEvent, None]:
-        run = str(uuid.uuid4())
-        metadata = {"run": run}
-        session.events.append(
-            AgentEvent(USER, message, timestamp=time.time(), invocation_id=run, metadata=metadata)
-        )
-        root = compiled.root
+        goes_on = verdict if isinstance(verdict, GoOn) else None
+        run = str(uuid.uuid4()) if goes_on is None else goes_on.entry.run
+        if goes_on is not None:
+            message = goes_on.entry.user_message
+        elif not isinstance(verdict, Tell):  # what runs nothing no agent is shown
+            session.begin()
+            session.events.append(said(message, run))
 
         def script_for(node: Node, asked: Asked) -> Script:
             self._calls.append(asked)
@@ -213,20 +223,42 @@ class MockBackend(BackendBase[MockApp]):
 
         leaf = MockLeaf(
             session,
-            root.name,
+            compiled.root.name,
             run,
             config=compiled.config,
             script_for=script_for,
             message=message,
+            known=compiled.names,
         )
-        leaf.injection, leaf.table = compiled.injection, table
-        engine = Engine(root, leaf)
-        leaf.bind(engine)
+        if isinstance(verdict, Tell):
+            asked = (each for event in session.events for each in event.pending)
+            pending = tuple(each for each in asked if each.id in verdict.waits)
+            yield leaf.note("held", content=verdict.text, pending=pending)
+            return
+        leaf.injection, leaf.table, leaf.told = compiled.injection, table, told
+        entry = JournalEntry("", run=run, invocation_id=run, user_message=message)
+        if goes_on is not None:
+            entry = replace(goes_on.entry, answered=dict(goes_on.answers))
+        durable = compiled.config.resumable
+        kept = durable or goes_on is not None or session.entry is not None
         try:
-            async with aclosing(engine.run()) as events:
-                async for event in events:
-                    leaf.commit(event)
-                    yield event
+            with running() as holder:
+                entry = replace(entry, owner=holder.name)
+                events = recorded(
+                    compiled.pipeline.node,
+                    leaf,
+                    MockKeeper(session, compiled.pipeline, leaf, entry),
+                    goes_on,
+                    limit=compiled.config.timeout_seconds,
+                    durable=durable,
+                    kept=kept,
+                    watch=Notices(told, leaf.event) if told.want_notices else None,
+                )
+                async with aclosing(events):
+                    async for event in events:
+                        leaf.commit(event)
+                        if event.metadata.get("why") != "journal":
+                            yield event
         finally:
             for key in [key for key in session.state if key.startswith("temp:")]:
                 del session.state[key]
@@ -283,53 +315,26 @@ def mock_backend(responses: Mapping[str, Response] | None = None) -> MockBackend
     return MockBackend(responses)
 
 
-def _run_nodes(root: Node) -> Iterator[Node]:
-    """The nodes that the engine runs; what stands below an agent is the agent's business."""
-    todo, seen = [root], set[int]()
-    while todo:
-        node = todo.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            if not isinstance(node, _AGENTS):
-                todo.extend(reversed(node.children))
+def _judge(pipeline: Pipeline, session: Session, resume: Resume | None) -> Verdict:
+    """What becomes of what came in.
 
-
-def _check_node(node: Node) -> None:
-    kind = type(node)
-    if kind in RULES and kind is not GateNode:
-        return
-    if node.layer != "core" and node.layer not in INSTALLED.installed():
-        raise missing_layer(node.layer, kind.__name__, node)
-    raise UnsupportedNodeError(
-        f"the mock backend cannot run a {kind.__name__}",
-        node=node,
-        help="leave it out of what you test here, or run it on ADK with scripted models",
+    Raises:
+        PlanChangedError: The pipeline is not the one whose run is to go on.
+        SessionError: There is no such run or question to go on with.
+        UsageError: What was answered is no answer.
+    """
+    answers = {each.id: each.value for each in resume.answers} if resume is not None else {}
+    verdict = judge(
+        pipeline,
+        session.entry,
+        answers,
+        goes_on=resume is not None and not answers,
+        whole=True,
+        was_asked=lambda id: any(each.id == id for e in session.events for each in e.pending),
     )
-
-
-def _check_app(node: AppNode) -> None:
-    if node.middlewares:
-        raise _unsupported("middlewares")
-
-
-def _check_config(config: ExecutionConfig) -> None:
-    check_values(config)
-    refused = {
-        "telemetry": config.telemetry is not None,
-        "middlewares": bool(config.middlewares),
-        "resumable": config.resumable,
-        "streaming_mode": config.streaming_mode == "bidi",
-    }
-    for field, asked in refused.items():
-        if asked:
-            raise _unsupported(field)
-
-
-def _unsupported(field: str) -> UnsupportedConfigError:
-    return UnsupportedConfigError(
-        f"the mock backend makes nothing of {field!r}", field=field, brings="the ADK backend"
-    )
+    if isinstance(verdict, Tell) and resume is not None:
+        raise verdict.error
+    return verdict
 
 
 def _text(prompt: Any) -> str:

@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
+import uuid
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
+from adk_fluent._copies import copied_containers
 from adk_fluent.backends._answers import Answer, answer_of
 from adk_fluent.backends._dict_leaf import DictLeaf
-from adk_fluent.backends.mock._prompt import instruction, turns, visible
-from adk_fluent.backends.mock._responses import Writes
-from adk_fluent.errors import (
-    BuildError,
-    OutputInvalidError,
-    RemoteError,
-    RunError,
-    UsageError,
-)
-from adk_fluent.ir import AgentNode
-from adk_fluent.protocol import (
-    AgentEvent,
-    ErrorInfo,
-    ToolCallInfo,
-    ToolResponseInfo,
-)
-from adk_fluent.testing import Asked, Call, Reply, Thought
+from adk_fluent.backends._listeners import Notices
+from adk_fluent.backends.mock._calls import request_of, result_of
+from adk_fluent.backends.mock._prompt import instruction, said, turns, visible
+from adk_fluent.backends.mock._session import Session
+from adk_fluent.backends.mock._step import Step
+from adk_fluent.backends.mock._tools import TRANSFER, Agents, is_flow, tool_names
+from adk_fluent.errors import BuildError, RunError
+from adk_fluent.flow import Engine, Signal, Strand
+from adk_fluent.protocol import AgentEvent
+from adk_fluent.testing import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping, MutableMapping
 
-    from adk_fluent.flow import Engine, Strand
+    from adk_fluent.backends._listeners import Listeners
+    from adk_fluent.flow import Facts
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.testing import Script
+    from adk_fluent.testing import Reply, Script
 
-#: ADK's tool that ends a loop, and, like it, everything else of this name.
-_EXIT: Final = "exit_loop"
-
-
-@dataclass(slots=True)
-class Session:
-    """What is remembered from one run to the next.
-
-    Attributes:
-        state: Session state.
-        events: All that was said, the user's messages included.
-    """
-
-    state: dict[str, Any] = field(default_factory=dict[str, Any])
-    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+__all__ = ["MockLeaf", "Session"]
 
 
 class MockLeaf(DictLeaf):
@@ -61,9 +43,17 @@ class MockLeaf(DictLeaf):
         config: How it runs.
         script_for: Chooses the script that answers an agent; it records what was asked.
         message: What the user said.
+        known: Names of all agents, for errors.
 
     Attributes:
+        session: The session the run is part of.
+        run_id: Identity of the run.
+        config: How it runs.
+        script_for: Chooses the script that answers an agent.
+        message: What the user said.
+        known: Names of all agents, for errors.
         missing: The first agent's error that nobody had told what to say.
+        told: Who is told of what happens; None is nobody.
     """
 
     def __init__(
@@ -75,158 +65,302 @@ class MockLeaf(DictLeaf):
         config: ExecutionConfig,
         script_for: Callable[[Node, Asked], Script],
         message: str,
+        known: Collection[str] = (),
     ) -> None:
         super().__init__(session.state, author, run_id)
+        self.session: Session = session
+        self.known: Collection[str] = known
         self.missing: BuildError | None = None
-        self._session = session
-        self._config = config
-        self._script_for = script_for
-        self._message = message
+        self.told: Listeners | None = None
+        self.run_id: str = run_id
+        self.config: ExecutionConfig = config
+        self.script_for: Callable[[Node, Asked], Script] = script_for
+        self.message: str = message
         self._calls = 0
         self._answers: dict[int, Answer | None] = {}
+        self._agents: dict[int, Agents] = {}
         self._engine: Engine[AgentEvent] | None = None
 
     def bind(self, engine: Engine[AgentEvent]) -> None:
         """Name the engine that runs: it knows which scopes are open."""
         self._engine = engine
 
+    def is_open(self, scope: str) -> bool:
+        """Whether it is not decided yet if what is done in a scope counts."""
+        return self._engine is not None and scope in self._engine.log.open
+
+    @property
+    def streams(self) -> bool:
+        """Whether fragments of answers are wanted."""
+        return self.config.streaming_mode == "sse"
+
+    def path_of(self, strand: Strand) -> str:
+        """The position of a strand in the whole run."""
+        return strand.path
+
+    def attempt_of(self, strand: Strand) -> str | None:
+        """The open scopes that a strand works in, in the whole run."""
+        return strand.attempt
+
+    # --- events --------------------------------------------------------------------------------
+
     def commit(self, event: AgentEvent) -> None:
         """Apply what an event writes, and remember it."""
         super().commit(event)
         if not event.is_partial:
-            self._session.events.append(event)
+            self.session.events.append(event)
 
     def event(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
         """An event of an agent, with its place in the pipeline."""
         made = super().event(node, strand, **fields)
-        made.custom_metadata.update(self._config.custom_metadata or {})
+        made.custom_metadata.update(self.config.custom_metadata or {})
         return made
+
+    def note(self, why: str, **fields: Any) -> AgentEvent:
+        """An event of the run itself, of no step."""
+        return AgentEvent(
+            self.author,
+            metadata={"run": self.run_id, "why": why},
+            timestamp=time.time(),
+            invocation_id=self.run_id,
+            path="",
+            node=self.author,
+            is_final=True,
+            **fields,
+        )
+
+    def facts(self, event: AgentEvent) -> Facts | None:
+        """What the engine must know of an event; None for a plain one."""
+        facts = super().facts(event)
+        if facts is not None and event.metadata.get("why") == "refused":  # in a flow below this one
+            facts.stop = True
+        return facts
+
+    # --- agents --------------------------------------------------------------------------------
 
     async def run(
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer from the agent's script, and again after each call of a tool."""
-        done = False
-        while not done:
-            reply = await self._ask(node, strand)
-            async with aclosing(self._say(node, strand, reply)) as events:
-                async for event in events:
-                    done = event.is_final
-                    yield event
+        """Answer from scripts, until nobody calls a tool or hands over any more."""
+        async with aclosing(Step(self, node, strand).run(answers)) as events:
+            async for event in events:
+                yield event
 
-    # --- asking --------------------------------------------------------------------------------
+    def agents_of(self, node: Node) -> Agents:
+        """The agents of a step."""
+        if id(node) not in self._agents:
+            self._agents[id(node)] = Agents(node)
+        return self._agents[id(node)]
 
-    async def _ask(self, node: Node, strand: Strand) -> Reply:
-        self._calls += 1
-        limit = self._config.max_llm_calls
-        if 0 < limit < self._calls:
-            raise RunError(
-                f"{node.name} would make more than {limit} model calls in one run",
-                node=node,
-                help="a loop may have no end; or raise ExecutionConfig.max_llm_calls",
-            )
-        assert self._engine is not None  # noqa: S101  # bound before anything runs
-        run, events = self._run_id, self._session.events
-        seen = visible(events, run, strand.attempt, self._engine.log.open)
+    async def ask(self, agent: Node, strand: Strand, targets: Collection[str]) -> Reply:
+        """What an agent's script answers in this place.
+
+        Args:
+            agent: The agent.
+            strand: Where it stands.
+            targets: Names of whom it may hand over to.
+
+        Raises:
+            RunError: More models would be called than the configuration allows.
+            UnknownNameError: Nobody said what it answers.
+        """
+        self.count(agent)
+        path, attempt = self.path_of(strand), self.attempt_of(strand)
+        events = visible(self.session.events, self.run_id, attempt, self.is_open)
         asked = Asked(
-            turns=turns(node, seen, run, strand.path, self._message),
-            system=instruction(node, strand.state),
-            agent=node.name,
-            tools=tuple(tool.name for tool in node.tools) if isinstance(node, AgentNode) else (),
-            stream=self._config.streaming_mode == "sse",
+            turns=turns(agent, events, self.run_id, path, self.message),
+            system=instruction(agent, strand.state),
+            agent=agent.name,
+            tools=(*((TRANSFER,) if targets else ()), *tool_names(agent)),
+            stream=self.streams,
         )
         try:
-            script = self._script_for(node, asked)
+            script = self.script_for(agent, asked)
         except BuildError as error:
-            self.missing = self.missing or error
+            self.lacks(error)
             raise
         return await script.answer(asked)
 
-    def _read(self, node: Node, text: str) -> dict[str, Any]:
-        """What an agent's text writes."""
-        if id(node) not in self._answers:
-            self._answers[id(node)] = answer_of(node)
-        answer = self._answers[id(node)]
+    def count(self, agent: Node) -> None:
+        """Count one more call of a model.
+
+        Raises:
+            RunError: More are made than the configuration allows.
+        """
+        self._calls += 1
+        limit = self.config.max_llm_calls
+        if 0 < limit < self._calls:
+            raise RunError(
+                f"{agent.name} would make more than {limit} model calls in one run",
+                node=agent,
+                help="a loop may have no end; or raise ExecutionConfig.max_llm_calls",
+            )
+
+    def lacks(self, error: BuildError) -> None:
+        """Remember that nobody said what an agent answers."""
+        self.missing = self.missing or error
+
+    def read(self, agent: Node, text: str) -> dict[str, Any]:
+        """What an agent's text writes.
+
+        Raises:
+            OutputInvalidError: It does not fit the schema.
+        """
+        if id(agent) not in self._answers:
+            self._answers[id(agent)] = answer_of(agent)
+        answer = self._answers[id(agent)]
         return {} if answer is None else answer.read(text)
 
-    # --- answering -----------------------------------------------------------------------------
+    # --- what agents call, and what they hand over to --------------------------------------------
 
-    async def _say(
-        self, node: Node, strand: Strand, reply: Reply
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """The events that a model's reply becomes."""
-        if reply.fault is not None:
-            raise UsageError(
-                f"the mock backend has no connection for fault={reply.fault!r} to happen to",
-                node=node,
-                help="use GeminiEmulator; or reply(raises=ConnectionError('why'))",
-            )
-        if self._config.streaming_mode == "sse":
-            for at, piece in enumerate(_pieces(reply)):
-                if at and reply.pause > 0:
-                    await asyncio.sleep(reply.pause)
-                yield self.event(node, strand, content=piece, is_partial=True)
-        if reply.raises is not None:
-            raise reply.raises.with_traceback(None)  # one instance may be raised many times
-        if reply.status is not None:
-            raise RemoteError(
-                f"{node.name}'s model failed with the scripted HTTP status {reply.status}",
-                retriable=reply.status == 429 or reply.status >= 500,
-                node=node,
-            )
-        if reply.error_code is not None:
-            error = ErrorInfo(reply.error_code, reply.error_message or "")
-            yield self.event(node, strand, error=error, is_final=True, usage=reply.usage)
-            return
-        texts, calls, delta = _parts(node, reply)
-        text = "".join(texts) if texts else None
-        invalid: OutputInvalidError | None = None
-        if text is not None and not calls:
-            try:
-                delta.update(self._read(node, text))
-            except OutputInvalidError as error:
-                invalid = error
-        yield self.event(
-            node,
-            strand,
-            content=text,
-            state_delta=delta,
-            tool_calls=[ToolCallInfo(call.name, dict(call.args), call.id) for call in calls],
-            is_final=not calls,
-            usage=reply.usage,
+    def below(self, node: Node, strand: Strand, flow: Node) -> FlowLeaf:
+        """The leaf of a pipeline that the agent of a step has handed over to."""
+        return FlowLeaf(self, node, strand, flow.name)
+
+    async def call_agent(
+        self, node: Node, strand: Strand, args: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Run an agent that is a tool, in a session of its own.
+
+        Returns:
+            What it answered last, and what it wrote.
+        """
+        message = request_of(node, args)
+        inner = MockLeaf(
+            Session(copied_containers(dict(strand.state))),
+            node.name,
+            str(uuid.uuid4()),
+            config=self.config,
+            script_for=self.script_for,
+            message=message,
         )
-        if invalid is not None:
-            raise invalid
-        ends = [ToolResponseInfo(c.name, None, c.id) for c in calls if c.name == _EXIT]
-        if ends:
-            yield self.event(node, strand, tool_responses=ends, escalate=True, is_final=True)
+        inner.injection, inner.table = self.injection, self.table
+        inner.session.events.append(said(message, inner.run_id))
+        try:
+            return await inner._to_the_end(node)
+        finally:
+            if inner.missing is not None:
+                self.lacks(inner.missing)
+
+    async def _to_the_end(self, node: Node) -> tuple[Any, dict[str, Any]]:
+        last, error, writes = "", "", dict[str, Any]()
+        waits: list[str] = []
+        if is_flow(node):
+            engine = Engine(node, self)
+            self.bind(engine)
+            run = engine.run()
+        else:
+            run = self.run(node, Strand("0", [{"c": 0}], [node], self.state), {})
+        async with aclosing(run) as events:
+            async for event in events:
+                self.commit(event)
+                if event.is_partial:
+                    continue
+                writes.update(event.state_delta)
+                waits.extend(each.id for each in event.pending)
+                error = event.error.message if event.error is not None else error
+                if event.content is not None or event.tool_calls or event.tool_responses:
+                    last = event.content or ""
+        if not waits:
+            return result_of(node, last, error), writes
+        told = f"Error: agent {node.name!r} stopped waiting on unresolved long-running tool call(s)"
+        told += f" (pending call ids: {waits}), which AgentTool cannot resume."
+        return told, writes  # what the newest ADK says
 
 
-def _parts(node: Node, reply: Reply) -> tuple[list[str], list[Call], dict[str, Any]]:
-    """The texts, calls and writes of a reply."""
-    texts: list[str] = []
-    calls: list[Call] = []
-    delta: dict[str, Any] = {}
-    for part in reply.parts:
-        match part:
-            case str():
-                texts.append(part)
-            case Call():
-                calls.append(part)
-            case Writes():
-                delta.update(part.delta)
-            case Thought():
-                continue
-            case _:
-                raise UsageError(
-                    f"the mock backend cannot answer with a {type(part).__name__}",
-                    node=node,
-                    help="give a text, a mapping, Call(...), Thought(...) or reply(...)",
-                )
-    return texts, calls, delta
+class FlowLeaf(MockLeaf):
+    """Runs the agents of a pipeline that an agent of another one has handed over to.
 
+    Args:
+        outer: The leaf of that one.
+        node: The agent of the step it runs in.
+        strand: Where that step is.
+        author: Name of the pipeline.
+    """
 
-def _pieces(reply: Reply) -> list[str]:
-    """What is streamed before the whole."""
-    parts = [*reply.chunks, *(reply.parts[1:] if reply.chunks else reply.parts)]
-    return [part for part in parts if isinstance(part, str) and part]
+    def __init__(self, outer: MockLeaf, node: Node, strand: Strand, author: str) -> None:
+        super().__init__(
+            outer.session,
+            author,
+            outer.run_id,
+            config=outer.config,
+            script_for=outer.script_for,
+            message=outer.message,
+            known=outer.known,
+        )
+        # only read: events are committed by who runs the outer one
+        self.state = cast("MutableMapping[str, Any]", strand.state)
+        self.injection, self.table, self.told = outer.injection, outer.table, outer.told
+        self._outer = outer
+        self._above = outer.path_of(strand)
+        self._attempt = outer.attempt_of(strand)
+        self._prefix = self._above.replace(".", "-") + "/"
+
+    async def run_flow(
+        self, flow: Node, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """The events of the pipeline, which goes on where it stands.
+
+        Args:
+            flow: The pipeline.
+            answers: What came in for questions that are asked in it.
+        """
+        place, positions = (self._above, flow.name), self.session.below
+        told = self.told
+        engine = Engine(
+            flow,
+            self,
+            position=positions.pop(place, None),
+            answers=answers,
+            keeps_failures=self.config.resumable,
+            watch=Notices(told, self.event) if told is not None and told.want_notices else None,
+        )
+        self.bind(engine)
+        try:
+            async with aclosing(engine.run()) as events:
+                async for event in events:
+                    yield event
+        except BaseException:
+            if self.config.resumable:
+                positions[place] = copied_containers(engine.failed_at or engine.position)
+            raise
+        if engine.outcome is Signal.PAUSE:
+            positions[place] = copied_containers(engine.position)
+            asked = tuple(replace(each, author=self.author) for each in engine.questions)
+            yield self.note("paused", pending=asked)
+
+    def path_of(self, strand: Strand) -> str:
+        """The position of a strand in the whole run."""
+        return ".".join(each for each in (self._above, strand.path) if each)
+
+    def attempt_of(self, strand: Strand) -> str | None:
+        """The open scopes that a strand works in, in the whole run."""
+        own = [self._prefix + each for each in (strand.attempt or "").split(".") if each]
+        return ".".join(([self._attempt] if self._attempt else []) + own) or None
+
+    def is_open(self, scope: str) -> bool:
+        """Whether it is not decided yet if what is done in a scope counts."""
+        if scope.startswith(self._prefix):
+            return super().is_open(scope.removeprefix(self._prefix))
+        return self._outer.is_open(scope)
+
+    def event(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
+        """An event of an agent, with its place in the whole run."""
+        made = super().event(node, strand, **fields)
+        made.path, made.attempt = self.path_of(strand), self.attempt_of(strand)
+        made.discarded = tuple(self._prefix + each for each in made.discarded)
+        return made
+
+    def note(self, why: str, **fields: Any) -> AgentEvent:
+        """An event of the pipeline itself, of no step of it."""
+        made = super().note(why, **fields)
+        made.path, made.attempt = self._above, self._attempt
+        return made
+
+    def count(self, agent: Node) -> None:
+        """Count one more call of a model, in the whole run."""
+        self._outer.count(agent)
+
+    def lacks(self, error: BuildError) -> None:
+        """Remember that nobody said what an agent answers."""
+        self._outer.lacks(error)

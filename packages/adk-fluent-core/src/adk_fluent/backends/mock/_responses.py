@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adk_fluent.errors import UsageError
-from adk_fluent.testing import Asked, Reply, Script, rule
+from adk_fluent.testing import Asked, Call, Reply, Script, rule
 
 if TYPE_CHECKING:
     from adk_fluent.backends.mock._backend import MockBackend
     from adk_fluent.testing import Answer
 
-#: A text is said, a mapping written to state, each time; a list is given one after the other; a
-#: function gets the prompt's text and returns one of these.
+#: A text is said, a mapping written to state, a tool called, each time; a list is given one after
+#: the other; a function gets the prompt's text and returns one of these.
 Response: TypeAlias = (
-    str | Mapping[str, Any] | Reply | Exception | Script | Sequence[Any] | Callable[[str], Any]
+    str
+    | Mapping[str, Any]
+    | Call
+    | Reply
+    | Exception
+    | Script
+    | Sequence[Any]
+    | Callable[[str], Any]
 )
 
 

@@ -24,8 +24,13 @@ class Places:
         self.over: float | None = None
         self.before = before
 
-    def begin(self, path: str) -> float | None:
-        """When the last step ended that a step here has waited for; None if there was none."""
+    def begin(self, path: str, *, whole: bool = False) -> float | None:
+        """When the last step ended that a step here has waited for; None if there was none.
+
+        Args:
+            path: Position of the step.
+            whole: The step is all that lies below its position, and not what follows that.
+        """
         here, latest = self, None
         for position in _positions(path):
             if position not in here.below:
@@ -33,7 +38,7 @@ class Places:
                 here.below[position] = Places(None if at_once else here.over)
             here = here.below[position]
             latest = _later(latest, here.before)
-        return _later(latest, here.over)
+        return latest if whole else _later(latest, here.over)
 
     def end(self, path: str, now: float) -> None:
         """Take note that something ended here; `begin` was called before."""

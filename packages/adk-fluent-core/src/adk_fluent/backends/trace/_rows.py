@@ -52,7 +52,8 @@ class Row:
         tools: Tools it called, in order.
         events: Events it gave, fragments of a streamed text included.
         discarded: Its attempt was discarded: a lost race, or a failed attempt of a fallback.
-        error: The error it reported.
+        error: The error it reported; or the type and first line of the exception that ended it, and
+            ``CancelledError`` where it was cut off.
         run: Identity of the run.
     """
 

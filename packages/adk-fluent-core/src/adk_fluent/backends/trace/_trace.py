@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.backends._kinds import kind_word
 from adk_fluent.backends.trace._places import Places
 from adk_fluent.backends.trace._rows import Change, Open, Row, table
-from adk_fluent.backends.viz._words import kind_word
 from adk_fluent.ir import Node
 from adk_fluent.protocol import ErrorInfo, Redactor, SystemClock, Usage
 from adk_fluent.protocol._json import json_safe
@@ -35,6 +35,9 @@ class Trace:
         state: State at the beginning, to show what was there before.
         clock: Tells the time when an event comes.
         redactor: Says which state keys hold credentials; what they hold is not kept.
+
+    Attributes:
+        error: The exception that ended the block; None if there was none.
     """
 
     def __init__(
@@ -75,6 +78,15 @@ class Trace:
         """Take note of an event."""
         self._note(event, self._clock.now())
 
+    def on_notice(self, notice: AgentEvent, /) -> None:
+        """Take note of a step that failed, or of attempts that were discarded."""
+        self._discard(notice)
+        if notice.error is not None:
+            now = self._clock.now()
+            step = self._step(notice, now, whole=True)
+            self._extend(step, notice, now)
+            step.error = step.error or notice.error  # what it reported says more
+
     @classmethod
     def of(
         cls,
@@ -93,13 +105,10 @@ class Trace:
         return made
 
     def _note(self, event: AgentEvent, now: float) -> None:
-        for scope in event.discarded:
-            self._discarded.add((event.run_id, scope))
+        self._discard(event)
         step = self._step(event, now)
-        self._places[step.run].end(step.path, now)
-        step.last = max(step.last, now)
+        self._extend(step, event, now)
         step.events += 1
-        step.attempt = event.attempt or step.attempt
         step.error = event.error or step.error
         step.works = step.works or bool(event.usage or event.content or event.tool_calls)
         if event.is_partial:
@@ -111,7 +120,15 @@ class Trace:
             step.before.setdefault(key, self._state.get(key))
             step.after[key] = self._state[key] = value
 
-    def _step(self, event: AgentEvent, now: float) -> Open:
+    def _discard(self, event: AgentEvent) -> None:
+        self._discarded.update((event.run_id, scope) for scope in event.discarded)
+
+    def _extend(self, step: Open, event: AgentEvent, now: float) -> None:
+        self._places[step.run].end(step.path, now)
+        step.last = max(step.last, now)
+        step.attempt = event.attempt or step.attempt
+
+    def _step(self, event: AgentEvent, now: float, *, whole: bool = False) -> Open:
         """The step that an event belongs to; what comes back to a place later is another one."""
         path, node = event.path or "", event.node or event.author
         known = self._latest.get((event.run_id, path, node))
@@ -119,7 +136,7 @@ class Trace:
             return known
         run = event.run_id
         first_run = next(iter(self._places), run) == run
-        before = self._places.setdefault(run, Places()).begin(path)
+        before = self._places.setdefault(run, Places()).begin(path, whole=whole)
         start = before if before is not None else self._began if first_run else None
         step = Open(path, node, run, start, now)
         self._steps.append(step)
@@ -183,7 +200,7 @@ def trace(
     *,
     state: Mapping[str, Any] | None = None,
 ) -> Trace:
-    """The trace of a run that is over, such as of what `run` returned.
+    """The trace of a run that is over, such as of what `Builder.run` returned.
 
     Args:
         events: What happened, in order.

@@ -14,6 +14,7 @@ from adk_fluent.backends.viz._backend import Format, Options, VizBackend, render
 from adk_fluent.backends.viz._diagram import Block, Box, Cluster, Column, DataLink, Diagram, Link
 from adk_fluent.backends.viz._dot import to_dot
 from adk_fluent.backends.viz._draw import diagram
+from adk_fluent.backends.viz._fit import Limit
 from adk_fluent.backends.viz._html import to_html
 from adk_fluent.backends.viz._mermaid import to_mermaid
 from adk_fluent.backends.viz._svg import to_svg
@@ -26,6 +27,7 @@ __all__ = [
     "DataLink",
     "Diagram",
     "Format",
+    "Limit",
     "Link",
     "Options",
     "VizBackend",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from adk_fluent.backends.viz._dot import to_dot
-from adk_fluent.backends.viz._draw import MAX_NODES, diagram
+from adk_fluent.backends.viz._draw import diagram
 from adk_fluent.backends.viz._html import to_html
 from adk_fluent.backends.viz._mermaid import to_mermaid
 from adk_fluent.backends.viz._svg import to_svg
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from adk_fluent.backends.viz._diagram import Diagram
+    from adk_fluent.backends.viz._fit import Limit
     from adk_fluent.ir import ExecutionConfig, Node
 
 #: What a picture can be written as.
@@ -47,9 +48,8 @@ class VizBackend:
     Args:
         format: What the picture is written as.
         data_flow: Show which step reads what which other step wrote to state.
-        depth: Levels of composites that are shown; what is deeper is folded. None is all.
-        max_nodes: Boxes at most, beside start and end; what is deeper, and the end of long rows,
-            is folded. None is no limit.
+        depth: Levels of composites that are shown; see `Options`.
+        max_nodes: Boxes at most, beside start and end; see `Options`.
 
     Raises:
         UsageError: There is no such format, or a number has no meaning.
@@ -60,22 +60,25 @@ class VizBackend:
         format: Format = "mermaid",
         *,
         data_flow: bool = True,
-        depth: int | None = None,
-        max_nodes: int | None = MAX_NODES,
+        depth: Limit = "fit",
+        max_nodes: Limit = "fit",
     ) -> None:
         if format not in FORMATS:
             raise UsageError(
                 f"there is no picture format {format!r}", help=f"use one of: {', '.join(FORMATS)}"
             )
         for name, value, least in (("depth", depth, 0), ("max_nodes", max_nodes, 1)):
-            if value is not None and (type(value) is not int or value < least):
+            if value is None or value == "fit":
+                continue
+            if type(value) is not int or value < least:
                 raise UsageError(
-                    f"{name}= takes a whole number from {least}, or None", found=repr(value)
+                    f"{name}= takes a whole number from {least}, None for no limit, or 'fit'",
+                    found=repr(value),
                 )
         self.format: Format = format
         self.data_flow = data_flow
-        self.depth = depth
-        self.max_nodes = max_nodes
+        self.depth: Limit = depth
+        self.max_nodes: Limit = max_nodes
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> str:
         """Draw a pipeline; the same pipeline gives the same text.
@@ -97,18 +100,24 @@ class VizBackend:
 class Options(TypedDict, total=False):
     """What a picture shows; keyword arguments of everything that draws.
 
+    What there is no room for is folded into a box: what is too deep, and the end of long rows.
+    Without `max_nodes`, and unless `depth` is None, an SVG is at most 3000 px wide and 12000 high:
+    it has 20 levels (or `depth`), 20 branches beside each other, and 150 boxes, or fewer if these
+    are too large.
+
     Attributes:
         config: How the pipeline would be run; its `default_model` counts.
         data_flow: Show which step reads what which other step wrote to state.
-        depth: Levels of composites that are shown; what is deeper is folded. None is all.
-        max_nodes: Boxes at most, beside start and end; what is deeper, and the end of long rows,
-            is folded. None is no limit; 150 if not given.
+        depth: Levels of composites that are shown. None is all. ``fit``, if not given, is 20 with
+            ``max_nodes="fit"`` and all without.
+        max_nodes: Boxes at most, beside start and end, however large the picture. None is no
+            limit. ``fit``, if not given, is what there is room for.
     """
 
     config: ExecutionConfig | None
     data_flow: bool
-    depth: int | None
-    max_nodes: int | None
+    depth: Limit
+    max_nodes: Limit
 
 
 def render(node: Node, format: Format = "svg", **options: Unpack[Options]) -> str:
@@ -130,8 +139,8 @@ def render(node: Node, format: Format = "svg", **options: Unpack[Options]) -> st
     backend = VizBackend(
         format,
         data_flow=options.get("data_flow", True),
-        depth=options.get("depth"),
-        max_nodes=options.get("max_nodes", MAX_NODES),
+        depth=options.get("depth", "fit"),
+        max_nodes=options.get("max_nodes", "fit"),
     )
     return backend.compile(node, options.get("config"))
 

@@ -146,6 +146,7 @@ class Diagram:
 
     Attributes:
         title: The pipeline's name.
+        heading: What stands above the picture; empty where a box says it, or nothing is to be said.
         summary: What the picture shows, in a sentence.
         boxes: In the order in which they are met.
         links: In the order in which they are met.
@@ -163,3 +164,4 @@ class Diagram:
     clusters: tuple[Cluster, ...] = ()
     blocks: tuple[Block, ...] = ()
     data_flow: bool = True
+    heading: str = ""

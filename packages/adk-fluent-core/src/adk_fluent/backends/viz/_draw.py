@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent.backends._keys import keys_of, removed_by, surely_writes
+from adk_fluent.backends._kinds import kind_word
 from adk_fluent.backends.viz._data import data_links
 from adk_fluent.backends.viz._diagram import Block, Column, Diagram, Link
-from adk_fluent.backends.viz._keys import keys_of, removed_by, surely_writes
+from adk_fluent.backends.viz._fit import fitting
 from adk_fluent.backends.viz._parts import shown_parts
 from adk_fluent.backends.viz._pieces import MAX_KEYS, Drawn, Pieces
 from adk_fluent.backends.viz._text import clean
@@ -35,11 +37,9 @@ from adk_fluent.ir import (
 
 if TYPE_CHECKING:
     from adk_fluent.backends.viz._diagram import Box, DataLink
-    from adk_fluent.backends.viz._parts import Part
+    from adk_fluent.backends.viz._fit import Limit
+    from adk_fluent.backends.viz._parts import Limits, Part
     from adk_fluent.ir import ExecutionConfig
-
-#: Boxes of one picture, at most, unless asked for more.
-MAX_NODES: Final = 150
 
 _FORKS: Final = (ParallelNode, RaceNode, RouteNode, FallbackNode)
 
@@ -49,8 +49,8 @@ def diagram(
     config: ExecutionConfig | None = None,
     *,
     data_flow: bool = True,
-    depth: int | None = None,
-    max_nodes: int | None = MAX_NODES,
+    depth: Limit = "fit",
+    max_nodes: Limit = "fit",
 ) -> Diagram:
     """The picture of a pipeline as data.
 
@@ -58,13 +58,15 @@ def diagram(
         node: The pipeline.
         config: How it would be run; its `default_model` counts.
         data_flow: Show which step reads what which other step wrote to state.
-        depth: Levels of composites that are shown; what is deeper is folded. None is all.
-        max_nodes: Boxes at most, beside start and end; what is deeper, and the end of long rows,
-            is folded. None is no limit.
+        depth: Levels of composites that are shown; see `Options`.
+        max_nodes: Boxes at most, beside start and end; see `Options`.
     """
-    drawing = _Drawing(config, outermost=_inner(node))
-    top = shown_parts(node, depth=depth, max_nodes=max_nodes)
-    return drawing.of(node, top, data_flow=data_flow)
+
+    def draw(limits: Limits) -> Diagram:
+        drawing = _Drawing(config, outermost=_inner(node))
+        return drawing.of(node, shown_parts(node, limits), data_flow=data_flow)
+
+    return fitting(draw, depth, max_nodes)
 
 
 def _inner(node: Node) -> Node:
@@ -98,7 +100,13 @@ class _Drawing(Pieces):
             tuple(self.clusters),
             tuple(self.blocks),
             data_flow,
+            self._heading(node),
         )
+
+    def _heading(self, node: Node) -> str:
+        name, kind = clean(node.name), kind_word(_inner(node))
+        said = name == kind or any(box.title in (name, f"{kind} {name}") for box in self.boxes)
+        return "" if said else name
 
     def _keep_keys_of_folded(self, data: list[DataLink]) -> None:
         """Leave out the keys of folded boxes that nothing else in the picture has to do with."""

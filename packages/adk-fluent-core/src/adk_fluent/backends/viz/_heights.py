@@ -44,7 +44,7 @@ class Heights:
         self.top = [0.0] * len(self._blocks)
         for at, block in enumerate(self._blocks):
             self.high[at] = self._height(at, block)
-        self.top[-1] = MARGIN + HEADING + 14
+        self.top[-1] = MARGIN + (HEADING + 14 if diagram.heading else 0)
         for at in range(len(self._blocks) - 1, -1, -1):
             self._place_parts(self._blocks[at], at)
 

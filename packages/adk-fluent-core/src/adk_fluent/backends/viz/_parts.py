@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adk_fluent.backends.viz._keys import keys_of, tail_keys
-from adk_fluent.backends.viz._words import below, own_boxes
+from adk_fluent.backends._keys import keys_of, tail_keys
+from adk_fluent.backends._kinds import below
+from adk_fluent.backends.viz._words import is_frame, own_boxes
 from adk_fluent.ir import MapOverNode, Node, fold
 
 if TYPE_CHECKING:
-    from adk_fluent.backends.viz._keys import Keys
+    from adk_fluent.backends._keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is shown; None is all.
+
+    Attributes:
+        depth: Levels of composites.
+        boxes: Boxes, beside start and end.
+        row: Branches beside each other.
+    """
+
+    depth: int | None
+    boxes: int | None
+    row: int | None = None
 
 
 class Part:
@@ -34,30 +51,34 @@ class Part:
         self.keys: Keys = ((), ())
 
 
-def shown_parts(root: Node, *, depth: int | None, max_nodes: int | None) -> Part:
+def shown_parts(root: Node, limits: Limits) -> Part:
     """The places of a pipeline, level by level, until the picture is full.
 
     A node that stands in several places is a part of its own in each of them.
     """
     top = Part(root, "", 0)
     hiding = _Hiding(root)
-    room = float("inf") if max_nodes is None else max(1, max_nodes) - 1
+    room = float("inf") if limits.boxes is None else max(1, limits.boxes) - 1
     todo = deque([top])
     outermost = True  # until there are several parts: a row that stands for all is cut, not folded
     while todo:
         part = todo.popleft()
         if part.node is None or not (parts := below(part.node)):
             continue
-        if depth is not None and part.depth >= depth:
+        if limits.depth is not None and part.depth >= limits.depth:
             hiding.fold(part)
             continue
-        cost = len(parts) + own_boxes(part.node) - 1
-        left_out = int(cost - room) + 1 if cost > room else 0
-        if left_out and (not outermost or left_out >= len(parts)):
-            hiding.fold(part)
-            continue
+        most = None if is_frame(part.node) else limits.row
+        left_out = len(parts) - most + 1 if most is not None and len(parts) > most else 0
+        cost = len(parts) - left_out + bool(left_out) + own_boxes(part.node) - 1
+        if cost > room:
+            left_out += int(cost - room) + (not left_out)
+            cost = room
+            if not outermost or left_out >= len(parts):
+                hiding.fold(part)
+                continue
         outermost = outermost and len(parts) == 1
-        room -= cost - left_out + bool(left_out)
+        room -= cost
         kept = parts[: len(parts) - left_out]
         part.parts = [Part(node, role, part.depth + 1) for role, node in kept]
         if left_out:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent.backends._keys import removed_by, surely_writes, tail_keys
 from adk_fluent.backends.viz._data import Access
 from adk_fluent.backends.viz._diagram import Block, Box, Cluster, Column, Link
-from adk_fluent.backends.viz._keys import removed_by, surely_writes, tail_keys
 from adk_fluent.backends.viz._nets import has_lanes
 from adk_fluent.backends.viz._text import clean
 from adk_fluent.backends.viz._words import tail_words
@@ -15,8 +15,8 @@ from adk_fluent.backends.viz._words import tail_words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adk_fluent.backends._keys import Keys
     from adk_fluent.backends.viz._diagram import BoxKind, ClusterKind, LinkKind
-    from adk_fluent.backends.viz._keys import Keys
     from adk_fluent.backends.viz._words import Words
     from adk_fluent.ir import Node
 

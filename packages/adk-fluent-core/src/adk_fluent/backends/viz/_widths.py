@@ -23,6 +23,7 @@ _COLUMN_GAP: Final = 18.0
 _FRAME_SIDE: Final = 12.0
 _WIDEST_TITLE: Final = 420.0
 _TITLE_SIDES: Final = 20.0
+_TITLE_ASIDE: Final = 120.0  # a short title stands beside the line that leads into the frame
 _WIDEST_HEADING: Final = 600.0
 #: Room on the left for the way back of a loop.
 BACK: Final = 14.0
@@ -46,7 +47,7 @@ class Widths:
         blocks = diagram.blocks
         self._blocks, self._faces, self._lanes = blocks, faces, lanes
         self._heights, self._labels = heights, heights.labels
-        self.heading = fit(diagram.title, _WIDEST_HEADING, HEADING, bold=True)
+        self.heading = fit(diagram.heading, _WIDEST_HEADING, HEADING, bold=True)
         self.frames = [fit(each.title, _WIDEST_TITLE, SMALL) for each in diagram.clusters]
         self.left, self.right = [0.0] * len(blocks), [0.0] * len(blocks)
         self.spine = [0.0] * len(blocks)
@@ -88,6 +89,8 @@ class Widths:
         if block.cluster is not None:
             title = width(self.frames[block.cluster], SMALL) + _TITLE_SIDES
             left, right = left + _FRAME_SIDE, right + _FRAME_SIDE
+            if left < title <= _TITLE_ASIDE:
+                left, right = title, max(right, title)
             right = max(right, title - left)
         elif block.back is not None:
             label = width("".join(self._labels[block.back]), SMALL)

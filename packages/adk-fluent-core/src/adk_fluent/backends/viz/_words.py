@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
+from adk_fluent._words import public_address
+from adk_fluent.backends._kinds import kind_word
 from adk_fluent.builders._explain import change_texts, model_text, predicate_text
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -45,23 +46,6 @@ Words = tuple["BoxKind", str, tuple[str, ...]]
 # --- structure -----------------------------------------------------------------------------------
 
 
-def below(node: Node) -> list[tuple[str, Node]]:
-    """The nodes below that a picture shows, each with the words that say when it runs."""
-    if isinstance(node, RouteNode):
-        parts = [(predicate_text(test), part) for test, part in zip(node.tests, node.branches)]  # noqa: B905  # unequal in illegal IR
-        return [*parts, ("otherwise", node.default)] if node.default else parts
-    if isinstance(node, AgentNode):
-        calls = [("may call", agent) for agent in node.agent_tools]
-        return [*calls, *(("may hand over to", agent) for agent in node.delegates)]
-    if isinstance(node, FallbackNode):
-        return [("if that fails" if at else "first", n) for at, n in enumerate(node.attempts)]
-    if isinstance(node, RemoteAgentNode):
-        return [("if that fails", node.fallback)] if node.fallback else []
-    if isinstance(node, AppNode):
-        return [("", node.root)]
-    return [("", part) for part in node.children]
-
-
 def is_frame(node: Node) -> bool:
     """Whether a composite has no box of its own, at most a frame."""
     return isinstance(node, SequenceNode | TimeoutNode | MiddlewareNode | AppNode)
@@ -95,11 +79,6 @@ def folded_words(node: Node | None, hidden: int) -> Words:
     return "folded", node.name, (f"{kind}, {steps}" if kind != node.name else steps,)
 
 
-def kind_word(node: Node) -> str:
-    """What a kind of node is called."""
-    return _NAMES.get(type(node)) or type(node).__name__
-
-
 def cluster_title(node: Node, *, outermost: bool) -> str | None:
     """What the frame around a node says; None when it has none."""
     if isinstance(node, SequenceNode):
@@ -128,24 +107,13 @@ def boundary_title(boundary: ExecutionBoundary) -> str:
     return ", ".join(words)
 
 
-def public_address(url: str) -> str:
-    """Where an address leads, without what could be a secret: user, password, query, fragment."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "an address that cannot be read"
-    host = parts.netloc.rpartition("@")[2]
-    scheme = f"{parts.scheme}://" if host else f"{parts.scheme}:" if parts.scheme else ""
-    path = parts.path if host else parts.path.rpartition("@")[2]
-    return f"{scheme}{host}{path}"
-
-
 def hint(node: Node) -> str:
     """What else there is to say about a node."""
     said = [f"{kind_word(node)} {node.name}"]
+    if node.description:
+        said.append(f"for: {node.description}")
     if isinstance(node, AgentNode):
         for word, text in (
-            ("for", node.description),
             ("static instruction", node.static_instruction),
             ("instruction", node.instruction),
         ):
@@ -173,7 +141,8 @@ def tail_words(node: Node) -> Words:
 
 
 def _about_agent(node: AgentNode, config: ExecutionConfig | None) -> Iterable[str]:
-    yield model_text(node, config)[0]
+    if node.model or node.mock or node.selector or (config and config.default_model):
+        yield model_text(node, config)[0]
     if node.tools:
         yield f"tools: {', '.join(spec.name for spec in node.tools)}"
     if node.output_schema:
@@ -252,28 +221,4 @@ _WORDS: Final[dict[type[Node], Callable[[Any], Words]]] = {
     TransferNode: _transfer,
     ResourceNode: _plain("other", "resource"),
     ModelSelectorNode: _plain("other", "model selector"),
-}
-
-_NAMES: Final[dict[type[Node], str]] = {
-    AgentNode: "agent",
-    AdkAgentNode: "ADK agent",
-    AppNode: "app",
-    ExpectNode: "expect",
-    FallbackNode: "fallback",
-    FunctionNode: "function",
-    GateNode: "gate",
-    LoopNode: "loop",
-    MapOverNode: "map_over",
-    MiddlewareNode: "middleware",
-    ModelSelectorNode: "model selector",
-    ParallelNode: "parallel",
-    RaceNode: "race",
-    RemoteAgentNode: "remote agent",
-    ResourceNode: "resource",
-    RouteNode: "route",
-    SequenceNode: "pipeline",
-    TapNode: "tap",
-    TimeoutNode: "timeout",
-    TransferNode: "transfer",
-    TransformNode: "transform",
 }

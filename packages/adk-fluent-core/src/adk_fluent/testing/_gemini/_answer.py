@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.testing._gemini._http import json_bytes
 from adk_fluent.testing._replies import Call, Thought
@@ -137,6 +138,6 @@ def _part(part: Any) -> dict[str, Any]:
             return part.model_dump(mode="json", by_alias=True, exclude_none=True)
         case _:
             raise UsageError(
-                f"an emulator cannot answer with a {type(part).__name__}",
+                f"an emulator cannot answer with {describe(part)}",
                 help="give a text, Thought, Call, or a genai Part",
             )

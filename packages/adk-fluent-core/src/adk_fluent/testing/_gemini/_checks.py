@@ -64,7 +64,12 @@ def _contents(contents: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _turns(contents: list[dict[str, Any]]) -> Iterator[str]:
-    """A turn of calls is followed by a turn with a result of each of them, and only then."""
+    """A turn of calls is followed by a turn with a result of each of them, and is not the first."""
+    if contents and _count(contents[0], "functionCall"):
+        yield (
+            "Please ensure that function call turn comes immediately after a user turn or after a "
+            "function response turn."
+        )
     waiting = 0
     for content in contents:
         results = _count(content, "functionResponse")

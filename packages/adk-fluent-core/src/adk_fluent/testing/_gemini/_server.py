@@ -73,10 +73,12 @@ class Server:
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve_one(reader, writer))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            writer.transport.abort()  # also where the task was cancelled before it began
+
+        task.add_done_callback(done)
 
     async def _serve_one(self, reader: StreamReader, writer: StreamWriter) -> None:
-        try:
-            await self._handle(reader, writer)
-        finally:
-            writer.transport.abort()
+        await self._handle(reader, writer)

@@ -162,7 +162,7 @@ class _Reference:
     def transform(self, node: TransformNode, state: State, inside: _Inside) -> Outcome:
         listed = node.affected_keys or ()
         if node.semantics == "delete_keys":
-            return Outcome.wrote(dict.fromkeys(listed))
+            return Outcome.wrote({key: None for key in listed if state.get(key) is not None})
         delta, made = ({}, Outcome()) if node.fn is None else self._called(node, node.fn, state)
         if delta is None:
             return made
@@ -173,7 +173,7 @@ class _Reference:
         return Outcome.wrote(delta, made.order)
 
     def expect(self, node: ExpectNode, state: State, inside: _Inside) -> Outcome:
-        holds, tested = self._holds(node.predicate, state)
+        holds, tested = self._holds(node, node.predicate, state)
         if holds or tested.end == "fails":
             return tested
         return tested.then(Outcome.failed(ExpectationError(node.message)))
@@ -191,15 +191,16 @@ class _Reference:
             return None, Outcome.failed(UsageError("", node=node), order)
         return cast("dict[str, Any]", value), Outcome(order=order)
 
-    def _holds(self, test: Predicate, state: State) -> tuple[bool, Outcome]:
-        """Whether a predicate holds, and the call it took or the error it gave."""
+    def _holds(self, node: Node, test: Predicate, state: State) -> tuple[bool, Outcome]:
+        """Whether a predicate of a node holds, and the call it took or the error it gave."""
         order = (test.name,) if isinstance(test, Ref) else ()
         try:
             if isinstance(test, Ref):
                 return bool(_finished(test.value(state))), Outcome(order=order)
             return _matches(test, state.get(test.key)), Outcome()
         except Exception as error:  # noqa: BLE001  # what the user's predicate raises is the outcome
-            return False, Outcome.failed(error, order)
+            told = error if isinstance(test, Ref) else UsageError("", node=node)
+            return False, Outcome.failed(told, order)
 
     # --- one after the other -------------------------------------------------------------------
 
@@ -224,7 +225,7 @@ class _Reference:
             if made.end != "done":
                 return total
             if node.until is not None:
-                holds, tested = self._holds(node.until, here)
+                holds, tested = self._holds(node, node.until, here)
                 total = total.then(tested)
                 if holds or tested.end == "fails":
                     return total
@@ -233,7 +234,7 @@ class _Reference:
     def route(self, node: RouteNode, state: State, inside: _Inside) -> Outcome:
         total = Outcome()
         for test, branch in node.rules:
-            holds, tested = self._holds(test, state)
+            holds, tested = self._holds(node, test, state)
             total = total.then(tested)
             if tested.end == "fails":
                 return total
@@ -244,7 +245,7 @@ class _Reference:
     def transfer(self, node: TransferNode, state: State, inside: _Inside) -> Outcome:
         holds, tested = True, Outcome()
         if node.condition is not None:
-            holds, tested = self._holds(node.condition, state)
+            holds, tested = self._holds(node, node.condition, state)
         if not holds:
             return tested
         everywhere = (each for each in walk(self._root) if not isinstance(each, TransferNode))

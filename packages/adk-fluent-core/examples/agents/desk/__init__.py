@@ -1,0 +1,1 @@
+"""The desk; ADK's tools find `root_agent` in `desk.agent`."""

@@ -1,0 +1,1 @@
+"""Refunds; ADK's tools find `app` in `refunds.agent`."""

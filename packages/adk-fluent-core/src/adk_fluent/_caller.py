@@ -1,0 +1,27 @@
+"""The user's line that called into adk_fluent."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+_OURS: Final = frozenset({"adk_fluent", "asyncio"})  # asyncio calls us for the user
+_OTHERS: Final = frozenset({"click", "google"})  # the command line or ADK calls: no user's line
+_ENGINE: Final = "adk_fluent.flow"  # what it calls belongs to a step, not to whoever runs it
+
+
+def caller() -> tuple[str, int] | None:
+    """File and line of the nearest frame that is not ours, if there is one."""
+    # inspect.currentframe is the same, and its import is expensive
+    frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        # by module, not by file: other wheels add subpackages that lie elsewhere
+        module = frame.f_globals.get("__name__")
+        module = module if isinstance(module, str) else ""
+        package = module.partition(".")[0]
+        if package in _OTHERS or module.startswith(_ENGINE):
+            return None
+        if package not in _OURS:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None

@@ -1,0 +1,134 @@
+"""From the module of a target to the pipeline in it."""
+
+from __future__ import annotations
+
+import sys
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.builders import Builder, BuilderBase, Pipeline
+from adk_fluent.errors import BuildError, nearest_name
+from adk_fluent.ir import Node, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adk_fluent.cli._target import Target
+
+#: What is looked for when a target names no attribute.
+DEFAULTS: Final = ("pipeline", "root_agent", "agent")
+
+
+def default_of(module: ModuleType) -> str | None:
+    """The first of the usual names that a module has; a module of that name is no pipeline."""
+    there = (name for name in DEFAULTS if hasattr(module, name))
+    return next((name for name in there if not isinstance(getattr(module, name), ModuleType)), None)
+
+
+def find(target: Target, module: ModuleType) -> Builder:
+    """The pipeline that a target names in its module.
+
+    Raises:
+        TargetError: There is none of that name, or it is no pipeline.
+    """
+    return _pipeline(target, _attribute(target, module))
+
+
+def _attribute(target: Target, module: ModuleType) -> Any:
+    if target.attribute is None:
+        name = default_of(module)
+        if name is None:
+            raise _unnamed(target, module)
+        return getattr(module, name)
+    value: Any = module
+    parts = target.attribute.split(".")
+    for at, part in enumerate(parts):
+        if not hasattr(value, part):
+            near = nearest_name(part, (name for name in dir(value) if not name.startswith("_")))
+            there = _pipelines(module)
+            raise target.error(
+                f"{':'.join([target.source, *filter(None, ['.'.join(parts[:at])])])} "
+                f"has no attribute {part!r}",
+                f"did you mean {near!r}?" if near else "check the name",
+                found=f"pipelines {', '.join(there)}" if there and not near else None,
+            )
+        value = getattr(value, part)
+    return value
+
+
+def _unnamed(target: Target, module: ModuleType) -> Exception:
+    """The error about a target that should have named an attribute."""
+    what = f"{target.source} has no {' or '.join(DEFAULTS)}"
+    source = target.source if target.is_file else module.__name__
+    if there := _pipelines(module):
+        hint = f"name the attribute, such as {source}:{there[0]}"
+        return target.error(what, hint, found=", ".join(there))
+    below = [name for _, name, _ in iter_modules(getattr(module, "__path__", ()))]
+    if not below:
+        hint = f"name the attribute, such as {source}:desk"
+        return target.error(what, hint, found="no pipeline at all")
+    imported = ((name, getattr(module, name, None)) for name in below)
+    names = [
+        f"{source}.{name}:{each}"
+        for name, part in imported
+        if isinstance(part, ModuleType)
+        for each in _pipelines(part)
+    ]
+    one = names[0] if names else f"{source}.{below[0]}:desk"
+    return target.error(
+        what,
+        f"name what is in one of them, such as {one}",
+        found=", ".join(names) or f"the modules {', '.join(below)}",
+    )
+
+
+def _pipelines(module: ModuleType) -> list[str]:
+    """Names of pipelines, the usual names first, and then those that consist of the most steps."""
+    named = vars(module).items()
+    sizes = {n: _size(v) for n, v in named if not n.startswith("_") and _is_pipeline(v)}
+    return sorted(sizes, key=lambda name: (name not in DEFAULTS, -sizes[name]))
+
+
+def _size(value: Any) -> int:
+    """Of how many parts it is made; 0 if it is not complete yet."""
+    if _is_adk(value, "agents", "BaseAgent"):
+        below: Iterable[object] = value.sub_agents
+        return 1 + sum(_size(agent) for agent in below)
+    try:
+        return sum(1 for _ in walk(value if isinstance(value, Node) else value.to_ir()))
+    except BuildError:
+        return 0
+
+
+def _is_pipeline(value: object) -> bool:
+    return isinstance(value, BuilderBase | Node) or _is_adk(value, "agents", "BaseAgent")
+
+
+def _is_adk(value: object, module: str, name: str) -> bool:
+    """Whether it is an instance of an ADK class; if it is, ADK has been imported already."""
+    loaded = sys.modules.get(f"google.adk.{module}")
+    return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
+def _pipeline(target: Target, value: Any) -> Builder:
+    if isinstance(value, Builder):
+        return value
+    if _is_pipeline(value):
+        return Pipeline(value)
+    hint = "name a builder such as Agent(...) or a >> b, an IR node or an ADK agent"
+    if _is_adk(value, "apps", "App"):
+        hint = "name the pipeline or the root agent that the App was made from"
+    elif callable(value) and not isinstance(value, type):
+        hint = f"call it in its module and name what it returns: pipeline = {value.__name__}()"
+    elif isinstance(value, ModuleType):
+        there = [*_pipelines(value), DEFAULTS[1]]
+        hint = f"name what is in it, such as {value.__name__}:{there[0]}"
+    raise target.error(f"{target.text} is no pipeline", hint, found=_kind(value))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

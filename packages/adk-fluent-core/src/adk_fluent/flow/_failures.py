@@ -1,0 +1,62 @@
+"""Failures of steps: with their place, with those before them, and raised as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+from adk_fluent.errors import RunError, add_place
+from adk_fluent.flow._fork import left_by
+
+if TYPE_CHECKING:
+    from adk_fluent.ir import Node
+
+
+def failure(error: Exception, node: Node) -> Exception:
+    """The failure of a step, with its place; its type stays where a generator can raise it."""
+    if isinstance(error, StopIteration | StopAsyncIteration):
+        return left_by(error, node)
+    return add_place(error, node)
+
+
+def cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
+    """The failure of a step that something of its own cancelled; cancelling us is no failure."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    failure = RunError(
+        f"{node.name} was cancelled from inside",
+        node=node,
+        help="something that it waited for was cancelled; look at its cause",
+    )
+    failure.__cause__ = error
+    return failure
+
+
+def chained(errors: list[Exception]) -> Exception:
+    """The last error, with each one before it as the context of the next."""
+    for earlier, later in pairwise(errors):
+        known = {id(each) for each in _contexts(earlier)}  # one raised twice must make no ring
+        own = [each for each in _contexts(later) if id(each) not in known]
+        if own:
+            own[-1].__context__ = earlier
+    return errors[-1]
+
+
+def raise_error(error: Exception) -> NoReturn:
+    """Raise an error with its own chain, also while the caller handles another one."""
+    before = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = before or error.__context__
+
+
+def _contexts(error: BaseException) -> list[BaseException]:
+    found: dict[int, BaseException] = {}
+    here: BaseException | None = error
+    while here is not None and id(here) not in found:
+        found[id(here)] = here
+        here = here.__context__
+    return list(found.values())

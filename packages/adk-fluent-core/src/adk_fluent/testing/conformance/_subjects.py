@@ -1,0 +1,74 @@
+"""The backends of this package, as subjects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.ir import AdkAgentNode, Ref
+from adk_fluent.testing.conformance._subject import Status, Subject, never, not_yet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    from adk_fluent.backends.mock import MockBackend
+    from adk_fluent.builders import StepLike
+    from adk_fluent.testing._script import Script
+
+
+#: What no backend of this version has.
+_LATER: Final[Mapping[str, Status]] = {
+    "middleware": not_yet("adk-fluent-middleware brings it"),
+    "telemetry": not_yet("adk-fluent-middleware brings it"),
+    "remote agent": not_yet("adk-fluent-a2a brings it"),
+    "model choice": not_yet("adk-fluent-cost brings it"),
+    "streaming edge": not_yet("a later version brings it"),
+    "live": not_yet("a later version brings it"),
+    "workflow target": not_yet("a later version brings it"),
+}
+
+_SCRIPTED: Final = never("agents follow scripts, and no function inside them is called")
+
+#: What the mock backend lacks.
+MOCK_LACKS: Final[Mapping[str, Status]] = {
+    **_LATER,
+    "tool": _SCRIPTED,
+    "callback": _SCRIPTED,
+    "remote agent": never("whatever a script says stands for it"),
+    "telemetry": never("it makes no spans"),
+    "live": never("there is no model to talk to"),
+    "workflow target": never("it compiles to nothing of ADK's"),
+}
+
+#: What the ADK backend lacks, on every version of ADK.
+ADK_LACKS: Final = _LATER
+
+
+def mock_subject() -> Subject:
+    """`adk_fluent.testing.mock_backend`."""
+    from adk_fluent.backends.mock import MockBackend  # noqa: PLC0415  # imports the engine
+
+    scripts: dict[str, Any] = {}
+
+    def backend() -> MockBackend:
+        mine = dict(scripts)
+        scripts.clear()  # the next program has others
+        return MockBackend(mine)
+
+    def native(name: str, script: Script) -> StepLike:
+        scripts[name] = script  # the mock backend is told by name what such an agent answers
+        return AdkAgentNode(name, Ref(script, name))
+
+    return Subject(name="mock", backend=backend, native=native, lacks=MOCK_LACKS)
+
+
+def adk_subject(sessions: Callable[[], BaseSessionService] | None = None) -> Subject:
+    """ADK, the version that is installed.
+
+    Args:
+        sessions: Makes a session service; None is memory.
+    """
+    from adk_fluent.testing.conformance._subject_adk import subject  # noqa: PLC0415  # imports ADK
+
+    return subject(sessions, ADK_LACKS)

@@ -1,0 +1,386 @@
+"""Mistakes with capabilities, presets, resources and runs: refused at once, saying where."""
+# ruff: noqa: PLW0108  # the line of each lambda is the line that the error must name
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from misuse import STEPS, Case
+
+import adk_fluent
+from adk_fluent.errors import BuildError, MissingLayerError, UnknownNameError
+from adk_fluent.ir import Modality, ModelCandidate
+
+Agent: Any = adk_fluent.Agent  # Any: a type checker finds most of these mistakes by itself
+Pipeline: Any = adk_fluent.Pipeline
+Preset: Any = adk_fluent.Preset
+RemoteAgent: Any = adk_fluent.RemoteAgent
+Resource: Any = adk_fluent.Resource
+agent: Any = adk_fluent.agent
+
+FLASH = ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)
+a: Any = Agent("a")
+MODALITIES = f"one of {', '.join(map(repr, Modality))}"
+
+
+def silent() -> str:
+    return ""
+
+
+remote: Any = partial(RemoteAgent, "far", endpoint="http://far")
+
+CASES = [
+    Case(
+        lambda: a.produces(int),
+        ".produces(...) takes a type with annotated fields",
+        found="the class int",
+        help="a pydantic model, a dataclass or a TypedDict",
+    ),
+    Case(
+        lambda: a.consumes(list[str]),
+        ".consumes(...) takes a type with annotated fields",
+        found="the type list[str]",
+        help="a pydantic model, a dataclass or a TypedDict",
+    ),
+    Case(
+        lambda: a.produces(3),
+        ".produces(...) takes a type",
+        found="3",
+        help="pass a pydantic model class, not an instance",
+    ),
+    Case(lambda: a.accepts(), ".accepts(...) needs a Modality at least", found="nothing"),
+    Case(
+        lambda: a.accepts("image"),
+        ".accepts(...) takes Modalities",
+        found="a str",
+        help=MODALITIES,
+    ),
+    Case(
+        lambda: a.accepts(Modality.TEXT, max_tokens=0),
+        ".accepts(max_tokens=...) takes a number of tokens, 1 or more",
+        found="0",
+    ),
+    Case(
+        lambda: a.produces_modality(Modality.TEXT, max_tokens=True),
+        ".produces_modality(max_tokens=...) takes a number of tokens, 1 or more",
+        found="True",
+    ),
+    Case(
+        lambda: a.produces_modality(3),
+        ".produces_modality(...) takes Modalities",
+        found="3",
+        help=MODALITIES,
+    ),
+    Case(
+        lambda: a.model_select(candidates=[]),
+        ".model_select(candidates=...) needs a ModelCandidate at least",
+        found="nothing",
+    ),
+    Case(
+        lambda: a.model_select(candidates=["gemini"]),
+        ".model_select(candidates=...) takes ModelCandidates",
+        found="a str",
+        help='ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)',
+    ),
+    Case(
+        lambda: a.model_select(strategy="cheap", candidates=[FLASH]),
+        "strategy is one of 'cost_optimized', 'quality_optimized', 'budget_bounded', 'adaptive'",
+        found="'cheap'",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: a.stream_to("tokens"),
+        "buffering is one of 'full', 'chunked', 'token'",
+        found="'tokens'",
+        help="did you mean 'token'?",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: a.stream_to("chunked"),
+        "chunk_size= goes with buffering='chunked', and with nothing else",
+        found="buffering='chunked', chunk_size=None",
+        help='such as .stream_to("chunked", chunk_size=32)',
+    ),
+    Case(
+        lambda: a.stream_to("token", chunk_size=3),
+        "chunk_size= goes with buffering='chunked', and with nothing else",
+        found="buffering='token', chunk_size=3",
+        help='such as .stream_to("chunked", chunk_size=32)',
+    ),
+    Case(lambda: a.stream_to("chunked", chunk_size=0), "chunk_size is an int above 0", found="0"),
+    Case(
+        lambda: a.execution_boundary(serialization="xml"),
+        "serialization is one of 'json', 'protobuf', 'arrow'",
+        found="'xml'",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: a.execution_boundary(isolation="vm"),
+        "isolation is one of 'none', 'process', 'container'",
+        found="'vm'",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: a.execution_boundary(transport="queue"),
+        "transport= takes a TransportConfig",
+        found="a str",
+    ),
+    Case(lambda: a.execution_boundary(scaling=3), "scaling= takes a ScalingConfig", found="3"),
+    Case(
+        lambda: remote(endpoint="far"),
+        "endpoint= takes the URL of an agent",
+        found="'far'",
+        help='such as "https://payments.internal/a2a"',
+    ),
+    Case(
+        lambda: remote(endpoint="https://ann:s3cret@far/a2a"),
+        "endpoint= takes a URL without credentials",
+        found="https://far/a2a",
+        help='name the variable that holds the secret: auth=AuthConfig("bearer", "TOKEN")',
+    ),
+    Case(
+        lambda: remote(endpoint=3),
+        "endpoint= takes the URL of an agent",
+        found="3",
+        help='such as "https://payments.internal/a2a"',
+    ),
+    Case(
+        lambda: remote(endpoint="https://far/a2a?tenant=3&api_key=hunter2"),
+        "endpoint= takes a URL without credentials",
+        found="https://far/a2a",
+        help='name the variable that holds the secret: auth=AuthConfig("bearer", "TOKEN")',
+    ),
+    Case(
+        lambda: remote().writes("_adk_paid"),
+        ".writes(...) does not take '_adk_paid'",
+        found="a key that ADK and adk-fluent keep for themselves",
+        help="choose another key",
+    ),
+    Case(
+        lambda: remote(capabilities="refund"),
+        "capabilities= takes names of skills",
+        found="'refund'",
+        help='such as ("process_refund", "check_balance")',
+    ),
+    Case(
+        lambda: remote(capabilities=[""]),
+        "capabilities= takes names of skills",
+        found="['']",
+        help='such as ("process_refund", "check_balance")',
+    ),
+    Case(
+        lambda: remote(capabilities=[3]),
+        "capabilities= takes names of skills",
+        found="[3]",
+        help='such as ("process_refund", "check_balance")',
+    ),
+    Case(lambda: remote(timeout=0), "timeout is a number above 0", found="0"),
+    Case(lambda: remote(auth="secret"), "auth= takes an AuthConfig", found="a str"),
+    Case(lambda: remote(retry=3), "retry= takes a RetryConfig", found="3"),
+    Case(
+        lambda: remote(fallback=3),
+        "3 cannot be a fallback",
+        help=STEPS,
+    ),
+    Case(
+        lambda: remote(input_schema=3),
+        "input_schema= takes a type",
+        found="3",
+        help="pass a pydantic model class, not an instance",
+    ),
+    Case(
+        lambda: RemoteAgent("far away", endpoint="http://far"),
+        "'far away' cannot name a RemoteAgent",
+        found="not an identifier",
+        help="use letters, digits and underscores, such as 'far_away'",
+        error=BuildError,
+    ),
+    Case(
+        lambda: RemoteAgent("far", endpoint="http://far").tool(print),
+        "RemoteAgent 'far' has no method 'tool'",
+        help="it is a method of Agent",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: RemoteAgent.from_card({}),
+        "RemoteAgent.from_card(...) needs the layer 'a2a', which is not installed",
+        help="pip install adk-fluent-a2a",
+        error=MissingLayerError,
+    ),
+    Case(
+        lambda: Preset(historie="own"),
+        "an agent has no setter 'historie'",
+        help="did you mean 'history'?",
+        error=UnknownNameError,
+    ),
+    Case(lambda: Preset(run=1), "an agent has no setter 'run'", error=UnknownNameError),
+    Case(
+        lambda: Preset({"model": "x"}),
+        "a preset is made of presets and settings",
+        found="a dict",
+        help='Preset(base, model="gemini-2.5-pro")',
+    ),
+    Case(
+        lambda: a.use({"model": "x"}),
+        ".use(...) takes Presets",
+        found="a dict",
+        help='such as Preset(model="gemini-2.5-pro", history="own")',
+    ),
+    Case(lambda: a.use(), ".use(...) needs a Preset at least", found="nothing"),
+    Case(
+        lambda: Preset(history="al"),
+        ".history(...) is one of 'transcript', 'own', 'input', 'none'",
+        found="'al'",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: Preset(tool=42),
+        ".tool(...) takes a function, an ADK tool or a toolset",
+        found="42",
+        help="pass the function itself; its name, signature and docstring are what the model sees",
+    ),
+    Case(
+        lambda: agent(silent),
+        "the agent 'silent' has no instruction",
+        help="write it as the docstring, or let the function take ADK's context and return it",
+    ),
+    Case(
+        lambda: agent("x")(3),
+        "@agent decorates a function",
+        found="3",
+        help="it returns the instruction, or has it as its docstring",
+    ),
+    Case(
+        lambda: agent("x", modle="y"),
+        "an agent has no setter 'modle'",
+        help="did you mean 'model'?",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: agent("my agent")(silent),
+        "'my agent' cannot name an Agent",
+        found="not an identifier",
+        help="use letters, digits and underscores, such as 'my_agent'",
+        error=BuildError,
+    ),
+    Case(lambda: a.inject(), ".inject(...) needs a resource at least", found="nothing"),
+    Case(
+        lambda: a.inject(state=1),
+        "no resource can be injected as 'state'",
+        help="functions already get something else under that name: choose another one",
+    ),
+    Case(
+        lambda: a.inject(_db=1),
+        "no resource can be injected as '_db'",
+        help="it is the name of a parameter: letters, digits and '_', not starting with '_'",
+    ),
+    Case(
+        lambda: a.inject(tool_context=1),
+        "no resource can be injected as 'tool_context'",
+        help="functions already get something else under that name: choose another one",
+    ),
+    Case(
+        lambda: Resource(3),
+        "Resource(...) takes a function that makes it",
+        found="3",
+        help="an object that exists already is injected as it is: .inject(name=object)",
+    ),
+    Case(
+        lambda: Resource(dict, cleanup=3),
+        "Resource(cleanup=...) takes a function",
+        found="3",
+        help="it is called with what the factory made; it may be async",
+    ),
+    Case(
+        lambda: Resource(dict, scope="sesion"),
+        "scope is one of 'app', 'session', 'invocation'",
+        found="'sesion'",
+        help="did you mean 'session'?",
+        error=UnknownNameError,
+    ),
+]
+
+RUNS = [
+    Case(
+        lambda: a.ask(3),
+        "cannot use int as a message",
+        found="3",
+        help="give a text, a genai Content or Part, or a list of texts and Parts",
+    ),
+    Case(
+        lambda: a.ask(""),
+        "the message is empty",
+        help="give a text, a genai Content or Part, or a list of texts and Parts",
+    ),
+    Case(
+        lambda: a.ask("x", sesion_id="s"),
+        "a run on ADK takes no 'sesion_id'",
+        help="did you mean 'session_id'?",
+        error=UnknownNameError,
+    ),
+    Case(lambda: a.ask("x", prompt=1), "a run takes no 'prompt'", error=UnknownNameError),
+    Case(
+        lambda: a.ask("x", config={"max_llm_calls": 3}),
+        "config= takes an ExecutionConfig",
+        found="a dict",
+    ),
+    Case(lambda: a.ask("x", user_id=3), "user_id= takes a text that is not empty", found="3"),
+    Case(
+        lambda: a.ask("x", backend=3),
+        "backend= takes something that compiles and streams, such as mock_backend(...)",
+        found="3",
+    ),
+    Case(
+        lambda: a.ask("x", listeners=[3]),
+        "listeners= takes a list of listeners, such as [Trace()]",
+        found="a list",
+    ),
+    Case(
+        lambda: a.ask("x", state=[1]),
+        "state takes a mapping of names to values",
+        found="a list",
+        help='give a dict such as {"city": "Oslo"}',
+    ),
+    Case(
+        lambda: a.ask("x", state={3: 1}),
+        "state takes a mapping of names to values",
+        found="a mapping with keys that are no str",
+        help='give a dict such as {"city": "Oslo"}',
+    ),
+    Case(
+        lambda: a.visualize(format="png"),
+        "there is no picture format 'png'",
+        help="use one of: mermaid, dot, svg, html",
+    ),
+    Case(
+        lambda: a.to_app(plugins=3),
+        "plugins= takes a list of ADK plugins",
+        found="3",
+        help="such as [LoggingPlugin()], instances of BasePlugin",
+    ),
+    Case(
+        lambda: a.to_app(plugins=["log"]),
+        "plugins= takes a list of ADK plugins",
+        found="a str",
+        help="such as [LoggingPlugin()], instances of BasePlugin",
+    ),
+    Case(
+        lambda: a.to_app(config=3),
+        "config takes an ExecutionConfig",
+        found="3",
+        help="from adk_fluent.config import ExecutionConfig",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_mistake_is_refused_with_an_exact_message(case: Case) -> None:
+    assert case.raised() == case.expected()
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("case", RUNS, ids=str)
+def test_a_run_is_refused_with_an_exact_message(case: Case) -> None:
+    assert case.raised() == case.expected()

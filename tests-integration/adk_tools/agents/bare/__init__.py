@@ -1,0 +1,1 @@
+"""A confirmation below a bare `root_agent`."""

@@ -1,0 +1,1 @@
+"""All arrangements in one App."""

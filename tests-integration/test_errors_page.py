@@ -1,0 +1,118 @@
+"""The page of errors has every error and every finding, each with an example that really is one.
+
+That the examples run, and print what stands below them, is tested in `test_docs.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import TYPE_CHECKING
+
+import pytest
+
+import adk_fluent
+from adk_fluent import contracts, errors
+from adk_fluent.contracts import CODES
+from adk_fluent.errors import AdkFluentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CORE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-core"
+PAGE = (CORE / "docs" / "errors.md").read_text("utf-8")
+FINDINGS = {code.code: code for code in CODES.values() if code.code.startswith("FLW")}
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page says about one code."""
+
+    code: str
+    name: str
+    text: str
+
+    @property
+    def anchor(self) -> str:
+        return f"#{self.code}-{self.name}".lower()
+
+    @property
+    def examples(self) -> list[str]:
+        return re.findall(r"^```(?:text|console)\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
+
+
+def sections() -> Iterator[Section]:
+    parts = re.split(r"^##+ (.+)$", PAGE, flags=re.MULTILINE)[1:]
+    for heading, text in zip(parts[::2], parts[1::2], strict=True):
+        if found := re.fullmatch(r"([A-Z]+\d+) (\w+)", heading):
+            yield Section(found[1], found[2], text)
+
+
+def public_errors() -> Iterator[type[AdkFluentError]]:
+    """Every error that a public module offers."""
+    for module in walk_packages(adk_fluent.__path__, "adk_fluent."):
+        if not re.search(r"\._|pytest_plugin", module.name):
+            there = import_module(module.name)
+            for name in getattr(there, "__all__", ()):
+                value = getattr(there, name)
+                if isinstance(value, type) and issubclass(value, AdkFluentError):
+                    yield value
+
+
+SECTIONS = list(sections())
+ERRORS = {kind.code: kind for kind in public_errors()}
+
+
+def test_every_error_and_every_finding_has_one_section_and_nothing_else_does() -> None:
+    wanted = {code: kind.__name__ for code, kind in ERRORS.items()}
+    wanted |= {code: known.name for code, known in FINDINGS.items()}
+    assert [(each.code, each.name) for each in SECTIONS] == sorted(wanted.items())
+    assert {kind.__name__ for kind in ERRORS.values()} >= {
+        name for name in errors.__all__ if name.endswith("Error")
+    }
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.code)
+def test_a_section_has_a_cause_an_example_and_a_fix(section: Section) -> None:
+    (cause,) = re.findall(r"^Cause: ", section.text, re.MULTILINE)
+    (fix,) = re.findall(r"^Fix: ", section.text, re.MULTILINE)
+    first, last = section.text.index(cause), section.text.index(fix)
+    assert first < section.text.index("```") < last
+    shown = "\n".join(section.examples)
+    if section.code in FINDINGS:
+        assert re.findall(r"^(?:error|warning|info)\[(.+?)\]: ", shown, re.MULTILINE) == [
+            section.code
+        ]
+        return
+    kind = ERRORS[section.code]
+    raised = re.findall(r"^(adk_fluent\.\S+): ", shown, re.MULTILINE)
+    if kind is not AdkFluentError:  # nothing raises it: it is there to be caught
+        assert raised == [f"{kind.__module__}.{kind.__qualname__}"]
+        assert "." not in kind.__module__.removeprefix("adk_fluent.")
+        has_comment = "<!-- raises -->" in section.text
+        assert has_comment or "<!-- process -->" in section.text or "```console" in section.text
+
+
+def test_the_tables_lead_to_every_section() -> None:
+    for section in SECTIONS:
+        assert f"]({section.anchor})" in PAGE, section.anchor
+    for code in FINDINGS.values():
+        anchor = f"#{code.code}-{code.name}".lower()
+        row = (
+            f"| [`{code.code}`]({anchor}) | `{code.name}` | {code.severity} | {code.explanation} |"
+        )
+        assert row in PAGE
+
+
+def test_reports_for_code_hosts_lead_to_the_page() -> None:
+    found = [getattr(contracts, code.name)(message="x") for code in FINDINGS.values()]
+    (run,) = json.loads(contracts.ContractReport.of(found).to_sarif())["runs"]
+    leads = {
+        rule["id"]: rule["helpUri"].partition("/docs/errors.md")[2]
+        for rule in run["tool"]["driver"]["rules"]
+    }
+    assert leads == {each.code: each.anchor for each in SECTIONS if each.code in FINDINGS}

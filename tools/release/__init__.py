@@ -1,0 +1,1 @@
+"""Release the packages of the workspace: version, changelog, build, checks, public API, tag."""
