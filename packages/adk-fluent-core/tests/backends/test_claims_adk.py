@@ -183,6 +183,23 @@ async def test_a_claim_of_somebody_who_died_right_after_it_does_not_lock_the_run
     assert desk.calls == ["pay"]
 
 
+@pytest.mark.usefixtures("apart")
+async def test_who_reads_that_somebody_has_taken_the_run_writes_nothing() -> None:
+    desk = Desk()
+    answer, options = await desk.options()
+    desk.service.holds = "journal"
+    first = asyncio.ensure_future(desk.pipeline().resume(answer, **options))
+    await desk.service.held.wait()  # its claim is written
+    stored = desk.service.sessions["adk_fluent_app"]["user"]["s"].events
+    before = len(stored)
+    with pytest.raises(SessionError, match=TAKEN):
+        await desk.pipeline().resume(answer, **options)
+    assert len(stored) == before
+    desk.service.opens.set()
+    desk.goes_on.set()
+    assert (await first).state["paid"] == 1
+
+
 async def test_who_comes_second_in_one_process_is_told_before_anything_is_written() -> None:
     desk = Desk()
     answer, options = await desk.options()

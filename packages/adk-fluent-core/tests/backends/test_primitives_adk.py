@@ -58,7 +58,7 @@ def make(name: str) -> Builder:
         "race": lambda: a >> race(b >> never_ends, says("c", "C", "3", latency=0.02)) >> count,
         "map_over": lambda: map_over("rows", a.instruct("{row}"), item_key="row") >> tap(look) >> b,
         "timeout": lambda: timeout(a >> tap(look), 30) >> timeout(b, 30),
-        "timeout in fallback": lambda: timeout(a >> never_ends, 0.05) // b,
+        "timeout in fallback": lambda: timeout(a >> never_ends, 0.5) // b,
         "tap": lambda: tap(look) >> a >> tap(look) >> (b | tap(soon)),
         "expect": lambda: a >> expect(soon) >> expect(lambda s: s["a"] == "A1") >> b,
         "expect in fallback": lambda: (a >> expect(lambda s: s["a"] == "no")) // (b >> tap(look)),

@@ -507,7 +507,7 @@ async def test_how_long_a_run_may_take_is_no_part_of_it(desk: Desk, first: float
 async def test_a_time_that_was_too_short_may_be_left_out(here: Desk) -> None:
     root = seq(here.count("a"), here.hangs("b"), here.count("c"))
     with pytest.raises(StepTimeoutError):
-        await here.run(root, config=ExecutionConfig(resumable=True, timeout_seconds=0.05))
+        await here.run(root, config=ExecutionConfig(resumable=True, timeout_seconds=0.5))
     assert (await here.resume(root)).state == {"a": 1, "b": 1, "c": 1}
     assert here.calls == ["a", "b", "b", "c"]
 

@@ -49,5 +49,5 @@ def timeouts() -> Iterator[Program]:
         calls=("w", "h"),
         events=("s0 w@root {'k': 1}",),
         raises=late,
-        config=ExecutionConfig(timeout_seconds=0.1),
+        config=ExecutionConfig(timeout_seconds=0.3),
     )
