@@ -221,7 +221,7 @@ async def test_where_a_service_keeps_both_claims_both_may_be_told_and_neither_go
     service = Hooked(InMemorySessionService())
     desk = Desk(service)
     answer, options = await desk.options()
-    service.after["claim"] = asyncio.Barrier(2).wait
+    service.before["claim"], service.after["claim"] = (asyncio.Barrier(2).wait for _ in range(2))
     resumed = (desk.pipeline().resume(answer, **options) for _ in range(2))
     came = await asyncio.gather(*resumed, return_exceptions=True)
     assert [type(each) for each in came] == [SessionError, SessionError]
