@@ -551,13 +551,18 @@ async def test_an_application_brings_its_configuration() -> None:
     assert (await run(mock_backend({"a": "x"}), app, config=own)).app_name == "own"
 
 
+class Notes:
+    async def before_agent(self, ctx: Any, agent_name: str) -> None:
+        """Notice that an agent begins."""
+
+
 @pytest.mark.parametrize(
     "config",
     [
         ExecutionConfig(streaming_mode="bidi"),
         ExecutionConfig(target="workflow"),
         ExecutionConfig(telemetry=TelemetryConfig()),
-        ExecutionConfig(middlewares=(object(),)),
+        ExecutionConfig(middlewares=(Notes(),)),
     ],
 )
 def test_what_would_be_ignored_is_refused(config: ExecutionConfig) -> None:

@@ -36,6 +36,8 @@ from adk_fluent._public import (  # noqa: E402  # the import hints must be in pl
 )
 
 if TYPE_CHECKING:
+    from adk_fluent.protocol import Middleware as Middleware  # slow to import, seldom derived from
+
     __version__: str
 else:  # a type checker must see a misspelt name, not Any
 
@@ -45,6 +47,10 @@ else:  # a type checker must see a misspelt name, not Any
             from adk_fluent._version import core_version  # noqa: PLC0415  # 15 ms, seldom needed
 
             return core_version()
+        if name == "Middleware":
+            from adk_fluent.protocol import Middleware  # noqa: PLC0415
+
+            return Middleware
         from adk_fluent._registry import resolve_name  # noqa: PLC0415  # keeps the import light
 
         return resolve_name(name)

@@ -434,7 +434,6 @@ def test_no_deprecated_class_is_used() -> None:
     ("config", "field", "brings"),
     [
         (ExecutionConfig(telemetry=TelemetryConfig()), "telemetry", "adk-fluent-middleware"),
-        (ExecutionConfig(middlewares=(object(),)), "middlewares", "adk-fluent-middleware"),
         (ExecutionConfig(target="workflow"), "target", "a later version"),
         (ExecutionConfig(streaming_mode="bidi"), "streaming_mode", "a later version"),
     ],
@@ -523,9 +522,15 @@ def test_settings_of_the_app_arrive_or_are_refused() -> None:
     assert caught.value.nearest == "context_cache_config"
 
 
-def test_middlewares_of_an_application_are_refused() -> None:
-    with pytest.raises(UnsupportedConfigError, match="middleware m would have no effect"):
-        compiled(AppNode("shop", AgentNode("a"), middlewares=(Ref(object(), "m"),)))
+def test_what_is_no_middleware_is_refused() -> None:
+    for make in (
+        lambda: compiled(AppNode("shop", AgentNode("a"), middlewares=(Ref(object(), "m"),))),
+        lambda: compiled(AgentNode("a"), ExecutionConfig(middlewares=(print,))),
+    ):
+        with pytest.raises(UsageError, match="this is no middleware"):
+            make()
+    with pytest.raises(UsageError, match="takes a list of middlewares"):
+        compiled(AgentNode("a"), ExecutionConfig(middlewares="m"))
 
 
 def test_a_name_adk_refuses_for_an_app_is_explained() -> None:

@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from adk_fluent.backends._dict_leaf import DictLeaf
-from adk_fluent.flow import Engine, Facts, Position
+from adk_fluent.flow import ARRANGEMENTS, Enclosed, Engine, Facts, Position
+from adk_fluent.flow._around import ENDED, open_up
 from adk_fluent.ir import (
     AgentNode,
     ExpectNode,
@@ -32,13 +33,13 @@ from adk_fluent.ir import (
     TransformNode,
     walk,
 )
-from adk_fluent.protocol import AgentEvent, ErrorInfo, Pending, final_text
+from adk_fluent.protocol import AgentEvent, AgentReply, ErrorInfo, Pending, final_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
     from typing import TypeAlias
 
-    from adk_fluent.flow import Strand
+    from adk_fluent.flow import Around, Strand
     from adk_fluent.ir import Predicate
 
     State: TypeAlias = Mapping[str, Any]
@@ -46,6 +47,29 @@ if TYPE_CHECKING:
     #: What a leaf writes to a key; a function computes it from state.
     Value: TypeAlias = Callable[[State], object] | str | int | list[Any] | dict[str, Any] | None
     Testing: TypeAlias = Callable[[State], object] | Match
+
+
+class Hooks:
+    """Stands around the steps of some names, or around all."""
+
+    def __init__(self, call: Callable[[Enclosed[Any]], Awaitable[AgentReply]], *names: str) -> None:
+        self._call, self._names = call, names
+
+    def encloses(self, node: Node) -> bool:
+        if self._names:
+            return node.name in self._names
+        return type(node) in ARRANGEMENTS or isinstance(node, AgentNode)
+
+    async def call(self, step: Enclosed[Any]) -> AgentReply:
+        return await self._call(step)
+
+
+async def passes(step: Enclosed[Any]) -> AgentReply:
+    return await step.go_on()
+
+
+#: Stands around every step and lets it be as it is.
+ALL = Hooks(passes)
 
 
 class BoomError(Exception):
@@ -142,6 +166,8 @@ class Bench:
         self.calls: list[str] = []
         self.closed: list[str] = []
         self.people: Act | None = None
+        self.around: Around | None = None
+        self.last: Engine[AgentEvent] = cast("Any", None)
 
     # --- leaves --------------------------------------------------------------------------------
 
@@ -297,13 +323,26 @@ class Bench:
         self,
         root: Node,
         position: Position | None = None,
+        *,
         answers: Mapping[str, Any] | None = None,
         on_step: Any = None,
         limit: float | None = None,
+        around: Around | None = None,
+        keeps_failures: bool = False,
     ) -> Engine[AgentEvent]:
         leaf = BenchLeaf(self.state, root.name)
         leaf.bench = self
-        return Engine(root, leaf, position=position, answers=answers, on_step=on_step, limit=limit)
+        self.last = Engine(
+            root,
+            leaf,
+            position=position,
+            answers=answers,
+            on_step=on_step,
+            limit=limit,
+            around=around or self.around,
+            keeps_failures=keeps_failures,
+        )
+        return self.last
 
     async def run(self, root: Node, **options: Any) -> Ran:
         """Run to the end, and see that no task is left."""
@@ -388,13 +427,14 @@ class Bench:
         """The names of the leaves that a position stands at."""
         names: list[str] = []
         todo = [("0", root)]
+        open_up(position)
         while todo:
             id, node = todo.pop()
             frames: list[dict[str, Any]] = position["strands"][id]
             for frame in frames[1:]:
                 node = below(root, node, frame["c"])
             forked: dict[str, str] = frames[-1].get("strands", {})
-            if not forked:
+            if not forked and ENDED not in frames[-1]:
                 names.append(node.name)
             body_only = isinstance(node, MapOverNode)
             todo.extend(

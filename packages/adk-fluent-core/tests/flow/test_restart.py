@@ -12,13 +12,15 @@ import pytest
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.flow import Signal, new_position
 
+from .conftest import ALL
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adk_fluent.flow import Position
     from adk_fluent.ir import Node
 
-    from .conftest import Bench
+    from .conftest import Bench, Hooks
 
 LIST = {"list": [1, 2, 3]}
 
@@ -273,8 +275,10 @@ PROGRAMS: dict[str, Callable[[Bench], Node]] = {
 }
 
 
+@pytest.mark.parametrize("hooks", [None, ALL], ids=["plain", "enclosed"])
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_from_every_step(b: Bench, name: str) -> None:
+async def test_from_every_step(b: Bench, name: str, hooks: Hooks | None) -> None:
+    b.around = hooks
     b.state.update(LIST)
     assert await b.restarts(PROGRAMS[name](b)) > 0
 

@@ -17,12 +17,14 @@ from adk_fluent.flow import Engine
 from adk_fluent.ir import AgentNode, ExecutionConfig, walk
 from adk_fluent.testing._oracle import Program, act, generate, meaning, recorded
 
+from .conftest import ALL
+
 if TYPE_CHECKING:
     from adk_fluent.flow import Position
     from adk_fluent.ir import Node
     from adk_fluent.testing import Asked, Script
 
-    from .conftest import Bench
+    from .conftest import Bench, Hooks
 
 CONFIG = ExecutionConfig(max_llm_calls=0)
 SEEDS = 150
@@ -47,7 +49,12 @@ def script_of(node: Node, asked: Asked) -> Script:
     return node.mock.value
 
 
-async def follow(program: Program, state: dict[str, Any], position: Position | None = None) -> Run:
+async def follow(
+    program: Program,
+    state: dict[str, Any],
+    position: Position | None = None,
+    hooks: Hooks | None = None,
+) -> Run:
     run = Run(state)
 
     async def save(now: Position) -> None:
@@ -57,7 +64,7 @@ async def follow(program: Program, state: dict[str, Any], position: Position | N
     leaf = MockLeaf(
         Session(state), root.name, "run", config=CONFIG, script_for=script_of, message="go"
     )
-    engine = Engine(root, leaf, position=position, on_step=save)
+    engine = Engine(root, leaf, position=position, on_step=save, around=hooks)
     leaf.bind(engine)
     with recorded() as run.calls:
         try:
@@ -75,11 +82,17 @@ async def test_from_every_step(b: Bench, start: int) -> None:
         await check(b, random.Random(number))
 
 
-async def check(b: Bench, chance: random.Random) -> None:
+@pytest.mark.parametrize("start", range(0, SEEDS, 10))
+async def test_from_every_step_with_hooks_around_all(b: Bench, start: int) -> None:
+    for number in range(start, start + 10):
+        await check(b, random.Random(number), hooks=ALL)
+
+
+async def check(b: Bench, chance: random.Random, hooks: Hooks | None = None) -> None:
     program = generate(chance.randint, plain=True)
     with recorded():
         wanted = meaning(program.root, program.state, act)
-    once = await follow(program, copy.deepcopy(program.state))
+    once = await follow(program, copy.deepcopy(program.state), hooks=hooks)
     assert wanted.calls_differ(once.calls) is None
     loose = wanted.outcome.loose
     # an agent in flight may have written already, and it is run again
@@ -94,7 +107,7 @@ async def check(b: Bench, chance: random.Random) -> None:
         allowed = Counter(b.in_flight(program.root, position))
         if feeds_on_itself & allowed.keys():
             continue
-        again = await follow(program, state, position)
+        again = await follow(program, state, position, hooks)
         assert wanted.state_differs(again.state) is None, (program, text)
         assert (again.error is None) == (once.error is None), (program, text)
         twice = Counter(calls) + Counter(again.calls)

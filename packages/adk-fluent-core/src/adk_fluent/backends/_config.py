@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.ir import CompactionConfig, ExecutionConfig
+from adk_fluent.protocol import check_middleware
 
 #: The key of `custom_metadata` that is ours.
 STAMP: Final = "adk_fluent"
@@ -36,6 +37,8 @@ def check_values(config: object) -> None:
             raise UsageError(f"ExecutionConfig({field}=...) takes {allowed}", found=_shown(value))
     for field, words in (("streaming_mode", _MODES), ("target", _TARGETS)):
         _check_word(field, getattr(config, field), words)
+    for each in config.middlewares:
+        check_middleware(each)
     if config.custom_metadata and STAMP in config.custom_metadata:
         raise UsageError(
             f"ExecutionConfig(custom_metadata=...) has the key {STAMP!r}, which is reserved",
@@ -105,5 +108,10 @@ _FIELDS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
         "custom_metadata",
         lambda value: value is None or _has_names(value),
         "a mapping of names to values, or None",
+    ),
+    (
+        "middlewares",
+        lambda value: isinstance(value, list | tuple),
+        "a list of middlewares, such as [RetryMiddleware()]",
     ),
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping
 
     from adk_fluent.backends._resuming import GoOn
-    from adk_fluent.flow import Position, Watch
+    from adk_fluent.flow import Around, Position, Watch
     from adk_fluent.ir import Node
     from adk_fluent.protocol import JournalStatus
 
@@ -66,6 +66,7 @@ async def recorded(
     durable: bool,
     kept: bool,
     watch: Watch | None,
+    around: Around | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
 
@@ -78,6 +79,7 @@ async def recorded(
         durable: Whether each step is kept.
         kept: Whether it is kept where the run pauses, fails and ends.
         watch: Is told of what need not leave an event.
+        around: What stands around the steps.
     """
     position = new_position() if goes_on is None else goes_on.entry.position
     if goes_on is not None or durable:
@@ -92,6 +94,7 @@ async def recorded(
         journal=keeper.written if durable else None,
         keeps_failures=kept,
         watch=watch,
+        around=around,
         limit=limit,
     )
     leaf.bind(engine)

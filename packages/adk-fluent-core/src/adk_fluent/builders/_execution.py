@@ -7,12 +7,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
-from adk_fluent.ir import ExecutionConfig, walk
-from adk_fluent.protocol import Answer, Backend, EventListener
+from adk_fluent.ir import AppNode, ExecutionConfig, walk
+from adk_fluent.protocol import Answer, Backend, EventListener, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -127,6 +128,15 @@ def check_options(options: Mapping[str, Any]) -> None:
             )
 
 
+def with_middlewares(
+    config: ExecutionConfig | None, ir: Node, more: Iterable[object]
+) -> ExecutionConfig:
+    """How a pipeline runs, with more middlewares inside all others."""
+    own = ir.execution if isinstance(ir, AppNode) else None
+    config = config or own or ExecutionConfig()
+    return replace(config, middlewares=(*config.middlewares, *more))
+
+
 def _is_id(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -150,6 +160,12 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "listeners": (
         "a list of listeners, such as [Trace()]",
         lambda value: isinstance(value, list | tuple) and all(map(_listens, _items(value))),
+    ),
+    "middleware": (
+        "a list of middlewares, such as [RetryMiddleware()]",
+        lambda value: (
+            isinstance(value, list | tuple) and all(refusal(each) is None for each in _items(value))
+        ),
     ),
     "backend": (
         "something that compiles and streams, such as mock_backend(...)",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import (
         AgentEvent,
         Answer,
+        AnyMiddleware,
         Backend,
         EventListener,
         Pending,
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
         listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
+        middleware: Middlewares of this run, inside those of the pipeline and of `config`.
     """
 
     config: ExecutionConfig | None
@@ -62,6 +64,7 @@ class RunOptions(TypedDict, total=False):
     state: Mapping[str, Any] | None
     backend: Backend[Any] | None
     listeners: Sequence[EventListener] | None
+    middleware: Sequence[AnyMiddleware] | None
 
 
 class Running:
@@ -391,13 +394,15 @@ class Running:
         self, options: RunOptions, *, remember: bool
     ) -> tuple[Backend[Any], Any, dict[str, Any]]:
         """What runs, the compiled pipeline, and the options that are the run's own."""
-        from adk_fluent.builders._execution import check_options, new_adk
+        from adk_fluent.builders._execution import check_options, new_adk, with_middlewares
 
         check_options(options)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         backend, config = given.pop("backend", None), given.pop("config", None)
-        runs = self._kept()
-        compiled = runs.compiled(self.to_ir(), config, backend)
+        runs, ir = self._kept(), self.to_ir()
+        if (more := given.pop("middleware", None)) is not None:
+            config = with_middlewares(config, ir, more)
+        compiled = runs.compiled(ir, config, backend)
         return backend or (runs.adk if remember else new_adk()), compiled, given
 
     def _kept(self) -> Runs:

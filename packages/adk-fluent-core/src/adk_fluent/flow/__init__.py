@@ -6,24 +6,30 @@ agents and makes events. ADK, the mock backend and evaluation of parts all use i
 
 from __future__ import annotations
 
+from adk_fluent.flow._around import Around, Enclosed
 from adk_fluent.flow._engine import Engine
 from adk_fluent.flow._gates import APPROVAL, check_gates
 from adk_fluent.flow._parts import join, split
 from adk_fluent.flow._port import Facts, Leaf, Note, Watch
 from adk_fluent.flow._position import Position, new_position, questions_at
 from adk_fluent.flow._steps import RULES, Signal
-from adk_fluent.flow._strand import Strand
+from adk_fluent.flow._strand import ARRANGEMENTS, Strand
 from adk_fluent.flow._targets import check_transfers
+from adk_fluent.flow._view import StateView
 
 __all__ = [
     "APPROVAL",
+    "ARRANGEMENTS",
     "RULES",
+    "Around",
+    "Enclosed",
     "Engine",
     "Facts",
     "Leaf",
     "Note",
     "Position",
     "Signal",
+    "StateView",
     "Strand",
     "Watch",
     "check_gates",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adk_fluent.flow._log import Scope
+    from adk_fluent.flow._strand import Strand
 
 
 class Commit(Generic[E]):
@@ -22,23 +23,27 @@ class Commit(Generic[E]):
         delta: What it writes.
         make: Makes an event of the engine's own in the moment it is committed, or None after all.
         after: Called in the moment the event is committed.
+        strand: Where the step stands.
     """
 
-    __slots__ = ("after", "delta", "event", "make", "scope")
+    __slots__ = ("after", "delta", "event", "make", "scope", "strand")
 
     def __init__(
         self,
         event: E | None,
         scope: Scope | None = None,
         delta: Mapping[str, Any] | None = None,
+        *,
         make: Callable[[], E | None] | None = None,
         after: Callable[[], None] | None = None,
+        strand: Strand | None = None,
     ) -> None:
         self.event: E | None = event
         self.scope: Scope | None = scope
         self.delta: Mapping[str, Any] | None = delta
         self.make: Callable[[], E | None] | None = make
         self.after: Callable[[], None] | None = after
+        self.strand: Strand | None = strand
 
 
 class Parcel(Generic[E]):

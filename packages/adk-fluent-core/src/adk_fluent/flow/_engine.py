@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from adk_fluent.errors import add_place
+from adk_fluent.flow._around import ENDED, Enclosed, below, enclose, open_up
 from adk_fluent.flow._commit import Commit, Parcel
 from adk_fluent.flow._ending import is_attempting
 from adk_fluent.flow._failures import raise_error
@@ -30,11 +31,14 @@ from adk_fluent.flow._steps import (
     RULES,
     Call,
     Emit,
+    Enclose,
+    Ended,
     Fork,
     Joined,
     Operation,
     Run,
     Signal,
+    Step,
     Test,
     leaf_rule,
 )
@@ -45,6 +49,7 @@ from adk_fluent.ir import Node, TransferNode
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
+    from adk_fluent.flow._around import Around, Heard
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.protocol import Pending
 
@@ -62,6 +67,7 @@ class Engine(Generic[E]):
             or neither is; where a step ends without such an event, one of the engine's own.
         keeps_failures: Whether `failed_at` is kept.
         watch: Is told of steps that fail, and of attempts that are discarded.
+        around: What stands around steps. It belongs to the run as `limit` does.
         limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
             of a run with another limit, or with none, can be gone on from.
 
@@ -90,12 +96,14 @@ class Engine(Generic[E]):
         journal: Journaled | None = None,
         keeps_failures: bool = False,
         watch: Watch | None = None,
+        around: Around | None = None,
         limit: float | None = None,
     ) -> None:
         self.root: Node = root if limit is None else limited(root, limit)
         self.limit: Node | None = None if limit is None else self.root
         self.leaf = leaf
         self.position: Position = new_position() if position is None else position
+        open_up(self.position)
         fit(self.position, limit=limit is not None)
         self.outcome: Signal | None = None
         self.log: UndoLog = UndoLog(self.position, leaf.state)
@@ -104,6 +112,7 @@ class Engine(Generic[E]):
         self._journal = journal
         self._keeps_failures = keeps_failures
         self._watch = watch
+        self._around = around
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
         self._operations = Operations(leaf, answers or {}, self.failed)
@@ -132,6 +141,9 @@ class Engine(Generic[E]):
                         yield event
                     if after is not None:
                         after()
+                    s = commit.strand
+                    if s is not None and s.heard is not None and event is not None:
+                        self._hear(s.heard, s, event)
         except GeneratorExit:  # who drives us wants no more after an event that it got
             raise
         except BaseException as error:
@@ -153,6 +165,13 @@ class Engine(Generic[E]):
             return None
         return partial(self.log.record, commit.scope, commit.delta)
 
+    def _hear(self, heard: Heard, s: Strand, event: E) -> None:
+        """Let what stands around a step know what it says and writes."""
+        facts = self.leaf.facts(event)
+        if facts is None or not facts.partial:
+            delta = None if facts is None else facts.delta
+            heard.take(delta, s.path, self.leaf.text(event) or "", s.attempt or "")
+
     # --- what rules may do ---------------------------------------------------------------------
 
     def open_scope(self, strand: Strand, frame: Frame) -> None:
@@ -169,15 +188,30 @@ class Engine(Generic[E]):
     def discard(self, strand: Strand, scopes: list[Scope]) -> None:
         """What was done in these scopes never happened."""
         self.log.discard(scopes)
+        if strand.heard is not None:
+            strand.heard.discard(scope.id for scope in scopes)
         if self._watch is not None and scopes:
             self._watch.discarded(strand.nodes[-1], strand, [scope.id for scope in scopes])
 
-    def abandon(self, frame: Frame) -> None:
-        """A fork is over: forget where the branches stand that did not end."""
-        todo = [frame]
+    def abandon(self, frame: Frame, *, close: bool = False) -> None:
+        """Forget where everything below a frame stands that did not end.
+
+        Args:
+            frame: The frame of a fork that is over, or of a step that is begun anew.
+            close: Whether its scopes are closed, too, and what was written in them stays.
+        """
+        todo, scopes = [frame], list[str]()
         while todo:
-            for id in todo.pop().pop("strands", {}).values():
-                todo.extend(self.position["strands"].pop(id))
+            above = todo.pop()
+            for id in below(above):
+                frames = self.position["strands"].pop(id)
+                todo.extend(frames)
+                for each in frames if close else ():
+                    scopes.extend(each.get("scopes", {}).values())
+                    scopes.extend([each["scope"]] if "scope" in each else ())
+        for id in scopes:
+            if (scope := self.log.open.get(id)) is not None:
+                self.log.settle(scope)
 
     # --- who watches ---------------------------------------------------------------------------
 
@@ -214,7 +248,7 @@ class Engine(Generic[E]):
         while frames:
             node = nodes[-1]
             try:
-                step = RULES.get(type(node), leaf_rule)(self, s, frames[-1], node, signal)
+                step = self._step(s, node, signal)
             except Exception as error:  # noqa: BLE001  # a value of the user's that a rule cannot take
                 step = self.failed(s, add_place(error, node))
             if type(step) is int:
@@ -230,12 +264,30 @@ class Engine(Generic[E]):
                     if self.ends_run(s):
                         s.outcome = step
                         return None
+                self.abandon(frames[-1], close=True)
                 s.pop()
                 signal = step
             else:
                 return cast("Operation", step)
         s.outcome = OK if signal is ENTER else signal  # it had ended before a restart
         return None
+
+    def _step(self, s: Strand, node: Node, signal: Any) -> Step:
+        """What comes next at a node, and around it."""
+        if signal is ENTER:
+            around = None if s.within and len(s.frames) == 1 else self._around_of(node)
+            if around is not None:
+                return Enclose(around)
+            if ENDED in s.frames[-1]:  # only what stood around it had not
+                return Signal(s.frames[-1][ENDED])
+        elif isinstance(signal, Ended):
+            return signal.signal
+        return RULES.get(type(node), leaf_rule)(self, s, s.frames[-1], node, signal)
+
+    def _around_of(self, node: Node) -> Around | None:
+        """What stands around a step."""
+        around = self._around
+        return around if around and node is not self.limit and around.encloses(node) else None
 
     async def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
@@ -262,15 +314,15 @@ class Engine(Generic[E]):
             elif isinstance(todo, Emit):
                 yield operations.emit(s, node, todo)
                 signal = Signal.EMITTED
-            elif isinstance(todo, Fork):
-                fork = self._fork(s, node)
-                if isinstance(fork, Exception):
-                    signal = fork
+            elif isinstance(todo, Fork | Enclose):
+                part = self._part(s, node, todo)
+                if isinstance(part, Exception):
+                    signal = part
                     continue
-                async with aclosing(fork.run()) as commits:
+                async with aclosing(part.run()) as commits:
                     async for commit in commits:
                         yield commit
-                signal = fork.joined
+                signal = part.result
             else:
                 signal = await operations.call(s, node, todo)
             if signal is PAUSE:
@@ -283,7 +335,13 @@ class Engine(Generic[E]):
             return self._journal is not None and not isinstance(todo, Emit)
         return done is not None and not isinstance(done, Test)
 
-    def _fork(self, s: Strand, node: Node) -> ForkRun[E] | Exception:
+    def _part(
+        self, s: Strand, node: Node, todo: Fork | Enclose
+    ) -> ForkRun[E] | Enclosed[E] | Exception:
+        """What is done in strands of its own."""
+        if isinstance(todo, Enclose):
+            s.busy = False  # it is the strand inside that does the step
+            return Enclosed(self, s, todo.around)
         try:
             return ForkRun(self, s, node, s.frames[-1])
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
@@ -314,9 +372,15 @@ class Engine(Generic[E]):
     def strand(self, id: str, root: Node, *, parent: Strand | None, **kwargs: Any) -> Strand:
         """A strand from the journal: its nodes by following positions, its scopes opened again."""
         frames: list[Frame] = self.position["strands"][id]
-        nodes = [root]
-        for frame in frames[1:]:
-            nodes.append(self._child(nodes[-1], frame["c"]))
+        nodes: list[Node] = []
+        for index, frame in enumerate(frames):
+            node = self._child(nodes[-1], frame["c"]) if nodes else root
+            nodes.append(node)
+            begun = index + 1 < len(frames) or frame.keys() - {"c", ENDED}
+            own = index == 0 and kwargs.get("within") is not None
+            if begun and not own and self._around_of(node) is not None:
+                enclose(self.position, frames, index)
+                break
         s = Strand(id, frames, nodes, self.leaf.state, parent=parent, **kwargs)
         for frame in frames:
             if (scope := frame.get("scope")) is not None:

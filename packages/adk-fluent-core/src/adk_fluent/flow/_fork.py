@@ -36,7 +36,7 @@ class ForkRun(Generic[E]):
     ended), for a map ``items`` and ``results``, for a timeout ``spent`` (seconds before it paused).
 
     Attributes:
-        joined: How it ends; the signal for the forking node's rule.
+        result: How it ends; the signal for the forking node's rule.
         expired: What ended it is its own timeout.
     """
 
@@ -53,7 +53,7 @@ class ForkRun(Generic[E]):
         self.frame = frame
         self.racing = is_race(node)
         self.expired = False
-        self.joined = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
+        self.result = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._running: dict[int, Strand] = {}
         self._fatal: BaseException | None = None
@@ -72,7 +72,7 @@ class ForkRun(Generic[E]):
             now = asyncio.get_running_loop().time()
             self._deadline = now + node.seconds - self.frame.get("spent", 0.0)
         try:
-            for index, outcome in self.joined.ended.items():
+            for index, outcome in self.result.ended.items():
                 self._judge(index, outcome)
             while (limit is None or len(self._tasks) < limit) and self._start():
                 continue
@@ -102,16 +102,16 @@ class ForkRun(Generic[E]):
         """Cancel the branches that still run; one that swallows that goes no step further."""
         self._closing = True
         for child in self._running.values():
-            child.cancelled = True
+            child.life.over = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await settled(tasks)
-        if isinstance(self.node, TimeoutNode) and PAUSE in self.joined.ended.values():
+        if isinstance(self.node, TimeoutNode) and PAUSE in self.result.ended.values():
             left = self._deadline - asyncio.get_running_loop().time()
             self.frame["spent"] = round(self.node.seconds - left, 3)  # nobody is timed for waiting
-        if self.expired and self.joined.error is not None:  # after the steps that it cut off
-            self.engine.failed(self.strand, self.joined.error)
+        if self.expired and self.result.error is not None:  # after the steps that it cut off
+            self.engine.failed(self.strand, self.result.error)
 
     # --- starting children ---------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class ForkRun(Generic[E]):
             return
         finally:
             del self._tasks[index], self._running[index]
-        self.joined.ended[index] = outcome
+        self.result.ended[index] = outcome
         self._judge(index, outcome)
         if not self._over.done() and not self._start() and not self._tasks:
             self._finish()
@@ -223,7 +223,7 @@ class ForkRun(Generic[E]):
 
     def _judge(self, index: int, outcome: Any) -> None:
         """Decide whether the end of a child ends the fork."""
-        node, joined = self.node, self.joined
+        node, joined = self.node, self.result
         failed = isinstance(outcome, Exception)
         if self._over.done() or outcome is PAUSE:
             return
@@ -259,7 +259,7 @@ class ForkRun(Generic[E]):
     def _expire(self, node: TimeoutNode) -> None:
         if not self._over.done():
             self.expired = True
-            self.joined.error = StepTimeoutError(
+            self.result.error = StepTimeoutError(
                 f"{node.name}: no result within {node.seconds:g} s",
                 seconds=node.seconds,
                 node=node,

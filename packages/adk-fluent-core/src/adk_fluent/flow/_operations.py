@@ -82,7 +82,7 @@ class Operations(Generic[E]):
                         if s.scope.listens and (text := leaf.text(event)):
                             s.scope.say(s.path, text)
                     delta = None if facts is None or facts.partial else facts.delta
-                    yield Commit(event, s.scope, delta)
+                    yield Commit(event, s.scope, delta, strand=s)
         except asyncio.CancelledError as error:
             ending.signal = cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
@@ -97,7 +97,8 @@ class Operations(Generic[E]):
         """A write of the engine's own, made in the moment it is committed."""
         if s.scope is not None:
             s.scope.data["t"] = 1
-        return Commit(None, make=partial(self._make, s, node, todo), after=todo.committed)
+        make = partial(self._make, s, node, todo)
+        return Commit(None, make=make, after=todo.committed, strand=s)
 
     def _make(self, s: Strand, node: Node, todo: Emit) -> E | None:
         delta = todo.delta()

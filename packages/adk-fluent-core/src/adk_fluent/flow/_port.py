@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adk_fluent.ir import Node
 
 E = TypeVar("E")
-Why = Literal["step", "joined", "discarded", "transfer", "gate", "refused", "journal"]
+Why = Literal["step", "joined", "discarded", "transfer", "gate", "refused", "journal", "around"]
 
 
 @dataclass(slots=True)
@@ -49,11 +49,12 @@ class Note:
 
     Attributes:
         why: ``step`` (a function's result), ``joined`` (branches met), ``discarded`` (attempts were
-            undone), ``transfer``, ``gate`` (a person approved), ``refused`` (or did not) or
-            ``journal`` (the position is written down).
+            undone), ``transfer``, ``gate`` (a person approved), ``refused`` (or did not),
+            ``journal`` (the position is written down) or ``around`` (what stands around a step
+            says something in its name, or writes).
         discarded: Scopes whose events no longer count; for ``discarded`` only.
         transfer_to: The agent handed over to; for ``transfer`` only.
-        text: What is told; for ``refused`` only.
+        text: What is told; for ``refused`` and ``around`` only.
     """
 
     why: Why

@@ -49,6 +49,7 @@ from adk_fluent.ir import (
 from adk_fluent.protocol._decision import Decision
 
 if TYPE_CHECKING:
+    from adk_fluent.flow._around import Around
     from adk_fluent.flow._engine import Engine
 
 
@@ -102,6 +103,13 @@ class Fork:
 
 
 @dataclass(slots=True)
+class Enclose:
+    """Do what stands around the step of this frame, and the step inside it; answered `Ended`."""
+
+    around: Around
+
+
+@dataclass(slots=True)
 class Emit:
     """Write state; answered `EMITTED`.
 
@@ -134,7 +142,14 @@ class Joined:
     error: Exception | None = None
 
 
-Operation = Run | Ask | Call | Test | Fork | Emit
+@dataclass(slots=True)
+class Ended:
+    """The signal that ends a step and all that stands around it."""
+
+    signal: Signal | Exception
+
+
+Operation = Run | Ask | Call | Test | Fork | Enclose | Emit
 Step = int | Operation | Signal | Exception
 Rule = Callable[["Engine[Any]", Strand, Frame, Any, Any], Step]
 ENTER, OK, ESCALATE, PAUSE, STOP = (

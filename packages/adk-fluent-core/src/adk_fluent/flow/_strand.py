@@ -28,6 +28,7 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adk_fluent.flow._around import Enclosed, Heard
     from adk_fluent.flow._log import Isolation, Scope
 
 Frame = dict[str, Any]
@@ -46,11 +47,24 @@ POSITIONS: dict[type[Node], tuple[str, str]] = {
 }
 
 
+#: Nodes that arrange others.
+ARRANGEMENTS: frozenset[type[Node]] = frozenset(POSITIONS) - {TransferNode}
+
+
 def is_race(node: Node) -> bool:
     """Whether only the first branch to succeed counts."""
     return isinstance(node, RaceNode) or (
         isinstance(node, ParallelNode) and node.merge == "first_complete"
     )
+
+
+class Life:
+    """Whether anybody waits for what a task does."""
+
+    __slots__ = ("over",)
+
+    def __init__(self) -> None:
+        self.over = False
 
 
 class Strand:
@@ -65,9 +79,12 @@ class Strand:
         isolation: The snapshot it works on, or None when it sees shared state.
         muted: Its partial events are not forwarded (it may lose a race).
         outcome: How it ended.
-        cancelled: Nobody waits for it any more; it goes no step further.
         busy: The step where it stands has begun.
         written: The last event it committed says where it stands, if a journal is kept.
+        within: What its first step is done inside of, which is the one where its parent stands.
+        depth: How many steps with something around them it is inside of.
+        life: Whether anybody waits for what its task does.
+        heard: Takes in what is said and written in it, if anybody wants to know.
         segment: Its own part of the branch name.
         deadline: When the nearest timeout around it strikes, on the event loop's clock.
     """
@@ -77,17 +94,20 @@ class Strand:
         "_state",
         "_view",
         "busy",
-        "cancelled",
         "deadline",
+        "depth",
         "frames",
+        "heard",
         "id",
         "isolation",
+        "life",
         "muted",
         "nodes",
         "outcome",
         "parent",
         "scope",
         "segment",
+        "within",
         "written",
     )
 
@@ -104,6 +124,8 @@ class Strand:
         scope: Scope | None = None,
         isolation: Isolation | None = None,
         muted: bool = False,
+        within: Enclosed[Any] | None = None,
+        life: Life | None = None,
         deadline: float = inf,
     ) -> None:
         self.id: str = id
@@ -114,9 +136,12 @@ class Strand:
         self.isolation: Isolation | None = isolation
         self.muted: bool = muted
         self.outcome: Any = None
-        self.cancelled: bool = False
+        self.life: Life = life or Life()
         self.busy: bool = False
         self.written: bool = False
+        self.within: Enclosed[Any] | None = within
+        self.depth: int = 0 if parent is None or within is None else parent.depth + 1
+        self.heard: Heard | None = None if parent is None else parent.heard
         self.deadline: float = deadline if parent is None else min(deadline, parent.deadline)
         self.segment: str = segment
         self._state = state
@@ -131,6 +156,11 @@ class Strand:
         if self._view is None:
             self._view = ChainMap(self.isolation.writes, self.isolation.base)
         return self._view
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits any more for what it does; it goes no step further."""
+        return self.life.over
 
     @property
     def overdue(self) -> bool:
@@ -186,4 +216,4 @@ class Strand:
 
 
 def _join(prefix: str, position: str) -> str:
-    return f"{prefix}.{position}" if prefix else position
+    return f"{prefix}.{position}" if prefix and position else prefix or position

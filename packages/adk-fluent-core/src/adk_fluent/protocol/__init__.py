@@ -53,6 +53,7 @@ from adk_fluent.protocol._middleware import (
     check_middleware,
     fresh,
     hooks_of,
+    refusal,
 )
 from adk_fluent.protocol._pending import Answer, Pending, PendingKind, Resume, resume_of
 from adk_fluent.protocol._ports import (
@@ -144,5 +145,6 @@ __all__ = [
     "fresh",
     "hooks_of",
     "kept_events",
+    "refusal",
     "resume_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABCMeta
 from dataclasses import dataclass, field
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -169,28 +170,31 @@ AnyMiddleware = (
     | WrapToolCall
 )
 
+#: What each hook is given, in the order in which they come up in a run.
+_TAKES: Final[Mapping[str, tuple[str, ...]]] = {
+    "on_user_message": ("ctx", "message"),
+    "before_run": ("ctx",),
+    "wrap_run": ("call", "next"),
+    "before_agent": ("ctx", "agent_name"),
+    "wrap_agent": ("call", "next"),
+    "before_model": ("ctx", "request"),
+    "wrap_model_call": ("call", "next"),
+    "on_model_error": ("ctx", "request", "error"),
+    "after_model": ("ctx", "response"),
+    "before_tool": ("ctx", "tool_name", "args"),
+    "wrap_tool_call": ("call", "next"),
+    "on_tool_error": ("ctx", "tool_name", "args", "error"),
+    "after_tool": ("ctx", "tool_name", "args", "result"),
+    "on_event": ("ctx", "event"),
+    "after_agent": ("ctx", "agent_name"),
+    "on_agent_error": ("ctx", "agent_name", "error"),
+    "after_run": ("ctx",),
+    "on_run_error": ("ctx", "error"),
+    "close": (),
+}
+
 #: The names of all hooks, in the order in which they come up in a run.
-HOOKS: Final = (
-    "on_user_message",
-    "before_run",
-    "wrap_run",
-    "before_agent",
-    "wrap_agent",
-    "before_model",
-    "wrap_model_call",
-    "on_model_error",
-    "after_model",
-    "before_tool",
-    "wrap_tool_call",
-    "on_tool_error",
-    "after_tool",
-    "on_event",
-    "after_agent",
-    "on_agent_error",
-    "after_run",
-    "on_run_error",
-    "close",
-)
+HOOKS: Final = tuple(_TAKES)
 
 #: Files and connections have it, too, so it alone makes nothing a middleware.
 _COMMON: Final = frozenset({"close"})
@@ -242,13 +246,39 @@ def check_middleware(value: Any) -> Any:
     """The value, if it may be used as a middleware.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is none, or one of its hooks cannot be asked.
     """
     wanted = refusal(value)
     if wanted is None:
+        _check_hooks(value)
         return value
     found = f"the class {value.__qualname__}" if isinstance(value, type) else _described(value)
     raise UsageError("this is no middleware", found=found, help=wanted)
+
+
+def _check_hooks(middleware: object) -> None:
+    """See that every hook can be called with what it will be called with, and awaited."""
+    for name in hooks_of(middleware):
+        hook: Any = getattr(middleware, name)
+        takes = _TAKES[name]
+        if not callable(hook):
+            raise UsageError(f"{name} of a middleware is a method", found=repr(hook))
+        try:
+            signature(hook).bind(*takes)
+        except TypeError as error:
+            raise UsageError(
+                f"{name} of {type(middleware).__qualname__} cannot take what it is given",
+                found=f"{error}: {name}{signature(hook)}",
+                help=f"async def {name}({', '.join(('self', *takes))})",
+            ) from None
+        except ValueError:  # it does not tell its signature
+            continue
+        is_plain = isfunction(getattr(hook, "__func__", hook)) and not name.startswith("wrap_")
+        if isasyncgenfunction(hook) or (is_plain and not iscoroutinefunction(hook)):
+            raise UsageError(
+                f"{name} of {type(middleware).__qualname__} is no async function",
+                help=f"async def {name}({', '.join(('self', *takes))})",
+            )
 
 
 def _described(value: object) -> str:

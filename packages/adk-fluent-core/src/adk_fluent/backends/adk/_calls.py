@@ -7,7 +7,7 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.backends.adk._chain import CALLER, Chain, attached, compose, invocation_of
+from adk_fluent.backends.adk._chain import CALLER, Chain, attached, invocation_of
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
+
+    from adk_fluent.backends._stack import Stack
 
 
 class _Announced:
@@ -43,7 +45,7 @@ def announce(request: LlmRequest, context: Any) -> None:
     """Say which request the agent of `context` is about to send."""
     invocation = invocation_of(context)
     chain = attached(invocation)
-    if chain is None or not chain.model_hooks:
+    if chain is None or not chain.models:
         return
     agent = context.agent_name
     call = ModelCall(
@@ -67,8 +69,8 @@ async def generate(
         responses = original(model, request, stream=stream)
     else:
         call.model, call.stream = model, stream
-        chain = compose(announced.chain.model_hooks, _Model(original).drain)
-        responses = _streamed(chain, call) if stream else _at_once(chain, call)
+        hooks = _ModelHooks(announced.chain.stack, _Model(original))
+        responses = _streamed(hooks, call) if stream else _at_once(hooks, call)
     async with aclosing(responses) as each:
         async for response in each:
             yield response
@@ -93,33 +95,66 @@ class _Model:
         return reply
 
 
-async def _at_once(chain: Any, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+class _ModelHooks:
+    """All that stands around one model call."""
+
+    def __init__(self, stack: Stack, model: _Model) -> None:
+        self._stack = stack
+        self._model = model
+
+    async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
+        """A fragment as it is sent on."""
+        return await self._stack.after("after_model", call.ctx, response) or response
+
+    async def call(self, call: ModelCall) -> ModelReply:
+        """Call the model, or do what a hook says instead."""
+        stack, ctx, request = self._stack, call.ctx, call.request
+        said, place = await stack.before("before_model", ctx, request)
+        if said is not None:
+            reply = ModelReply([said])
+        else:
+            try:
+                reply = await stack.around("wrap_model_call", self._model.drain)(call)
+            except Exception as error:
+                said = await stack.after("on_model_error", ctx, request, error)
+                if said is None:
+                    raise
+                reply = ModelReply([said])
+        return ModelReply(
+            [
+                await stack.after("after_model", ctx, each, outside=place) or each
+                for each in reply.responses
+            ]
+        )
+
+
+async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     fragments: list[LlmResponse] = []
 
     async def keep(response: LlmResponse) -> None:
-        fragments.append(response)
+        fragments.append(await hooks.fragment(call, response))
 
     call.sink = Sink(keep)
-    reply: ModelReply = await chain(call)
+    reply = await hooks.call(call)
     for response in (*fragments, *reply.responses):
         yield response
 
 
-async def _streamed(chain: Any, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     """The onion in a task of its own: a generator would be left hanging in the middle of it."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[LlmResponse, asyncio.Future[None]] | None] = asyncio.Queue()
 
     async def forward(response: LlmResponse) -> None:
         taken: asyncio.Future[None] = loop.create_future()
-        queue.put_nowait((response, taken))
+        queue.put_nowait((await hooks.fragment(call, response), taken))
         await taken
 
     def ended(task: asyncio.Task[ModelReply]) -> None:
         queue.put_nowait(None)
 
     call.sink = Sink(forward)
-    task: asyncio.Task[ModelReply] = loop.create_task(chain(call))
+    task: asyncio.Task[ModelReply] = loop.create_task(hooks.call(call))
     task.add_done_callback(ended)
     try:
         while (item := await queue.get()) is not None:
@@ -151,9 +186,9 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         finally:
             CALLER.reset(token)
 
-    agent = context.agent_name
+    agent, name, stack = context.agent_name, tool.name, chain.stack
     call = ToolCall(
-        tool.name,
+        name,
         args,
         context,
         tool,
@@ -163,4 +198,13 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         tool.is_long_running,
         chain.run,
     )
-    return await compose(chain.tool_hooks, innermost)(call)
+    result, place = await stack.before("before_tool", context, name, args)
+    if result is None:
+        try:
+            result = await stack.around("wrap_tool_call", innermost)(call)
+        except Exception as error:
+            result = await stack.after("on_tool_error", context, name, args, error)
+            if result is None:
+                raise
+    changed = await stack.after("after_tool", context, name, args, result, outside=place)
+    return result if changed is None else changed

@@ -3,46 +3,58 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.protocol import fresh
+from google.adk.events.event_actions import EventActions
+
+from adk_fluent.backends._stack import Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from adk_fluent.ir import AgentNode
 
 _KEY: Final = "_adk_fluent_chain"
+_GREETED: Final = "_adk_fluent_greeted"
+_MODEL: Final = ("before_model", "wrap_model_call", "on_model_error", "after_model")
 
 #: The chain of the run whose tool is running: a tool may run agents in a session of their own.
 CALLER: ContextVar[Chain | None] = ContextVar("adk_fluent_caller", default=None)
 
 
 class Chain:
-    """What stands around every model call and tool call of a run.
+    """What stands around the run, its steps, and every model call and tool call of it.
 
     Args:
         stack: The middlewares, outermost first.
         nodes: The nodes of agents that were built here, by name.
         run: Identity of the run.
         outer: The chain of the flow that this one is part of.
+
+    Attributes:
+        own: The instances of this run.
+        stack: The same, inside those of the flow around it.
+        run: Identity of the run.
+        models: Whether anything stands around model calls.
+        written: What hooks have written before there was an event to put it in.
+        failure: What a hook has raised where ADK would put an error of its own in its place.
     """
 
-    __slots__ = ("_calls", "_nodes", "model_hooks", "run", "stack", "tool_hooks")
+    __slots__ = ("_calls", "_nodes", "failure", "models", "own", "run", "stack", "written")
 
     def __init__(
         self,
         stack: Sequence[Any],
         nodes: Mapping[str, AgentNode],
-        run: str,
+        run: str = "",
         outer: Chain | None = None,
     ) -> None:
-        own = [fresh(each) for each in stack]
-        self.stack: list[Any] = own if outer is None else [*outer.stack, *own]
-        self.run = run
-        self.model_hooks = [m.wrap_model_call for m in self.stack if _has(m, "wrap_model_call")]
-        self.tool_hooks = [m.wrap_tool_call for m in self.stack if _has(m, "wrap_tool_call")]
+        self.own: Stack = Stack.begun(stack)
+        self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
+        self.run: str = run
+        self.models: bool = self.stack.has(*_MODEL)
+        self.written: EventActions = EventActions()
+        self.failure: Exception | None = None
         self._nodes = nodes
         self._calls: dict[int, tuple[object, int]] = {}
 
@@ -55,22 +67,6 @@ class Chain:
         _, times = self._calls.get(id(context), (context, 0))
         self._calls[id(context)] = (context, times + 1)  # kept, so that its id stays its own
         return times
-
-
-def _has(middleware: object, hook: str) -> bool:
-    return getattr(middleware, hook, None) is not None
-
-
-def compose(hooks: Sequence[Any], innermost: Callable[[Any], Awaitable[Any]]) -> Any:
-    """The hooks around the thing itself, the first one outermost."""
-    following: Any = innermost
-    for hook in reversed(hooks):
-        following = partial(_call, hook, following)
-    return following
-
-
-def _call(hook: Any, following: Any, call: Any) -> Awaitable[Any]:
-    return hook(call, following)
 
 
 # --- where it is kept: in the context of the run's root, and so in every copy of that ------------
@@ -87,6 +83,17 @@ def attached(context: Any) -> Chain | None:
     return CALLER.get() if chain is None else chain
 
 
+def greeted(context: Any) -> Chain | None:
+    """The chain that was asked what the user says, before the run of its flow begins."""
+    return context.__dict__.pop(_GREETED, None)
+
+
+def greet(context: Any, chain: Chain) -> None:
+    """Keep a chain for the flow that is about to run."""
+    context.__dict__[_GREETED] = chain
+
+
 def invocation_of(context: Any) -> Any:
-    """The InvocationContext behind a CallbackContext, ToolContext or Context."""
-    return context._invocation_context  # noqa: SLF001  # 2.x has a method for it, 1.x does not
+    """The InvocationContext behind a CallbackContext, ToolContext or Context, or itself."""
+    # 2.x has a method for it, 1.x does not
+    return getattr(context, "_invocation_context", context)

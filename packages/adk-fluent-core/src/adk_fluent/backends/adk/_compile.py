@@ -31,6 +31,7 @@ from adk_fluent.errors import (
     UsageError,
 )
 from adk_fluent.ir import AppNode, ExecutionConfig, why_reserved
+from adk_fluent.protocol import check_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +89,8 @@ class Compiled:
         return in_use(self._toolsets, ours=True)
 
     def _plugins(self) -> list[BasePlugin]:
-        return [MiddlewarePlugin()] if self.root.plan.needs_plugin else []
+        plan = self.root.plan
+        return [MiddlewarePlugin(stack=plan.middlewares)] if plan.needs_plugin else []
 
     def to_app(self, plugins: Sequence[BasePlugin] = ()) -> App:
         """An App around the root agent.
@@ -148,8 +150,9 @@ def compile_ir(
         BuildError: Something in the pipeline cannot be.
     """
     settings: dict[str, Any] = {}
-    root, injection = node, NOTHING
+    root, injection, stack = node, NOTHING, tuple[Any, ...]()
     if isinstance(node, AppNode):
+        stack = tuple(check_middleware(ref.value) for ref in node.middlewares)
         root, settings = node.root, _settings(node, standalone=standalone)
         injection = Injection(node.resources)
         config = config or node.execution
@@ -159,6 +162,7 @@ def compile_ir(
     description = root.description
     root = passes(root, cx)
     agents = cx.agents(root)
+    middlewares = (*stack, *config.middlewares, *cx.middlewares)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
     resources = list(cx.resources)
     if toolsets := toolsets_of(agents):  # for runs that somebody else's Runner does
@@ -169,7 +173,7 @@ def compile_ir(
         nodes=cx.nodes,
         resources=tuple(resources),
         closers=tuple(cx.closers),
-        middlewares=tuple(cx.middlewares),
+        middlewares=middlewares,
         nesting=nesting(agents),
         injection=injection,
         answers=cx.answers,
@@ -177,7 +181,7 @@ def compile_ir(
         limit=config.timeout_seconds,
     )
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
-    if cx.middlewares:
+    if middlewares:
         install_sites(agent)
     if standalone and config.compaction is not None:
         if not CAPS.sliding_window:
@@ -208,17 +212,8 @@ def _settings(node: AppNode, *, standalone: bool) -> dict[str, Any]:
 
     Raises:
         UnknownNameError: The installed ADK's App has no such field.
-        UnsupportedConfigError: The application has middlewares.
         UsageError: There is no App to put a setting into.
     """
-    if node.middlewares:
-        raise UnsupportedConfigError(
-            f"the middleware {node.middlewares[0].name} would have no effect with this version",
-            field="middlewares",
-            brings="adk-fluent-middleware",
-            node=node,
-            help="leave .middleware(...) out; adk-fluent-middleware brings it",
-        )
     for field, _ in node.settings:
         if field not in _SETTINGS:
             raise UnknownNameError(

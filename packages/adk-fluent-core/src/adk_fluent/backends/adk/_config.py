@@ -22,10 +22,8 @@ def check_config(config: ExecutionConfig) -> None:
         UnsupportedConfigError: A field has no effect in this version.
     """
     check_values(config)
-    layer = "adk-fluent-middleware"
     refused = (
-        ("telemetry", config.telemetry is not None, layer),
-        ("middlewares", bool(config.middlewares), layer),
+        ("telemetry", config.telemetry is not None, "adk-fluent-middleware"),
         ("target", config.target != "agents", _LATER),
         ("streaming_mode", config.streaming_mode == "bidi", _LATER),
     )

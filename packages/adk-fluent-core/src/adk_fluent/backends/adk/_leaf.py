@@ -155,6 +155,14 @@ class AdkLeaf:
     def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> Event:
         """Make the event that carries a write of the engine's own."""
         stamp = self._places.stamp(node, strand)
+        if note.why == "around":
+            parts = None if note.text is None else [types.Part(text=note.text)]
+            content = None if parts is None else types.Content(role="model", parts=parts)
+            event, invalid = self.said(node, strand, content)
+            event.actions.state_delta.update(delta)
+            if invalid is not None:
+                raise invalid
+            return event
         stamp["why"] = note.why
         if note.discarded:
             stamp["discarded"] = [self._places.scope(each) for each in note.discarded]
@@ -169,6 +177,48 @@ class AdkLeaf:
             event.content = types.Content(role=None, parts=[types.Part(text=note.text)])
         self._mark(event, stamp)
         return event
+
+    def said(
+        self, node: Node, strand: Strand, content: types.Content | None
+    ) -> tuple[Event, OutputInvalidError | None]:
+        """An event in the name of a step that it did not put out itself, read as an answer of it.
+
+        Returns:
+            The event, and the error of an answer that does not fit.
+        """
+        agent = node.name in self._agents
+        event = Event(
+            author=node.name if agent else self.author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._places.branch(strand),
+            content=content,
+        )
+        stamp = self._places.stamp(node, strand)
+        if content is None:
+            stamp["why"] = "around"
+        self._mark(event, stamp)
+        answer = self._answers.get(node.name) if agent and content is not None else None
+        return event, None if answer is None else put_out(answer, event)
+
+    def seen_by_hooks(
+        self, node: Node, strand: Strand, drafts: dict[str, Any]
+    ) -> InvocationContext:
+        """The context in which hooks stand around a step; what they write goes to `drafts`."""
+        below = strand.state
+        maps = below.maps if isinstance(below, ChainMap) else [self.state]
+        session = self._ctx.session.model_copy(update={"state": ChainMap(drafts, *maps)})
+        agent = self._agents.get(node.name, self._ctx.agent)
+        branch = self._places.branch(strand)
+        update = {"session": session, "agent": agent, "branch": branch}
+        return self._ctx.model_copy(update=update)
+
+    def path(self, node: Node, strand: Strand) -> str:
+        """The position of a step in the whole run."""
+        return self._places.stamp(node, strand).get("path", "")
+
+    def says(self, message: types.Content) -> None:
+        """Another message stands in the place of the user's."""
+        self._prompts.says(message)
 
     def notice(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
         """An event of a step that is not part of the run, with its place in the pipeline."""

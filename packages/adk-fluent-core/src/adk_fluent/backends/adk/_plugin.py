@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -11,18 +11,25 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from adk_fluent.backends._resuming import check_free
+from adk_fluent.backends._stack import Stack
 from adk_fluent.backends.adk._calls import announce
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._chain import attached, invocation_of
 from adk_fluent.backends.adk._confirmations import confirmation
 from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION
 from adk_fluent.backends.adk._journal import load
+from adk_fluent.backends.adk._patching import patch
 from adk_fluent.backends.adk._sites import is_site, make_site
 from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
+from adk_fluent.protocol import AgentEvent, hooks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.ir import Node
@@ -31,6 +38,7 @@ _WAITS: Final = (AdkAgentNode, GateNode, RemoteAgentNode)
 NAME: Final = "adk_fluent"
 #: A key of the ``__dict__`` of the context of a flow that runs, and so of every copy of it.
 _RUNS: Final = "_adk_fluent_runs"
+_STACK: Final = "_adk_fluent_stack"
 
 
 class MiddlewarePlugin(BasePlugin):
@@ -38,10 +46,20 @@ class MiddlewarePlugin(BasePlugin):
 
     It also lets every answer in at the root of the pipeline. ADK hands the answer for a tool to the
     agent that called it, and what comes after that agent would never be run.
+
+    Where no pipeline of ours runs, such as under agents built by hand, it asks the middlewares of
+    its own stack whatever ADK asks a plugin; there is nothing then that `wrap_*` could stand
+    around.
+
+    Args:
+        name: The plugin's name.
+        stack: Middlewares, outermost first.
     """
 
-    def __init__(self, name: str = NAME) -> None:
+    def __init__(self, name: str = NAME, stack: Sequence[Any] = ()) -> None:
         super().__init__(name=name)
+        self._stack: list[Any] = list(stack)
+        self._asked = Stack(self._stack)
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -52,21 +70,54 @@ class MiddlewarePlugin(BasePlugin):
         of that run, after its step has been done; so who answers takes the run first. Every later
         agent can read the one form.
         """
-        flow: Any = flow_above(invocation_context.agent)  # its module imports this one
-        if flow is not None:
+        flow: Any = _flow_of(invocation_context)  # its module imports this one
+        if flow is None:
+            said = await self._before(invocation_context, "on_user_message", user_message)
+            if said is not None:
+                return said
+        else:
             check_free(flow.plan.pipeline, load(invocation_context.session.state, flow.name))
             await flow.take(invocation_context, user_message)
+            greeted = await flow.greeted(invocation_context, user_message)
+            if greeted is not None:
+                return greeted
         parts = [_plain_confirmation(part) for part in user_message.parts or ()]
         if parts == user_message.parts:
             return None
         return user_message.model_copy(update={"parts": parts})
 
-    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+    async def before_run_callback(
+        self, *, invocation_context: InvocationContext
+    ) -> types.Content | None:
         """Let the run begin at the outermost flow above the agent that ADK has chosen."""
+        if self._stack and _flow_of(invocation_context) is None:
+            return await self._before(invocation_context, "before_run")
         flow = flow_above(_asking(invocation_context) or invocation_context.agent)
         if flow is not None and flow is not invocation_context.agent:
             invocation_context.agent = flow
             invocation_context.branch = None
+        return None
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Only where no flow runs: the flow asks its middlewares itself."""
+        if self._is_asked(invocation_context):
+            await self._stack_of(invocation_context).tell("after_run", invocation_context)
+
+    async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
+        """Only where no flow runs, and on 2.x."""
+        if self._is_asked(invocation_context):
+            asked = self._stack_of(invocation_context)
+            await asked.tell("on_run_error", invocation_context, error)
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> Event | None:
+        """Only where no flow runs."""
+        said = await self._before(invocation_context, "on_event", event)
+        if isinstance(said, AgentEvent):
+            patch(event, said)
+            return event
+        return said
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: Any
@@ -76,12 +127,15 @@ class MiddlewarePlugin(BasePlugin):
         One that ADK has given the answer to a question of a flow's hands over to that flow.
         """
         ctx = invocation_of(callback_context)
+        if self._is_asked(ctx):
+            name = getattr(agent, "name", str(agent))
+            return await self._before(callback_context, "before_agent", name)
         flow = _meant(agent, ctx)
         if flow is not None:
             callback_context.actions.transfer_to_agent = flow.name
             return types.Content(parts=[])  # of no role, so that no model is told of it
         chain = attached(ctx)
-        if chain is None or not chain.model_hooks or not isinstance(agent, LlmAgent):
+        if chain is None or not chain.models or not isinstance(agent, LlmAgent):
             return None
         model = agent.canonical_model
         if not is_site(model):
@@ -90,18 +144,109 @@ class MiddlewarePlugin(BasePlugin):
                 agent.model = model
         return None
 
+    async def after_agent_callback(
+        self, *, agent: BaseAgent, callback_context: Any
+    ) -> types.Content | None:
+        """Only where no flow runs."""
+        name = getattr(agent, "name", str(agent))
+        return await self._after(callback_context, "after_agent", name)
+
+    async def on_agent_error_callback(
+        self, *, agent: BaseAgent, callback_context: Any, error: Exception
+    ) -> None:
+        """Only where no flow runs, and on 2.x."""
+        await self._after(callback_context, "on_agent_error", agent.name, error)
+
     async def before_model_callback(
         self, *, callback_context: Any, llm_request: LlmRequest
-    ) -> None:
+    ) -> LlmResponse | None:
         """The request that comes next at a site is this agent's."""
+        ctx = invocation_of(callback_context)
+        if self._is_asked(ctx):
+            return await self._before(callback_context, "before_model", llm_request)
         announce(llm_request, callback_context)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: Any, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Only where no flow runs: elsewhere the site of the call has asked."""
+        return await self._after(callback_context, "after_model", llm_response)
+
+    async def on_model_error_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Only where no flow runs."""
+        return await self._after(callback_context, "on_model_error", llm_request, error)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any
-    ) -> None:
+    ) -> dict[str, Any] | None:
         """This is the very object that ADK will run."""
-        if not is_site(tool) and attached(invocation_of(tool_context)) is not None:
+        ctx = invocation_of(tool_context)
+        if self._is_asked(ctx):
+            return await self._before(tool_context, "before_tool", tool.name, tool_args)
+        if not is_site(tool) and attached(ctx) is not None:
             make_site(tool)
+        return None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, result: Any
+    ) -> dict[str, Any] | None:
+        """Only where no flow runs: elsewhere the site of the call has asked."""
+        return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
+    ) -> dict[str, Any] | None:
+        """Only where no flow runs."""
+        return await self._after(tool_context, "on_tool_error", tool.name, tool_args, error)
+
+    async def close(self) -> None:
+        """Let every middleware close what it holds.
+
+        Raises:
+            Exception: What the first of those raised that could not; the others are closed.
+        """
+        errors: list[Exception] = []
+        for each in self._stack:
+            if "close" in hooks_of(each):
+                try:
+                    await each.close()
+                except Exception as error:  # noqa: BLE001  # raised when all are closed
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+
+    # --- where no flow runs --------------------------------------------------------------------
+
+    def _is_asked(self, ctx: Any) -> bool:
+        """Whether it is the plugin that asks: no pipeline of ours runs here."""
+        return bool(self._stack) and (
+            ctx is None or (attached(ctx) is None and _flow_of(ctx) is None)
+        )
+
+    def _stack_of(self, ctx: Any) -> Stack:
+        """The stack of the invocation that a context belongs to."""
+        if ctx is None:
+            return self._asked
+        kept = cast("dict[str, Any]", ctx.__dict__)
+        if _STACK not in kept:
+            kept[_STACK] = Stack.begun(self._stack)
+        return kept[_STACK]
+
+    async def _before(self, context: Any, hook: str, *args: Any) -> Any:
+        ctx = invocation_of(context)
+        if not self._is_asked(ctx):
+            return None
+        said, _ = await self._stack_of(ctx).before(hook, context, *args)
+        return said
+
+    async def _after(self, context: Any, hook: str, *args: Any) -> Any:
+        ctx = invocation_of(context)
+        if not self._is_asked(ctx):
+            return None
+        return await self._stack_of(ctx).after(hook, context, *args)
 
 
 def ensure_plugin(ctx: InvocationContext) -> None:
@@ -126,6 +271,11 @@ def can_pause(root: Node) -> bool:
         or (isinstance(node, AgentNode) and (node.tools or node.agent_tools or node.delegates))
         for node in walk(root)
     )
+
+
+def _flow_of(ctx: InvocationContext) -> BaseAgent | None:
+    """The outermost flow that an invocation runs or is part of."""
+    return flow_above(ctx.agent)
 
 
 def _plain_confirmation(part: types.Part) -> types.Part:

@@ -76,6 +76,11 @@ class Prompts:
         """What was said in these scopes is seen no more."""
         self._gone.setdefault(self._run, set()).update(scopes)
 
+    def says(self, message: types.Content) -> None:
+        """Another message stands in the place of the user's."""
+        self._message = message
+        put_in_place(self._session, message)
+
     def events_for(
         self, agent: str, history: History, path: str, attempt: str | None, branch: str | None
     ) -> list[Event] | None:
@@ -238,3 +243,10 @@ def _without(calls: Collection[str], events: Iterable[Event]) -> list[Event]:
             told = content.model_copy(update={"parts": parts})
             kept.append(event.model_copy(update={"content": told}))
     return kept
+
+
+def put_in_place(session: Session, message: types.Content) -> None:
+    """Let the agents of this run see another message than the user's last one."""
+    said = next((each for each in reversed(session.events) if each.author == _USER), None)
+    if said is not None:
+        said.content = message

@@ -12,7 +12,8 @@ from pydantic import Field
 from adk_fluent.backends._owner import Holder
 from adk_fluent.backends._recording import recorded
 from adk_fluent.backends._resuming import GoOn, Tell
-from adk_fluent.backends.adk._chain import Chain, attach, attached
+from adk_fluent.backends.adk._around import AdkAround, user_message
+from adk_fluent.backends.adk._chain import Chain, attach, attached, greet, greeted
 from adk_fluent.backends.adk._claim import Claim, held
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
@@ -24,6 +25,7 @@ from adk_fluent.backends.adk._noticing import notices
 from adk_fluent.backends.adk._places import journal_of, outer_of
 from adk_fluent.backends.adk._plan import Plan  # noqa: TC001  # pydantic looks it up
 from adk_fluent.backends.adk._plugin import ensure_plugin
+from adk_fluent.backends.adk._prompt import put_in_place
 from adk_fluent.backends.adk._routing import is_runner
 from adk_fluent.backends.adk._writes import Writes
 from adk_fluent.errors import PlanChangedError
@@ -71,6 +73,19 @@ class FlowAgent(BaseAgent):
             if isinstance(verdict, GoOn):
                 await Claim(ctx, self.plan.node, self.name, verdict.entry).take(Holder())
 
+    async def greeted(self, ctx: InvocationContext, message: types.Content) -> types.Content | None:
+        """Ask the middlewares what a run begins with that the user begins, before it is stored.
+
+        Returns:
+            What is put in the place of what the user said.
+        """
+        plan = self.plan
+        if not plan.middlewares or any(part.function_response for part in message.parts or ()):
+            return None
+        chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx))
+        greet(ctx, chain)
+        return await user_message(ctx, chain, message)
+
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         plan, outer = self.plan, outer_of(ctx)
         if plan.needs_plugin:  # for this run, and for the next one in this process
@@ -99,13 +114,17 @@ class FlowAgent(BaseAgent):
             holder = await stack.enter_async_context(held(claim))
             entry = inbox.entry_of(goes_on, holder.name)
             await plan.opened(ctx, stack)
-            if plan.middlewares:
-                attach(ctx, Chain(plan.middlewares, plan.nodes, entry.run, attached(ctx)))
+            chain = await self._chain(ctx, entry.run, begins=goes_on is None and outer is None)
             ctx.run_config = merged(ctx.run_config, plan.config)
             compaction = own_compaction(plan.compaction, ctx)
             durable = plan.config.resumable or (outer is not None and outer.durable)
             kept = durable or goes_on is not None or inbox.entry is not None
             leaf = self._leaf(ctx, entry.run, durable=durable, kept=kept)
+            around = None
+            if chain is not None:
+                attach(ctx, chain)
+                resumed = goes_on is not None
+                around = AdkAround(chain, leaf, ctx, plan.node, config=plan.config, resumed=resumed)
             events = recorded(
                 plan.node,
                 leaf,
@@ -115,10 +134,12 @@ class FlowAgent(BaseAgent):
                 durable=durable,
                 kept=kept,
                 watch=notices(ctx, leaf),
+                around=around if around is not None and around.is_needed else None,
             )
             writes = Writes(ctx, leaf.state, self.name)
             await stack.enter_async_context(aclosing(events))
-            async for event in events:
+            async for made in events:
+                event = made if around is None else await around.seen(made)
                 temporary: dict[str, Any] = {}
                 if event.actions.state_delta and not event.partial:
                     first, temporary = writes.before(event)
@@ -128,6 +149,28 @@ class FlowAgent(BaseAgent):
                 writes.after(temporary)
             if compaction is not None:
                 await compact(compaction, self, ctx)
+
+    async def _chain(self, ctx: InvocationContext, run: str, *, begins: bool) -> Chain | None:
+        """The middlewares of a run, after they were asked what it begins with.
+
+        Raises:
+            Exception: What one of them raised.
+        """
+        chain = greeted(ctx)
+        if chain is None:
+            outer = attached(ctx)
+            if outer is None and not self.plan.middlewares:
+                return None
+            chain = Chain(self.plan.middlewares, self.plan.nodes, outer=outer)
+            if begins and ctx.user_content is not None:  # the plugin came after it
+                said = await user_message(ctx, chain, ctx.user_content)
+                if said is not None:
+                    ctx.user_content = said
+                    put_in_place(ctx.session, said)
+        if chain.failure is not None:
+            raise chain.failure
+        chain.run = run
+        return chain
 
     def _leaf(self, ctx: InvocationContext, run: str, *, durable: bool, kept: bool) -> AdkLeaf:
         """What runs the agents in one run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adk_fluent.builders import Agent, Pipeline, RemoteAgent
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
@@ -71,16 +71,3 @@ def of_layers() -> Iterator[Program]:
         text="A",
         events=("s0 a 'A'",),
     )
-    yield case(
-        "layer/a middleware",
-        "middleware",
-        lambda p: Pipeline("root", p.agent("a")).middleware(_Silent()),
-        text="A",
-        calls=("a",),
-        events=("s0 a 'A'",),
-    )
-
-
-class _Silent:
-    async def before_agent(self, ctx: Any, agent: str) -> None:
-        """Notice that an agent begins."""

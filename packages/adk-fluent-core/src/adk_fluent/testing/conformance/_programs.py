@@ -18,6 +18,7 @@ from adk_fluent.testing.conformance._long_running import long_running
 from adk_fluent.testing.conformance._loops import loops
 from adk_fluent.testing.conformance._maps import maps
 from adk_fluent.testing.conformance._matrix import matrix
+from adk_fluent.testing.conformance._middlewares import middlewares
 from adk_fluent.testing.conformance._parallels import parallels
 from adk_fluent.testing.conformance._predicates import predicates
 from adk_fluent.testing.conformance._races import races
@@ -42,7 +43,7 @@ _ALL = (
     *(parallels, races, fallbacks, together, maps),
     *(gates, resumed, confirmations, long_running),
     *(delegates, agent_tools, tools),
-    *(answers, streamed, histories, resources, configured, of_layers),
+    *(answers, streamed, histories, resources, middlewares, configured, of_layers),
 )
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: What no backend of this version has.
 _LATER: Final[Mapping[str, Status]] = {
-    "middleware": not_yet("adk-fluent-middleware brings it"),
     "telemetry": not_yet("adk-fluent-middleware brings it"),
     "remote agent": not_yet("adk-fluent-a2a brings it"),
     "model choice": not_yet("adk-fluent-cost brings it"),
@@ -35,6 +34,7 @@ MOCK_LACKS: Final[Mapping[str, Status]] = {
     **_LATER,
     "tool": _SCRIPTED,
     "callback": _SCRIPTED,
+    "middleware": never("hooks are given requests and contexts of ADK's, and there are none"),
     "remote agent": never("whatever a script says stands for it"),
     "telemetry": never("it makes no spans"),
     "live": never("there is no model to talk to"),

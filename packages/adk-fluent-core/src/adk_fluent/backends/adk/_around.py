@@ -1,0 +1,234 @@
+"""What stands around the steps of a run on ADK, and around the run itself."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.events.event_actions import EventActions
+from google.adk.sessions.state import State
+
+from adk_fluent.backends.adk._events import to_agent_event
+from adk_fluent.backends.adk._facts import text
+from adk_fluent.backends.adk._patching import patch
+from adk_fluent.flow import ARRANGEMENTS, StateView
+from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
+from adk_fluent.protocol import AgentCall, AgentReply, RunCall
+
+if TYPE_CHECKING:
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.genai import types
+
+    from adk_fluent.backends.adk._chain import Chain
+    from adk_fluent.backends.adk._leaf import AdkLeaf
+    from adk_fluent.flow import Enclosed
+    from adk_fluent.ir import ExecutionConfig, Node
+
+#: What hooks of steps stand around: agents, and arrangements of steps.
+_STEPS: Final = ARRANGEMENTS | {AdkAgentNode, AgentNode, RemoteAgentNode}
+_OF_STEPS: Final = ("before_agent", "wrap_agent", "after_agent", "on_agent_error")
+_OF_RUNS: Final = (*("on_user_message", "before_run", "wrap_run", "after_run", "on_run_error"),)
+
+
+class AdkAround:
+    """Asks the middlewares of a run.
+
+    Args:
+        chain: The middlewares.
+        leaf: Runs the agents.
+        ctx: The root's context.
+        root: What runs.
+        config: How it runs.
+        resumed: A run goes on that was begun before.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        leaf: AdkLeaf,
+        ctx: InvocationContext,
+        root: Node,
+        *,
+        config: ExecutionConfig,
+        resumed: bool,
+    ) -> None:
+        self._chain = chain
+        self._leaf = leaf
+        self._ctx = ctx
+        self._root = root
+        self._config = config
+        self._resumed = resumed
+        self._steps = chain.stack.has(*_OF_STEPS)
+        self._runs = chain.own.has(*_OF_RUNS)
+        self._watches = chain.own.has("on_event")
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything around the run or its steps."""
+        return self._steps or self._runs
+
+    def encloses(self, node: Node) -> bool:
+        """Whether there is anything around a step."""
+        return (self._steps and type(node) in _STEPS) or (self._runs and node is self._root)
+
+    async def call(self, step: Enclosed[Event]) -> AgentReply:
+        """Do what is around a step, and the step."""
+        if self._runs and step.node is self._root:
+            return await self._run(step)
+        return await self._step(step)
+
+    async def seen(self, event: Event) -> Event:
+        """An event as the middlewares let it be."""
+        if self._watches:
+            said, _ = await self._chain.own.before("on_event", self._ctx, to_agent_event(event))
+            if said is not None:
+                patch(event, said)
+        return event
+
+    # --- a step --------------------------------------------------------------------------------
+
+    async def _step(self, step: Enclosed[Event]) -> AgentReply:
+        node, name, stack = step.node, step.node.name, self._chain.stack
+        writes = _Writes(self, step)
+        ctx = CallbackContext(
+            self._leaf.seen_by_hooks(node, step.strand, writes.drafts), event_actions=writes.actions
+        )
+        said, place = await stack.before("before_agent", ctx, name)
+        await writes.put()
+        if said is not None:
+            reply = step.answered(await self._say(step, said))
+        else:
+            call = AgentCall(
+                name,
+                node,
+                ctx,
+                StateView(step.strand.state),
+                self._leaf.path(node, step.strand),
+                step.iteration,
+                step.resumed,
+                self._chain.run,
+            )
+
+            async def go_on(_: AgentCall) -> AgentReply:
+                await writes.put()
+                return await step.go_on()
+
+            try:
+                reply = await stack.around("wrap_agent", go_on)(call)
+            except Exception as error:
+                await stack.tell("on_agent_error", ctx, name, error)
+                await writes.put()
+                raise
+            await writes.put()
+            await step.settle(reply)
+        if not reply.paused:
+            said = await stack.after("after_agent", ctx, name, outside=place)
+            await writes.put()
+            if said is not None:
+                await self._say(step, said)
+        return reply
+
+    # --- the run -------------------------------------------------------------------------------
+
+    async def _run(self, step: Enclosed[Event]) -> AgentReply:
+        ctx, stack = self._ctx, self._chain.own
+        writes = _Writes(self, step, self._chain.written)
+        writes.drafts.update(writes.actions.state_delta)
+        with_state(ctx, writes.actions, writes.drafts)
+        said, place = await stack.before("before_run", ctx)
+        await writes.put()
+        if said is not None:
+            reply = step.answered(await self._say(step, said))
+        else:
+            session, message = ctx.session, ctx.user_content
+            call = RunCall(
+                message,
+                ctx,
+                self._root,
+                self._config,
+                session.app_name,
+                session.user_id,
+                session.id,
+                ctx.invocation_id,
+                self._resumed,
+                self._chain.run,
+            )
+
+            async def go_on(call: RunCall) -> AgentReply:
+                if call.message is not message:
+                    ctx.user_content = call.message
+                    self._leaf.says(call.message)
+                await writes.put()
+                whole = self._steps and type(step.node) in _STEPS
+                return await (self._step(step) if whole else step.go_on())
+
+            try:
+                reply = await stack.around("wrap_run", go_on)(call)
+            except Exception as error:
+                await stack.tell("on_run_error", ctx, error)
+                await writes.put()
+                raise
+            await writes.put()
+            await step.settle(reply)
+        if not reply.paused:
+            await stack.tell("after_run", ctx, outside=place)
+            await writes.put()
+        return reply
+
+    # --- what they say and write ---------------------------------------------------------------
+
+    async def _say(self, step: Enclosed[Event], content: types.Content) -> AgentReply:
+        event, invalid = self._leaf.said(step.node, step.strand, content)
+        await step.put(event)
+        if invalid is not None:
+            raise invalid
+        return AgentReply(text(event) or "", dict(event.actions.state_delta))
+
+    async def put(self, step: Enclosed[Event], actions: EventActions) -> None:
+        """Put out what hooks of a step have written."""
+        event, _ = self._leaf.said(step.node, step.strand, None)
+        event.actions.state_delta.update(actions.state_delta)
+        event.actions.artifact_delta.update(actions.artifact_delta)
+        await step.put(event)
+
+
+class _Writes:
+    """What the hooks of one step write, until it is put out."""
+
+    def __init__(
+        self, around: AdkAround, step: Enclosed[Event], actions: EventActions | None = None
+    ) -> None:
+        self._around = around
+        self._step = step
+        self.actions: EventActions = EventActions() if actions is None else actions
+        self.drafts: dict[str, Any] = {}
+
+    async def put(self) -> None:
+        """Put it out, if there is any."""
+        actions = self.actions
+        if actions.state_delta or actions.artifact_delta:
+            await self._around.put(self._step, actions)
+            for each in (actions.state_delta, actions.artifact_delta, self.drafts):
+                each.clear()
+
+
+def with_state(ctx: InvocationContext, actions: EventActions, drafts: dict[str, Any]) -> None:
+    """Give the context of a run a `state` whose writes are kept, as those of a step have."""
+    state: Any = ChainMap(drafts, ctx.session.state)
+    vars(ctx)["state"] = State(value=state, delta=actions.state_delta)
+
+
+async def user_message(ctx: InvocationContext, chain: Chain, message: Any) -> Any:
+    """What a run begins with that the user begins; None leaves it as it is.
+
+    What a hook raises is raised by the run itself, as it is.
+    """
+    with_state(ctx, chain.written, {})
+    try:
+        said, _ = await chain.own.before("on_user_message", ctx, message)
+    except Exception as error:  # noqa: BLE001  # ADK would raise a RuntimeError
+        chain.failure = error
+        return None
+    return said

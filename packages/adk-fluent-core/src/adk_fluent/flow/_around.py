@@ -1,0 +1,332 @@
+"""Steps that hooks stand around: they act before a step, after it, or in its place.
+
+The hooks of a step are one coroutine, and what they call to go on runs the step in the same task,
+as a strand of its own. So whatever they do to a coroutine (a time limit, a context variable, a
+second try) they do to the step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+
+from adk_fluent.errors import RunError
+from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._failures import failure, raise_error
+from adk_fluent.flow._fork import left_by
+from adk_fluent.flow._port import E, Note
+from adk_fluent.flow._position import new_id
+from adk_fluent.flow._steps import OK, PAUSE, Ended, Signal
+from adk_fluent.flow._strand import Life
+from adk_fluent.ir import LoopNode
+from adk_fluent.protocol._answer import compose_answer
+from adk_fluent.protocol._calls import AgentReply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Mapping
+
+    from adk_fluent.flow._engine import Engine
+    from adk_fluent.flow._position import Position
+    from adk_fluent.flow._strand import Frame, Strand
+    from adk_fluent.ir import Node
+
+#: Keys of a step's frame: the strand in which it goes on, and how it ended while hooks still run.
+INSIDE: Final = "in"
+ENDED: Final = "out"
+_DEEP: Final = 16  # steps inside each other in one task; Python's stack has an end
+
+
+class Around(Protocol):
+    """Stands around steps."""
+
+    def encloses(self, node: Node) -> bool:
+        """Whether there is anything around a step."""
+        ...
+
+    async def call(self, step: Enclosed[Any]) -> AgentReply:
+        """Do what is around a step, and in the middle of it the step: `Enclosed.go_on`."""
+        ...
+
+
+class Heard:
+    """What a step says and writes while it runs."""
+
+    __slots__ = ("_texts", "delta")
+
+    def __init__(self) -> None:
+        self.delta: dict[str, Any] = {}
+        self._texts: list[tuple[str, str, frozenset[str]]] = []
+
+    def take(self, delta: Mapping[str, Any] | None, path: str, text: str, attempt: str) -> None:
+        """Take in one event."""
+        self.delta.update(delta or {})
+        if text:
+            self._texts.append((path, text, frozenset(attempt.split("."))))
+
+    def discard(self, scopes: Iterable[str]) -> None:
+        """Nothing that was said in these scopes counts any more."""
+        gone = frozenset(scopes)
+        self._texts = [each for each in self._texts if each[2].isdisjoint(gone)]
+
+    def merge(self, other: Heard) -> None:
+        """Take in what a step inside this one said and wrote."""
+        self.delta.update(other.delta)
+        self._texts += other._texts
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return compose_answer((path, text) for path, text, _ in self._texts)
+
+
+class Enclosed(Generic[E]):
+    """One execution of a step and of what stands around it.
+
+    Args:
+        engine: What runs.
+        strand: Stands at the step.
+        around: What stands around it.
+
+    Attributes:
+        node: The step.
+        strand: Stands at the step.
+        resumed: It was begun before the run was interrupted.
+        signal: How it ended; an exception if it failed.
+    """
+
+    def __init__(self, engine: Engine[E], strand: Strand, around: Around) -> None:
+        self.node: Node = strand.nodes[-1]
+        self.strand: Strand = strand
+        self.signal: Signal | Exception = OK
+        self._engine = engine
+        self._around = around
+        self._frame: Frame = strand.frames[-1]
+        self.resumed: bool = INSIDE in self._frame or ENDED in self._frame
+        self._reply: AgentReply | None = None
+        self._failure: Exception | None = None
+        self._life: Life = strand.life
+
+    @property
+    def result(self) -> Ended:
+        """The signal that ends it."""
+        return Ended(self.signal)
+
+    @property
+    def iteration(self) -> int:
+        """The iteration of the nearest loop around it, from 0."""
+        here: Strand | None = self.strand
+        while here is not None:
+            above = -1 if here is self.strand else len(here.nodes)
+            for node, frame in zip(
+                reversed(here.nodes[:above]), reversed(here.frames[:above]), strict=True
+            ):
+                if isinstance(node, LoopNode):
+                    return frame.get("n", 0)
+            here = here.parent
+        return 0
+
+    async def run(self) -> AsyncGenerator[Commit[E], None]:
+        """Run it; where it stands in the main strand, yield what all inside it commits."""
+        strand, queue = self.strand, self._engine.queue
+        if strand.parent is not None and (strand.depth == 0 or strand.depth % _DEEP):
+            await self._call()
+            return
+        self._life = Life()
+        task = asyncio.get_running_loop().create_task(self._call_apart())
+        if strand.parent is None:
+            task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            if strand.parent is not None:
+                await asyncio.wait([task])
+            while not task.done():
+                parcel = await queue.get()
+                if parcel is None or parcel.dropped:
+                    continue
+                parcel.taken = True
+                try:
+                    yield parcel.commit
+                finally:
+                    parcel.acknowledge()
+        finally:
+            self._life.over = True
+            task.cancel()
+            await settled([task])
+        if (stopped := task.result()) is not None:
+            raise stopped
+
+    # --- what hooks may do ---------------------------------------------------------------------
+
+    async def go_on(self) -> AgentReply:
+        """Run the step itself; once it has ended, from its beginning.
+
+        Returns:
+            What it said and wrote, or that it waits.
+
+        Raises:
+            Exception: What the step raised.
+        """
+        if ENDED in self._frame and self._reply is None:  # before the run was interrupted
+            self.signal, self._reply = Signal(self._frame[ENDED]), AgentReply()
+            return self._reply
+        self._begin_anew()
+        inner = self._strand()
+        heard = inner.heard = Heard()
+        await self._deliver(inner)
+        outcome = inner.outcome
+        if isinstance(outcome, Exception):
+            self._failure = outcome
+            raise_error(outcome)
+        self.signal = outcome
+        if outcome is not PAUSE:
+            if self.strand.heard is not None:
+                self.strand.heard.merge(heard)
+            self._drop()
+            self._frame[ENDED] = outcome.value
+        self._reply = AgentReply(heard.text, heard.delta, paused=outcome is PAUSE)
+        return self._reply
+
+    async def settle(self, reply: AgentReply) -> None:
+        """Say and write what has been put in the place of what the step did, or besides.
+
+        Args:
+            reply: What the step amounts to, as seen from outside.
+        """
+        done, self._reply = self._reply or AgentReply(), reply
+        if self._failure is not None:  # somebody made it good
+            self._failure, self._engine.failed_at = None, None
+            self.signal, done = OK, AgentReply()
+            self._drop()
+        if self.signal is PAUSE or reply is done:
+            return
+        delta = {
+            key: value
+            for key, value in reply.state_delta.items()
+            if key not in done.state_delta or done.state_delta[key] is not value
+        }
+        text = reply.text if reply.text != done.text else ""
+        if delta or text:
+            strand = self.strand
+            note = Note("around", text=text or None)
+            await self.put(self._engine.leaf.write(self.node, strand, delta, note))
+
+    async def put(self, event: E) -> None:
+        """Put out an event of the step's."""
+        leaf, strand = self._engine.leaf, self.strand
+        facts, scope = leaf.facts(event), strand.scope
+        if scope is not None:
+            scope.data["t"] = 1
+            if scope.listens and (text := leaf.text(event)):
+                scope.say(strand.path, text)
+        delta = None if facts is None else facts.delta
+        await self._commit(Commit(event, scope, delta, strand=strand))
+
+    def answered(self, reply: AgentReply) -> AgentReply:
+        """Let what was put out already be what the step amounts to."""
+        self._reply = reply
+        return reply
+
+    # --- the step itself -----------------------------------------------------------------------
+
+    async def _call_apart(self) -> BaseException | None:
+        """Do it in a task of its own; what would end the event loop there is given back."""
+        try:
+            await self._call()
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            return stopped
+        return None
+
+    async def _call(self) -> None:
+        try:
+            await self.settle(await self._around.call(self))
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling() or self._life.over:
+                raise
+            raised: Exception = RunError(f"{self.node.name} was cancelled from inside its hooks")
+            raised.__cause__ = error
+        except GeneratorExit as error:
+            raised = left_by(error, self.node)
+        except Exception as error:  # noqa: BLE001  # passed up as the step's failure
+            raised = error
+        else:
+            return
+        if raised is not self._failure:  # else it was told of where it failed
+            raised = self._engine.failed(self.strand, failure(raised, self.node))
+        self.signal = raised
+
+    def _begin_anew(self) -> None:
+        """Forget where the step stands that has failed, or has come to its end."""
+        if self._failure is not None or ENDED in self._frame:
+            self._failure, self._engine.failed_at = None, None
+            self.signal = OK
+            self._drop()
+
+    def _drop(self) -> None:
+        self._frame.pop(ENDED, None)
+        self._engine.abandon(self._frame, close=True)
+
+    def _strand(self) -> Strand:
+        engine, above, frame = self._engine, self.strand, self._frame
+        if INSIDE not in frame:
+            frame[INSIDE] = new_id(engine.position)
+            engine.position["strands"][frame[INSIDE]] = [{"c": frame["c"]}]
+        return engine.strand(
+            frame[INSIDE],
+            self.node,
+            parent=above,
+            scope=above.scope,
+            isolation=above.isolation,
+            muted=above.muted,
+            within=self,
+            life=self._life,
+        )
+
+    async def _deliver(self, inner: Strand) -> None:
+        try:
+            async with aclosing(self._engine.drive(inner)) as commits:
+                async for commit in commits:
+                    await self._commit(commit)
+        except BaseException as error:
+            self._engine.cut_off(inner, error)
+            raise
+
+    async def _commit(self, commit: Commit[E]) -> None:
+        if self._life.over:  # nobody is there any more to take it
+            raise asyncio.CancelledError
+        parcel = Parcel(commit)
+        self._engine.queue.put_nowait(parcel)
+        await parcel.delivered()
+
+
+# --- where it stands ------------------------------------------------------------------------------
+
+
+def open_up(position: Position) -> None:
+    """Bring a position into the form of a run that has nothing around its steps; in place."""
+    strands: dict[str, list[Frame]] = position["strands"]
+    for id in list(strands):
+        frames = strands.get(id)
+        while frames and INSIDE in frames[-1]:
+            frames[-1:] = strands.pop(frames[-1][INSIDE])
+
+
+def enclose(position: Position, frames: list[Frame], first: int) -> None:
+    """Let a stack end at a step that something stands around, and go on in a strand of its own.
+
+    Args:
+        position: Where the run stands.
+        frames: The stack.
+        first: The place of the first step that something stands around.
+    """
+    frame = frames[first]
+    if INSIDE not in frame:
+        id = new_id(position)
+        position["strands"][id] = frames[first:]
+        frames[first:] = [{"c": frame["c"], INSIDE: id}]
+
+
+def below(frame: Frame) -> list[str]:
+    """Take the strands that go on below a frame out of it."""
+    ids: list[str] = list(frame.pop("strands", {}).values())
+    return [*ids, frame.pop(INSIDE)] if INSIDE in frame else ids

@@ -1,0 +1,174 @@
+"""How the hooks of a stack are asked: in which order, who decides, and who is only told."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from adk_fluent.backends._stack import Stack
+
+
+class Says:
+    """Notes what it is asked, and says something or not."""
+
+    def __init__(self, tag: str, log: list[str], *, observer: bool = False, **says: Any) -> None:
+        self.tag, self.log, self.observer, self.says = tag, log, observer, says
+
+    async def before_model(self, ctx: Any, request: Any) -> Any:
+        return self._asked("before_model", request)
+
+    async def after_model(self, ctx: Any, response: Any) -> Any:
+        return self._asked("after_model", response)
+
+    async def on_model_error(self, ctx: Any, request: Any, error: Exception) -> Any:
+        return self._asked("on_model_error", error)
+
+    async def wrap_model_call(self, call: Any, next: Any) -> Any:
+        self.log.append(f"{self.tag}>")
+        try:
+            return await next(call)
+        finally:
+            self.log.append(f"<{self.tag}")
+
+    def _asked(self, hook: str, what: Any) -> Any:
+        self.log.append(f"{self.tag}.{hook}({what})")
+        said = self.says.get(hook)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+async def test_before_in_order_around_each_other_and_after_in_reverse() -> None:
+    log: list[str] = []
+    stack = Stack([Says("a", log), Says("b", log)])
+
+    async def model(call: str) -> str:
+        log.append(f"model({call})")
+        return "reply"
+
+    assert await stack.before("before_model", None, "q") == (None, 2)
+    assert await stack.around("wrap_model_call", model)("q") == "reply"
+    assert await stack.after("after_model", None, "r") is None
+    assert log == [
+        *("a.before_model(q)", "b.before_model(q)", "a>", "b>", "model(q)", "<b", "<a"),
+        *("b.after_model(r)", "a.after_model(r)"),
+    ]
+
+
+async def test_who_says_something_decides_and_only_those_outside_are_told_what_comes_of_it() -> (
+    None
+):
+    log: list[str] = []
+    stack = Stack(
+        [Says("a", log), Says("b", log, before_model="no"), Says("c", log, before_model="never")]
+    )
+    said, place = await stack.before("before_model", None, "q")
+    assert (said, place) == ("no", 1)
+    assert await stack.after("after_model", None, said, outside=place) is None
+    assert log == ["a.before_model(q)", "b.before_model(q)", "a.after_model(no)"]
+
+
+async def test_the_innermost_that_answers_an_outcome_decides() -> None:
+    log: list[str] = []
+    stack = Stack([Says("a", log, after_model="A"), Says("b", log, after_model="B")])
+    assert await stack.after("after_model", None, "r") == "B"
+    assert log == ["b.after_model(r)"]
+
+
+async def test_observers_are_always_told_and_decide_nothing() -> None:
+    log: list[str] = []
+    stack = Stack(
+        [
+            Says("o1", log, observer=True, before_model="ignored"),
+            Says("a", log, before_model="no", after_model="A", on_model_error="made good"),
+            Says("o2", log, observer=True),
+        ]
+    )
+    assert await stack.before("before_model", None, "q") == ("no", 1)
+    assert await stack.after("after_model", None, "r") == "A"
+    assert await stack.after("on_model_error", None, "q", "boom") == "made good"
+    assert log == [
+        *("o1.before_model(q)", "a.before_model(q)", "o2.before_model(q)"),
+        *("o2.after_model(r)", "a.after_model(r)", "o1.after_model(A)"),
+        *("o2.on_model_error(boom)", "a.on_model_error(boom)", "o1.on_model_error(boom)"),
+    ]
+
+
+async def test_what_an_observer_raises_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Says("o", [], observer=True, before_model=ValueError("its own"))
+    stack = Stack([broken])
+    with caplog.at_level(logging.ERROR, "adk_fluent"):
+        for _ in range(3):
+            assert await stack.before("before_model", None, "q") == (None, 1)
+    assert [each.message for each in caplog.records] == [
+        "before_model of observer Says failed; the run goes on"
+    ]
+
+
+class Watches:
+    observer = True
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    async def wrap_model_call(self, call: Any, next: Any) -> Any:
+        if self.what == "never calls":
+            return "its own"
+        if self.what == "fails before":
+            raise ValueError
+        reply = await next("another call")
+        if self.what == "fails after":
+            raise ValueError
+        if self.what == "calls twice":
+            assert await next(call) is reply
+        return "its own"
+
+
+@pytest.mark.parametrize(
+    "what", ["watches", "never calls", "fails before", "fails after", "calls twice"]
+)
+async def test_an_observer_around_a_call_changes_nothing_of_it(what: str) -> None:
+    seen: list[str] = []
+
+    async def model(call: str) -> str:
+        seen.append(call)
+        return "reply"
+
+    assert await Stack([Watches(what)]).around("wrap_model_call", model)("call") == "reply"
+    assert seen == ["call"]
+
+
+@pytest.mark.parametrize("what", ["watches", "calls twice"])
+async def test_an_observer_around_a_call_that_fails_hides_no_error(what: str) -> None:
+    calls: list[str] = []
+
+    async def model(call: str) -> str:
+        calls.append(call)
+        raise KeyError("the model's")
+
+    with pytest.raises(KeyError, match="the model's"):
+        await Stack([Watches(what)]).around("wrap_model_call", model)("call")
+    assert calls == ["call"]
+
+
+async def test_each_run_has_an_instance_of_its_own() -> None:
+    class Counts:
+        def __init__(self) -> None:
+            self.runs = 0
+
+        def new(self) -> Counts:
+            return Counts()
+
+        async def before_run(self, ctx: Any) -> None:
+            self.runs += 1
+
+    given = Counts()
+    stacks = [Stack.begun([given]) for _ in range(2)]
+    for stack in stacks:
+        await stack.before("before_run", None)
+    assert [stack.members[0].runs for stack in stacks] == [1, 1]
+    assert given.runs == 0
+    outer = Stack([Says("outer", [])])
+    assert stacks[0].inside(outer).members == [*outer.members, *stacks[0].members]
