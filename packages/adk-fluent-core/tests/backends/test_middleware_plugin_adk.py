@@ -38,10 +38,13 @@ def test_every_object_with_a_hook_is_a_middleware_and_an_empty_one_is() -> None:
     assert hooks | {"after_tool", "on_tool_error", "close"} <= set(dir(Middleware))
 
 
+def test_it_is_a_plugin_of_adks() -> None:
+    assert isinstance(MiddlewarePlugin("test", []), BasePlugin)
+
+
 async def test_hooks_are_asked_in_order() -> None:
     log: list[str] = []
     plugin: Any = MiddlewarePlugin("test", [Before(log, "one"), Before(log, "two")])
-    assert isinstance(plugin, BasePlugin)
     assert await plugin.before_model_callback(callback_context=None, llm_request=None) is None
     assert log == ["one", "two"]
 
