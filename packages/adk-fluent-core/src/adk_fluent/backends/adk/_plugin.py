@@ -128,8 +128,7 @@ class MiddlewarePlugin(BasePlugin):
         """
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
-            name = getattr(agent, "name", str(agent))
-            return await self._before(callback_context, "before_agent", name)
+            return await self._before(callback_context, "before_agent", agent.name)
         flow = _meant(agent, ctx)
         if flow is not None:
             callback_context.actions.transfer_to_agent = flow.name
@@ -148,8 +147,7 @@ class MiddlewarePlugin(BasePlugin):
         self, *, agent: BaseAgent, callback_context: Any
     ) -> types.Content | None:
         """Only where no flow runs."""
-        name = getattr(agent, "name", str(agent))
-        return await self._after(callback_context, "after_agent", name)
+        return await self._after(callback_context, "after_agent", agent.name)
 
     async def on_agent_error_callback(
         self, *, agent: BaseAgent, callback_context: Any, error: Exception
