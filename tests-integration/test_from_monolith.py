@@ -18,7 +18,7 @@ import pytest
 import adk_fluent
 from adk_fluent import Agent, Route, S, builders, gate, map_over, race, until
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import OutputMissingError, StepTimeoutError, UnsupportedConfigError
+from adk_fluent.errors import OutputMissingError, StepTimeoutError
 from adk_fluent.protocol import AgentEvent, RunResult
 from adk_fluent.testing import AgentHarness, Call, ScriptedModel, mock_backend, reply
 
@@ -238,14 +238,15 @@ def test_mock_backend_arrangements() -> None:
 
 @runs_on_adk
 def test_middleware_is_called() -> None:
-    """Not yet: it is refused, and the page says so."""
-
     class Spy:
-        async def before_model(self, ctx: Any, request: Any) -> None:
-            raise NotImplementedError
+        calls = 0
 
-    with pytest.raises(UnsupportedConfigError):
-        agent("a", "hello").middleware(Spy()).ask("Go.")
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            self.calls += 1
+
+    spy = Spy()
+    assert agent("a", "hello").middleware(spy).ask("Go.") == "hello"
+    assert spy.calls == 1
 
 
 @runs_on_adk

@@ -18,12 +18,12 @@ from google.genai import types
 from adk_fluent import Agent, Resource, gate, injected, map_over, timeout
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import UsageError, unwrap
+from adk_fluent.errors import StepTimeoutError, UsageError, unwrap
 from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from google.adk.sessions.base_session_service import BaseSessionService
 
@@ -433,7 +433,7 @@ async def test_what_an_observer_raises_stops_nothing(
     observer = made_of(**{name: breaks})
     observer.observer = True
     assert (await desk().middleware(observer).run("hi")).text == "B"
-    assert f"{name} of observer" in caplog.text or "breaks of observer" in caplog.text
+    assert f"{name} of observer" in caplog.text
 
 
 async def test_errors_are_told_of_where_they_happen() -> None:
@@ -643,6 +643,253 @@ async def test_items_of_a_map_have_hooks_of_their_own_each() -> None:
     await pipeline.middleware(made_of(wrap_agent=looks)).run("hi", state={"rows": [1, 2]})
     assert sorted(paths, key=str)[:2] == [("", None), ("m0", 1)]
     assert ("m1", 2) in paths
+
+
+# --- what hooks may not break --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["a time limit", "two at once"])
+async def test_an_observer_makes_nothing_happen_twice(what: str) -> None:
+    calls: list[str] = []
+
+    def act(word: str) -> str:
+        """Acts."""
+        calls.append(word)
+        return word
+
+    async def watches(call: Any, following: Any) -> Any:
+        if what == "two at once":
+            both: list[Awaitable[Any]] = [following(call), following(call)]
+            return (await asyncio.gather(*both))[0]
+        async with asyncio.timeout(0.01):
+            return await following(call)
+
+    observer = made_of(wrap_tool_call=watches, wrap_model_call=watches, wrap_agent=watches)
+    observer.observer = True
+    model = ScriptedModel(reply(Call("act", {"word": "w"}), latency=0.05), "done")
+    result = await Agent("a", model).tool(act).middleware(observer).run("hi")
+    assert (result.text, len(model.calls), calls) == ("done", 2, ["w"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["time limit", "on_event", "before_run", "on_user_message", "step"]
+)
+async def test_whatever_stops_a_run_is_told_of_once(kind: str) -> None:
+    told: list[str] = []
+
+    async def tells(ctx: Any, error: Exception) -> None:
+        told.append(type(error).__name__)
+
+    async def breaks(*_: Any) -> Any:
+        raise OwnError
+
+    model = ScriptedModel(reply("x", latency=30 if kind == "time limit" else 0))
+    pipeline = Agent("a", model).middleware(made_of(on_run_error=tells))
+    config = ExecutionConfig(timeout_seconds=0.1) if kind == "time limit" else None
+    more: list[Any] = []
+    if kind == "step":
+        more = [made_of(before_agent=breaks)]
+    elif kind != "time limit":
+        more = [made_of(**{kind: breaks})]
+    with pytest.raises((OwnError, StepTimeoutError)) as caught:
+        await pipeline.run("hi", config=config, middleware=more)
+    assert told == [type(caught.value).__name__]
+
+
+@pytest.mark.parametrize("mode", [ExecutionConfig(), SSE], ids=["whole", "streamed"])
+async def test_what_is_written_around_calls_that_fail_is_kept(
+    store: BaseSessionService, mode: ExecutionConfig
+) -> None:
+    def fails(word: str) -> str:
+        """Fails."""
+        raise ConnectionError(word)
+
+    for session, model in (
+        ("model", ScriptedModel(ConnectionError("no"))),
+        ("tool", ScriptedModel(reply(Call("fails", {"word": "w"})))),
+    ):
+        pipeline = Agent("a", model).tool(fails).middleware(noting([], state=True))
+        options: Any = {"session_id": session, "session_service": store, "config": mode}
+        with pytest.raises(ConnectionError):
+            await pipeline.run("hi", **options)
+        where: Any = {**WHERE, "session_id": session}
+        stored = await store.get_session(**where)
+        assert stored is not None
+        assert {f"before_{session}", f"on_{session}_error"} <= stored.state.keys(), session
+
+
+async def test_what_is_written_around_a_tool_that_waits_is_kept(store: BaseSessionService) -> None:
+    from google.adk.tools.long_running_tool import LongRunningFunctionTool
+
+    def later(word: str) -> None:
+        """Takes its time."""
+
+    model = ScriptedModel(reply(Call("later", {"word": "w"})))
+    pipeline = Agent("a", model).tool(LongRunningFunctionTool(later))
+    result = await pipeline.middleware(noting([], state=True)).run(
+        "hi", session_id="s", session_service=store
+    )
+    assert [each.kind for each in result.pending] == ["tool"]
+    session = await store.get_session(**WHERE)
+    assert session is not None
+    assert {"before_tool", "after_tool"} <= session.state.keys()
+
+
+@pytest.mark.parametrize("how", ["two at once", "after its end", "not awaited"])
+async def test_a_step_is_done_once_at_a_time(how: str) -> None:
+    kept: list[Any] = []
+
+    async def wraps(call: Any, following: Any) -> AgentReply:
+        if call.name == "b" and kept:
+            return await kept[0]()
+        if call.name != "a":
+            return await following(call)
+        if how == "two at once":
+            await asyncio.gather(following(call), following(call))
+        if how == "after its end":
+            kept.append(lambda: following(call))
+            return await following(call)
+        task = asyncio.ensure_future(following(call))
+        await asyncio.sleep(0)
+        assert not task.done()
+        return AgentReply("early", {"k": 1})
+
+    pipeline = Agent("a", ScriptedModel(reply("x", latency=0.02))).writes("k") >> Agent("b").mock(
+        "B"
+    )
+    running = pipeline.middleware(made_of(wrap_agent=wraps)).run("hi")
+    if how == "not awaited":
+        result = await running
+        assert ([event.content for event in result], result.state) == (
+            ["early", "B"],
+            {"k": 1},
+        )
+        return
+    with pytest.raises(UsageError, match="cannot be run"):
+        await running
+
+
+async def test_what_is_said_after_a_step_is_not_read_as_its_answer() -> None:
+    async def more(ctx: Any, name: str) -> types.Content | None:
+        return content("mind the gap") if name == "a" else None
+
+    pipeline = Agent("a").mock("A").writes("o")
+    result = await pipeline.middleware(made_of(after_agent=more)).run("hi")
+    assert result.state == {"o": "A"}
+
+
+async def test_state_that_on_event_adds_is_undone_with_an_attempt() -> None:
+    async def marks(ctx: Any, event: AgentEvent) -> AgentEvent | None:
+        if event.author not in {"a", "b"}:
+            return None
+        return replace(event, state_delta={**event.state_delta, f"seen_{event.author}": 1})
+
+    def fails(state: Any) -> None:
+        raise ConnectionError
+
+    attempt = Agent("a").mock("A") >> fails
+    result = await (attempt // Agent("b").mock("B")).middleware(made_of(on_event=marks)).run("hi")
+    assert result.state == {"seen_b": 1}
+
+
+async def test_a_plugin_behind_ours_is_asked_what_the_user_says() -> None:
+    heard: list[str] = []
+
+    class Foreign(BasePlugin):
+        async def on_user_message_callback(self, *, user_message: Any, **_: Any) -> None:
+            heard.append(text_of(user_message))
+
+    async def changes(ctx: Any, message: Any) -> types.Content:
+        return types.Content(role="user", parts=[types.Part(text="changed")])
+
+    pipeline = Agent("a").mock("A").middleware(made_of(on_user_message=changes))
+    await by_runner(pipeline.to_app(plugins=[Foreign(name="foreign")]))
+    assert heard == ["changed"]
+
+
+async def test_a_hook_cannot_end_what_waits() -> None:
+    async def ends(call: Any, following: Any) -> AgentReply:
+        await following(call)
+        return AgentReply("over")
+
+    pipeline = Agent("a").mock("A") >> gate(message="Go?")
+    with pytest.raises(UsageError, match="waits for an answer, and what a hook returned"):
+        await pipeline.middleware(made_of(wrap_agent=ends)).run("hi")
+
+
+GIVES = {
+    "wrap_agent": "returns an AgentReply",
+    "wrap_run": "returns an AgentReply",
+    "wrap_model_call": "returns a ModelReply",
+    "before_model": "returns an LlmResponse or None",
+    "before_agent": "returns a Content or None",
+    "on_user_message": "returns a Content or None",
+    "before_tool": "returns a dict or None",
+}
+
+
+@pytest.mark.parametrize("name", GIVES)
+async def test_what_a_hook_may_not_give_is_told_by_its_name(name: str) -> None:
+    async def gives(*_: Any) -> Any:
+        return 3
+
+    with pytest.raises(UsageError, match=f"{name} of Made {GIVES[name]}"):
+        await desk().middleware(made_of(**{name: gives})).run("hi")
+
+
+async def test_what_new_may_not_give_is_refused() -> None:
+    class Nothing:
+        def new(self) -> None: ...
+
+        async def before_run(self, ctx: Any) -> None: ...
+
+    with pytest.raises(UsageError, match="this is no middleware"):
+        await Agent("a").mock("A").middleware(Nothing()).run("hi")
+
+
+@pytest.mark.parametrize("where", ["after_agent", "after_run"])
+async def test_what_hooks_have_said_is_not_said_again(
+    store: BaseSessionService, where: str
+) -> None:
+    failing = [True]
+
+    async def once(*_: Any) -> None:
+        if failing:
+            failing.clear()
+            raise ConnectionError
+
+    async def better(call: Any, following: Any) -> AgentReply:
+        done = await following(call)
+        return replace(done, text="better") if call.name == "a" else done
+
+    stack = [made_of(**{where: once}), made_of(wrap_agent=better)]
+    pipeline = Agent("a").mock("A") >> Agent("b").mock("B")
+    options: Any = {
+        "session_id": "s",
+        "session_service": store,
+        "config": ExecutionConfig(resumable=True),
+        "middleware": stack,
+    }
+    with pytest.raises(ConnectionError):
+        await pipeline.run("hi", **options)
+    await pipeline.resume(**options)
+    session = await store.get_session(**WHERE)
+    assert session is not None
+    said = [text_of(each.content) for each in session.events if each.content]
+    assert said == ["hi", "A", "better", "B"]
+
+
+@pytest.mark.parametrize("given", [True, None])
+async def test_hooks_of_tools_are_asked_when_a_person_has_confirmed(given: bool | None) -> None:
+    log: list[str] = []
+    model = ScriptedModel(reply(Call("ping", {"word": "hi"})), "done")
+    pipeline = Agent("a", model).tool(ping, require_confirmation=True).middleware(noting(log))
+    options: Any = {"session_id": "s", "session_service": InMemorySessionService()}
+    paused = await pipeline.run("hi", **options)
+    assert [each for each in log if "tool" in each] == []
+    if given:
+        await pipeline.resume(paused.pending[0].answer(True), **options)
+        assert [each for each in log if "tool" in each] == TOOL
 
 
 # --- the plugin ----------------------------------------------------------------------------------

@@ -70,11 +70,20 @@ async def test_who_says_something_decides_and_only_those_outside_are_told_what_c
     assert log == ["a.before_model(q)", "b.before_model(q)", "a.after_model(no)"]
 
 
-async def test_the_innermost_that_answers_an_outcome_decides() -> None:
+async def test_what_one_puts_in_the_place_of_an_outcome_the_next_is_given() -> None:
     log: list[str] = []
-    stack = Stack([Says("a", log, after_model="A"), Says("b", log, after_model="B")])
-    assert await stack.after("after_model", None, "r") == "B"
-    assert log == ["b.after_model(r)"]
+    stack = Stack(
+        [Says("a", log, after_model="A"), Says("b", log, after_model="B"), Says("c", log)]
+    )
+    assert await stack.after("after_model", None, "r") == "A"
+    assert log == ["c.after_model(r)", "b.after_model(r)", "a.after_model(B)"]
+
+
+async def test_the_innermost_that_makes_an_error_good_decides() -> None:
+    log: list[str] = []
+    stack = Stack([Says("a", log, on_model_error="A"), Says("b", log, on_model_error="B")])
+    assert await stack.recover("on_model_error", None, "q", "boom") == "B"
+    assert log == ["b.on_model_error(boom)"]
 
 
 async def test_observers_are_always_told_and_decide_nothing() -> None:
@@ -88,7 +97,7 @@ async def test_observers_are_always_told_and_decide_nothing() -> None:
     )
     assert await stack.before("before_model", None, "q") == ("no", 1)
     assert await stack.after("after_model", None, "r") == "A"
-    assert await stack.after("on_model_error", None, "q", "boom") == "made good"
+    assert await stack.recover("on_model_error", None, "q", "boom") == "made good"
     assert log == [
         *("o1.before_model(q)", "a.before_model(q)", "o2.before_model(q)"),
         *("o2.after_model(r)", "a.after_model(r)", "o1.after_model(A)"),

@@ -1,22 +1,42 @@
 """The middlewares of one run, and how their hooks are asked.
 
 The first is the outermost: hooks before something are asked in order, those after it in reverse,
-and `wrap_*` hooks stand around each other. The first hook that says something decides, and none
-after it is asked. Observers are always told, and whatever they say or raise decides nothing.
+and `wrap_*` hooks stand around each other. The first hook before something that answers decides,
+and none after it is asked. What a hook after something puts in its place the next one is given.
+Observers are always told, and whatever they say or raise decides nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.protocol import fresh, hooks_of
+from adk_fluent._words import describe
+from adk_fluent.errors import UsageError
+from adk_fluent.protocol import check_middleware, fresh, hooks_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 _LOG: Final = logging.getLogger("adk_fluent")
+
+
+#: What a hook gives that puts something in the place of what it is about: what that must have.
+_GIVES: Final = {
+    "on_user_message": ("a Content", "parts"),
+    "before_run": ("a Content", "parts"),
+    "before_agent": ("a Content", "parts"),
+    "after_agent": ("a Content", "parts"),
+    "before_model": ("an LlmResponse", "usage_metadata"),
+    "after_model": ("an LlmResponse", "usage_metadata"),
+    "on_model_error": ("an LlmResponse", "usage_metadata"),
+    "wrap_model_call": ("a ModelReply", "responses"),
+    "wrap_agent": ("an AgentReply", "state_delta"),
+    "wrap_run": ("an AgentReply", "state_delta"),
+    "before_tool": ("a dict", "items"),
+}
 
 
 class _Member:
@@ -49,22 +69,30 @@ class Stack:
 
     Args:
         members: The instances of this run, outermost first.
+        strict: What they say has to be of the kind that it stands in the place of.
     """
 
-    __slots__ = ("_asked", "_members")
+    __slots__ = ("_asked", "_members", "_strict")
 
-    def __init__(self, members: Iterable[Any]) -> None:
+    def __init__(self, members: Iterable[Any], *, strict: bool = False) -> None:
+        self._strict = strict
         self._members = [_Member(each, place) for place, each in enumerate(members)]
         self._asked: dict[str, list[_Member]] = {}
 
     @classmethod
     def begun(cls, middlewares: Iterable[Any]) -> Stack:
-        """The stack of a run that begins: each member as its `new` gives it."""
-        return cls(fresh(each) for each in middlewares)
+        """The stack of a run that begins: each member as its `new` gives it.
+
+        Raises:
+            UsageError: What `new` gave is no middleware.
+        """
+        return cls((check_middleware(fresh(each)) for each in middlewares), strict=True)
 
     def inside(self, outer: Stack | None) -> Stack:
         """The same instances, inside those of another stack."""
-        return self if outer is None else Stack([*outer.members, *self.members])
+        if outer is None:
+            return self
+        return Stack([*outer.members, *self.members], strict=self._strict)
 
     @property
     def members(self) -> list[Any]:
@@ -92,26 +120,32 @@ class Stack:
         return None, len(self._members)
 
     async def after(self, hook: str, *args: Any, outside: int | None = None) -> Any:
-        """Ask in reverse.
+        """Ask in reverse what stands in the place of something that has happened.
 
         Args:
             hook: What is asked.
-            args: With what; last what came of it, or the error. Who is only told is told of what
-                was put in the place of what came of it.
+            args: With what; last what has happened, as those asked before have left it.
             outside: Ask only those outside this place.
 
         Returns:
-            What decides, or None.
+            What stands in its place, or None.
         """
         decided: Any = None
         for each in reversed(self._with(hook)):
             if outside is not None and each.place >= outside:
                 continue
-            if each.observes:
-                replaced = decided is not None and hook.startswith("after_")
-                await self._ask(each, hook, (*args[:-1], decided) if replaced else args)
-            elif decided is None:
-                decided = await self._ask(each, hook, args)
+            now = args if decided is None else (*args[:-1], decided)
+            said = await self._ask(each, hook, now)
+            decided = decided if said is None else said
+        return decided
+
+    async def recover(self, hook: str, *args: Any) -> Any:
+        """Ask in reverse what makes an error good; the first that says something decides."""
+        decided: Any = None
+        for each in reversed(self._with(hook)):
+            if each.observes or decided is None:
+                said = await self._ask(each, hook, args)
+                decided = decided if said is None else said
         return decided
 
     async def tell(self, hook: str, *args: Any, outside: int | None = None) -> None:
@@ -124,11 +158,30 @@ class Stack:
         """All `wrap_*` hooks of a name around the thing itself."""
         following: Any = innermost
         for each in reversed(self._with(hook)):
-            call = getattr(each.middleware, hook)
-            following = partial(_watched if each.observes else _call, call, following)
-            if each.observes:
-                following = partial(following, each)
+            do = _watched if each.observes else self._call
+            following = partial(do, each, hook, following)
         return following
+
+    async def _call(self, each: _Member, hook: str, following: Any, call: Any) -> Any:
+        made = await getattr(each.middleware, hook)(call, following)
+        return self._checked(made, each.middleware, hook)
+
+    def _checked(self, made: Any, middleware: Any, hook: str) -> Any:
+        """What a hook gave, if it is of the kind that it has to be.
+
+        Raises:
+            UsageError: It is not.
+        """
+        what, has = _GIVES.get(hook, ("", "")) if self._strict else ("", "")
+        if has and not hasattr(made, has):
+            around = hook.startswith("wrap_")
+            raise UsageError(
+                f"{hook} of {type(middleware).__qualname__} returns {what}"
+                + ("" if around else " or None"),
+                found=describe(made),
+                help="return await next(call)" if around else None,
+            )
+        return made
 
     def _with(self, hook: str) -> Sequence[_Member]:
         found = self._asked.get(hook)
@@ -139,7 +192,8 @@ class Stack:
     async def _ask(self, each: _Member, hook: str, args: Sequence[Any]) -> Any:
         asked = getattr(each.middleware, hook)
         if not each.observes:
-            return await asked(*args)
+            said = await asked(*args)
+            return said if said is None else self._checked(said, each.middleware, hook)
         try:
             await asked(*args)
         except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
@@ -147,29 +201,32 @@ class Stack:
         return None
 
 
-def _call(hook: Any, following: Any, call: Any) -> Awaitable[Any]:
-    return hook(call, following)
-
-
-async def _watched(hook: Any, following: Any, each: _Member, call: Any) -> Any:
-    """Let an observer stand around something, and keep what came of that."""
-    outcome: list[Any] = []
-    failures: list[Exception] = []
+async def _watched(each: _Member, hook: str, following: Any, call: Any) -> Any:
+    """Let an observer stand around something that is done once, whatever the observer does."""
+    doing: asyncio.Future[Any] | None = None
 
     async def kept(_: Any) -> Any:
-        if failures:
-            raise failures[0]
-        if not outcome:
-            try:
-                outcome.append(await following(call))
-            except Exception as error:
-                failures.append(error)
-                raise
-        return outcome[0]
+        nonlocal doing
+        under_way = doing = doing or asyncio.ensure_future(following(call))
+        return await asyncio.shield(under_way)
 
     try:
-        await hook(call, kept)
-    except Exception as error:  # noqa: BLE001  # an onlooker's; the log has all of it
-        if error not in failures:
-            each.failing(getattr(hook, "__name__", "wrap"))
-    return await kept(call)
+        await getattr(each.middleware, hook)(call, kept)
+    except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
+        done: asyncio.Future[Any] | None = doing
+        if done is None or not done.done() or done.cancelled() or done.exception() is None:
+            each.failing(hook)
+    except BaseException:
+        await _end(doing)
+        raise
+    try:
+        return await kept(call)
+    except asyncio.CancelledError:
+        await _end(doing)
+        raise
+
+
+async def _end(doing: asyncio.Future[Any] | None) -> None:
+    if doing is not None and not doing.done():
+        doing.cancel()
+        await asyncio.wait([doing])

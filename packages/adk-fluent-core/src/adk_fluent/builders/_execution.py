@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, walk
-from adk_fluent.protocol import Answer, Backend, EventListener, refusal
+from adk_fluent.protocol import Answer, Backend, EventListener
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -163,9 +163,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     ),
     "middleware": (
         "a list of middlewares, such as [RetryMiddleware()]",
-        lambda value: (
-            isinstance(value, list | tuple) and all(refusal(each) is None for each in _items(value))
-        ),
+        lambda value: isinstance(value, list | tuple),
     ),
     "backend": (
         "something that compiles and streams, such as mock_backend(...)",

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
-from adk_fluent.errors import RunError
+from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._failures import failure, raise_error
 from adk_fluent.flow._fork import left_by
@@ -24,7 +25,7 @@ from adk_fluent.protocol._answer import compose_answer
 from adk_fluent.protocol._calls import AgentReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
     from adk_fluent.flow._engine import Engine
     from adk_fluent.flow._position import Position
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 #: Keys of a step's frame: the strand in which it goes on, and how it ended while hooks still run.
 INSIDE: Final = "in"
 ENDED: Final = "out"
+_REPLY: Final = "reply"  # the text, the keys that were written, and whether hooks have answered
 _DEEP: Final = 16  # steps inside each other in one task; Python's stack has an end
 
 
@@ -106,6 +108,9 @@ class Enclosed(Generic[E]):
         self._reply: AgentReply | None = None
         self._failure: Exception | None = None
         self._life: Life = strand.life
+        self._begun = False
+        self._over = False
+        self._driver: asyncio.Task[Any] | None = None
 
     @property
     def result(self) -> Ended:
@@ -157,19 +162,43 @@ class Enclosed(Generic[E]):
 
     # --- what hooks may do ---------------------------------------------------------------------
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether what it amounts to was put out before the run was interrupted."""
+        return ENDED in self._frame and self._reply is None and self._frame[_REPLY][2]
+
     async def go_on(self) -> AgentReply:
-        """Run the step itself; once it has ended, from its beginning.
+        """Run the step itself; a second time, from its beginning.
 
         Returns:
             What it said and wrote, or that it waits.
 
         Raises:
+            UsageError: It is still running, or what is around it has come to its end.
             Exception: What the step raised.
         """
-        if ENDED in self._frame and self._reply is None:  # before the run was interrupted
-            self.signal, self._reply = Signal(self._frame[ENDED]), AgentReply()
-            return self._reply
-        self._begin_anew()
+        if self._over or self._driver is not None:
+            what = "its hooks have come to their end" if self._over else "it is still running"
+            raise UsageError(
+                f"{self.node.name} cannot be run: {what}",
+                node=self.node,
+                help="await next(call), one after the other, before the hook returns",
+            )
+        self._driver = asyncio.current_task()
+        try:
+            return await self._go_on()
+        finally:
+            self._driver = None
+
+    async def _go_on(self) -> AgentReply:
+        if ENDED in self._frame and not self._begun:  # before the run was interrupted
+            self._begun = True
+            return self.before()
+        if self._begun and self.signal is not PAUSE:
+            self._failure, self._engine.failed_at = None, None
+            self.signal = OK
+            self._drop()
+        self._begun = True
         inner = self._strand()
         heard = inner.heard = Heard()
         await self._deliver(inner)
@@ -182,8 +211,16 @@ class Enclosed(Generic[E]):
             if self.strand.heard is not None:
                 self.strand.heard.merge(heard)
             self._drop()
-            self._frame[ENDED] = outcome.value
+            self._end(heard.text, heard.delta)
         self._reply = AgentReply(heard.text, heard.delta, paused=outcome is PAUSE)
+        return self._reply
+
+    def before(self) -> AgentReply:
+        """What it said and wrote before the run was interrupted."""
+        text, keys, _ = self._frame[_REPLY]
+        state = self.strand.state
+        self.signal = Signal(self._frame[ENDED])
+        self._reply = AgentReply(text, {key: state.get(key) for key in keys})
         return self._reply
 
     async def settle(self, reply: AgentReply) -> None:
@@ -191,13 +228,26 @@ class Enclosed(Generic[E]):
 
         Args:
             reply: What the step amounts to, as seen from outside.
+
+        Raises:
+            UsageError: It waits, and the reply says that it does not, or the other way round.
         """
-        done, self._reply = self._reply or AgentReply(), reply
+        await self._end_driver()
         if self._failure is not None:  # somebody made it good
             self._failure, self._engine.failed_at = None, None
-            self.signal, done = OK, AgentReply()
+            self.signal, self._reply = OK, None
             self._drop()
-        if self.signal is PAUSE or reply is done:
+        waits = self.signal is PAUSE
+        if waits is not reply.paused:
+            raise UsageError(
+                f"{self.node.name} {'waits for an answer' if waits else 'does not wait'}, "
+                "and what a hook returned says something else",
+                node=self.node,
+                found=f"paused={reply.paused}",
+                help="return what next(call) gave, or dataclasses.replace(reply, text=...)",
+            )
+        done, self._reply = self._reply or AgentReply(), reply
+        if waits:
             return
         delta = {
             key: value
@@ -205,13 +255,31 @@ class Enclosed(Generic[E]):
             if key not in done.state_delta or done.state_delta[key] is not value
         }
         text = reply.text if reply.text != done.text else ""
-        if delta or text:
+        if reply is not done and (delta or text):
             strand = self.strand
             note = Note("around", text=text or None)
-            await self.put(self._engine.leaf.write(self.node, strand, delta, note))
+            await self.put(self._engine.leaf.write(self.node, strand, delta, note), reply)
+        self._end(reply.text, reply.state_delta, settled=True)
 
-    async def put(self, event: E) -> None:
-        """Put out an event of the step's."""
+    async def _end_driver(self) -> None:
+        """End what a hook has begun and does not wait for."""
+        driver = self._driver
+        if driver is not None and driver is not asyncio.current_task():
+            driver.cancel()
+            await settled([driver])
+
+    def _end(self, text: str, delta: Mapping[str, Any], *, settled: bool = False) -> None:
+        """Keep what the step amounts to, for a run that goes on from here."""
+        self._frame[ENDED] = self.signal.value if isinstance(self.signal, Signal) else OK.value
+        self._frame[_REPLY] = [text, sorted(delta), settled]
+
+    async def put(self, event: E, reply: AgentReply | None = None) -> None:
+        """Put out an event of the step's.
+
+        Args:
+            event: The event.
+            reply: What the step amounts to with it, if it does not do anything more.
+        """
         leaf, strand = self._engine.leaf, self.strand
         facts, scope = leaf.facts(event), strand.scope
         if scope is not None:
@@ -219,11 +287,20 @@ class Enclosed(Generic[E]):
             if scope.listens and (text := leaf.text(event)):
                 scope.say(strand.path, text)
         delta = None if facts is None else facts.delta
-        await self._commit(Commit(event, scope, delta, strand=strand))
+        commit = Commit(event, scope, delta, strand=strand)
+        if reply is not None:  # it is true in the moment the event is committed
+            record = partial(self._engine.log.record, scope, delta) if scope and delta else None
+            commit.after = partial(self._settled, reply, record)
+        await self._commit(commit)
+
+    def _settled(self, reply: AgentReply, record: Callable[[], None] | None) -> None:
+        if record is not None:
+            record()
+        self._end(reply.text, reply.state_delta, settled=True)
 
     def answered(self, reply: AgentReply) -> AgentReply:
         """Let what was put out already be what the step amounts to."""
-        self._reply = reply
+        self._begun, self._reply = True, reply
         return reply
 
     # --- the step itself -----------------------------------------------------------------------
@@ -251,19 +328,16 @@ class Enclosed(Generic[E]):
             raised = error
         else:
             return
+        finally:
+            self._over = True
+        await self._end_driver()
         if raised is not self._failure:  # else it was told of where it failed
             raised = self._engine.failed(self.strand, failure(raised, self.node))
         self.signal = raised
 
-    def _begin_anew(self) -> None:
-        """Forget where the step stands that has failed, or has come to its end."""
-        if self._failure is not None or ENDED in self._frame:
-            self._failure, self._engine.failed_at = None, None
-            self.signal = OK
-            self._drop()
-
     def _drop(self) -> None:
         self._frame.pop(ENDED, None)
+        self._frame.pop(_REPLY, None)
         self._engine.abandon(self._frame, close=True)
 
     def _strand(self) -> Strand:

@@ -161,9 +161,18 @@ class Engine(Generic[E]):
         """What becomes true in the moment that something is committed; None when nothing does."""
         if commit.after is not None:
             return commit.after
-        if commit.scope is None or not commit.delta:
+        if commit.scope is None or (not commit.delta and self._around is None):
             return None
-        return partial(self.log.record, commit.scope, commit.delta)
+        return partial(self._record, commit.scope, commit)
+
+    def _record(self, scope: Scope, commit: Commit[E]) -> None:
+        """Log a write as it is committed: who stands around may have changed it."""
+        delta = commit.delta
+        if self._around is not None and commit.event is not None:
+            facts = self.leaf.facts(commit.event)
+            delta = None if facts is None or facts.partial else facts.delta
+        if delta:
+            self.log.record(scope, delta)
 
     def _hear(self, heard: Heard, s: Strand, event: E) -> None:
         """Let what stands around a step know what it says and writes."""
@@ -376,8 +385,9 @@ class Engine(Generic[E]):
         for index, frame in enumerate(frames):
             node = self._child(nodes[-1], frame["c"]) if nodes else root
             nodes.append(node)
-            begun = index + 1 < len(frames) or frame.keys() - {"c", ENDED}
+            begun = index + 1 < len(frames) or frame.keys() - {"c"}
             own = index == 0 and kwargs.get("within") is not None
+            begun = begun and ENDED not in frame
             if begun and not own and self._around_of(node) is not None:
                 enclose(self.position, frames, index)
                 break

@@ -64,7 +64,7 @@ class Life:
     __slots__ = ("over",)
 
     def __init__(self) -> None:
-        self.over = False
+        self.over: bool = False
 
 
 class Strand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABCMeta
 from dataclasses import dataclass, field
-from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,9 +64,10 @@ class Middleware(metaclass=_MiddlewareType):
 
     Any object with one of these hooks is a middleware; implement only those you need. The first
     middleware of a stack is the outermost: ``before_*`` hooks run in the stack's order, then
-    ``wrap_*`` around the thing itself, then ``after_*`` in reverse. The first ``before_*``,
-    ``after_*`` or ``on_*`` hook that returns something other than None decides, and those after it
-    are not asked. An error in a hook stops the run with its own type.
+    ``wrap_*`` around the thing itself, then ``after_*`` in reverse. The first ``before_*`` hook
+    that returns something other than None decides, and those after it are not asked; what an
+    ``after_*`` hook or ``on_event`` returns the next one is given. An error in a hook is the
+    failure of what it stands around, with its own type.
 
     In the spec these are thirteen hooks; the errors of runs and steps and the four ``wrap_*`` are
     beyond it.
@@ -194,7 +195,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 #: The names of all hooks, in the order in which they come up in a run.
-HOOKS: Final = tuple(_TAKES)
+HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
 #: Files and connections have it, too, so it alone makes nothing a middleware.
 _COMMON: Final = frozenset({"close"})
@@ -235,8 +236,10 @@ def refusal(value: object) -> str | None:
         return f"pass an instance: {value.__name__}(...)"
     if isinstance(value, _VALUES):
         return _WANTED
+    if hasattr(type(value), "to_ir"):
+        return "this is a part of a pipeline: make it a step"
     has_hook = Middleware in type(value).__mro__ or not hooks_of(value) <= _COMMON
-    if not has_hook and hasattr(value, "before_model_callback"):
+    if not has_hook and hasattr(value, "on_user_message_callback"):
         return "this looks like an ADK plugin: pass it in to_app(plugins=[...])"
     package = type(value).__module__.partition(".")[0]
     return _WANTED if package in _LIBRARIES and not has_hook else None
@@ -258,6 +261,13 @@ def check_middleware(value: Any) -> Any:
 
 def _check_hooks(middleware: object) -> None:
     """See that every hook can be called with what it will be called with, and awaited."""
+    new: Any = getattr(middleware, "new", None)
+    if new is not None and (not callable(new) or iscoroutinefunction(new) or not _fits(new)):
+        raise UsageError(
+            f"new of {type(middleware).__qualname__} is no function without arguments",
+            found=repr(new),
+            help="def new(self) -> Self, which is not async; or leave it out",
+        )
     for name in hooks_of(middleware):
         hook: Any = getattr(middleware, name)
         takes = _TAKES[name]
@@ -273,12 +283,23 @@ def _check_hooks(middleware: object) -> None:
             ) from None
         except ValueError:  # it does not tell its signature
             continue
-        is_plain = isfunction(getattr(hook, "__func__", hook)) and not name.startswith("wrap_")
-        if isasyncgenfunction(hook) or (is_plain and not iscoroutinefunction(hook)):
+        made = unwrap(hook)
+        is_plain = isfunction(getattr(made, "__func__", made)) and not name.startswith("wrap_")
+        if isasyncgenfunction(made) or (is_plain and not iscoroutinefunction(made)):
             raise UsageError(
                 f"{name} of {type(middleware).__qualname__} is no async function",
                 help=f"async def {name}({', '.join(('self', *takes))})",
             )
+
+
+def _fits(fn: Any) -> bool:
+    try:
+        signature(fn).bind()
+    except TypeError:
+        return False
+    except ValueError:  # it does not tell its signature
+        return True
+    return True
 
 
 def _described(value: object) -> str:

@@ -63,11 +63,12 @@ class AdkAround:
         self._steps = chain.stack.has(*_OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
         self._watches = chain.own.has("on_event")
+        self._told: Exception | None = None
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything around the run or its steps."""
-        return self._steps or self._runs
+        """Whether there is anything around the run, its steps or its events."""
+        return self._steps or self._runs or self._watches
 
     def encloses(self, node: Node) -> bool:
         """Whether there is anything around a step."""
@@ -82,10 +83,25 @@ class AdkAround:
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
         if self._watches:
-            said, _ = await self._chain.own.before("on_event", self._ctx, to_agent_event(event))
+            said = await self._chain.own.after("on_event", self._ctx, to_agent_event(event))
             if said is not None:
                 patch(event, said)
         return event
+
+    async def failed(self, error: Exception) -> Event | None:
+        """Tell those who want to know what stops the run, if they have not heard of it.
+
+        Returns:
+            An event with what they write.
+        """
+        actions = self._chain.written
+        if error is not self._told and self._chain.own.has("on_run_error"):
+            self._told = error
+            with_state(self._ctx, actions, {})
+            await self._chain.own.tell("on_run_error", self._ctx, error)
+        if not actions.state_delta and not actions.artifact_delta:
+            return None
+        return self._leaf.written(actions)
 
     # --- a step --------------------------------------------------------------------------------
 
@@ -95,39 +111,44 @@ class AdkAround:
         ctx = CallbackContext(
             self._leaf.seen_by_hooks(node, step.strand, writes.drafts), event_actions=writes.actions
         )
-        said, place = await stack.before("before_agent", ctx, name)
-        await writes.put()
-        if said is not None:
-            reply = step.answered(await self._say(step, said))
-        else:
-            call = AgentCall(
-                name,
-                node,
-                ctx,
-                StateView(step.strand.state),
-                self._leaf.path(node, step.strand),
-                step.iteration,
-                step.resumed,
-                self._chain.run,
-            )
 
-            async def go_on(_: AgentCall) -> AgentReply:
-                await writes.put()
-                return await step.go_on()
+        async def go_on(_: AgentCall) -> AgentReply:
+            await writes.put()
+            return await step.go_on()
 
-            try:
-                reply = await stack.around("wrap_agent", go_on)(call)
-            except Exception as error:
-                await stack.tell("on_agent_error", ctx, name, error)
+        try:
+            place: int | None = None
+            if step.is_settled:
+                reply = step.before()
+            else:
+                said, place = await stack.before("before_agent", ctx, name)
                 await writes.put()
-                raise
+                if said is not None:
+                    reply = await self._answer(step, said)
+                else:
+                    call = AgentCall(
+                        name,
+                        node,
+                        ctx,
+                        StateView(step.strand.state),
+                        self._leaf.path(node, step.strand),
+                        step.iteration,
+                        step.resumed,
+                        self._chain.run,
+                    )
+                    reply = await stack.around("wrap_agent", go_on)(call)
+                    await writes.put()
+                await step.settle(reply)
+            if not reply.paused:
+                said = await stack.after("after_agent", ctx, name, outside=place)
+                await writes.put()
+                if said is not None:
+                    event, _ = self._leaf.said(node, step.strand, said, answers=False)
+                    await step.put(event)
+        except Exception as error:
+            await stack.tell("on_agent_error", ctx, name, error)
             await writes.put()
-            await step.settle(reply)
-        if not reply.paused:
-            said = await stack.after("after_agent", ctx, name, outside=place)
-            await writes.put()
-            if said is not None:
-                await self._say(step, said)
+            raise
         return reply
 
     # --- the run -------------------------------------------------------------------------------
@@ -137,54 +158,63 @@ class AdkAround:
         writes = _Writes(self, step, self._chain.written)
         writes.drafts.update(writes.actions.state_delta)
         with_state(ctx, writes.actions, writes.drafts)
-        said, place = await stack.before("before_run", ctx)
-        await writes.put()
-        if said is not None:
-            reply = step.answered(await self._say(step, said))
-        else:
-            session, message = ctx.session, ctx.user_content
-            call = RunCall(
-                message,
-                ctx,
-                self._root,
-                self._config,
-                session.app_name,
-                session.user_id,
-                session.id,
-                ctx.invocation_id,
-                self._resumed,
-                self._chain.run,
-            )
 
-            async def go_on(call: RunCall) -> AgentReply:
-                if call.message is not message:
-                    ctx.user_content = call.message
-                    self._leaf.says(call.message)
-                await writes.put()
-                whole = self._steps and type(step.node) in _STEPS
-                return await (self._step(step) if whole else step.go_on())
+        async def go_on(call: RunCall) -> AgentReply:
+            if call.message is not ctx.user_content:
+                ctx.user_content = call.message
+                self._leaf.says(call.message)
+            await writes.put()
+            whole = self._steps and type(step.node) in _STEPS
+            return await (self._step(step) if whole else step.go_on())
 
-            try:
-                reply = await stack.around("wrap_run", go_on)(call)
-            except Exception as error:
-                await stack.tell("on_run_error", ctx, error)
+        try:
+            place: int | None = None
+            if step.is_settled:
+                reply = step.before()
+            else:
+                said, place = await stack.before("before_run", ctx)
                 await writes.put()
-                raise
+                if said is not None:
+                    reply = await self._answer(step, said)
+                else:
+                    reply = await stack.around("wrap_run", go_on)(self._run_call())
+                    await writes.put()
+                await step.settle(reply)
+            if not reply.paused:
+                await stack.tell("after_run", ctx, outside=place)
+                await writes.put()
+        except Exception as error:
+            self._told = error
+            await stack.tell("on_run_error", ctx, error)
             await writes.put()
-            await step.settle(reply)
-        if not reply.paused:
-            await stack.tell("after_run", ctx, outside=place)
-            await writes.put()
+            raise
         return reply
+
+    def _run_call(self) -> RunCall:
+        ctx, session = self._ctx, self._ctx.session
+        return RunCall(
+            ctx.user_content,
+            ctx,
+            self._root,
+            self._config,
+            session.app_name,
+            session.user_id,
+            session.id,
+            ctx.invocation_id,
+            self._resumed,
+            self._chain.run,
+        )
 
     # --- what they say and write ---------------------------------------------------------------
 
-    async def _say(self, step: Enclosed[Event], content: types.Content) -> AgentReply:
+    async def _answer(self, step: Enclosed[Event], content: types.Content) -> AgentReply:
+        """Say what a hook has said in the place of a step."""
         event, invalid = self._leaf.said(step.node, step.strand, content)
-        await step.put(event)
+        reply = AgentReply(text(event) or "", dict(event.actions.state_delta))
+        await step.put(event, reply)
         if invalid is not None:
             raise invalid
-        return AgentReply(text(event) or "", dict(event.actions.state_delta))
+        return step.answered(reply)
 
     async def put(self, step: Enclosed[Event], actions: EventActions) -> None:
         """Put out what hooks of a step have written."""

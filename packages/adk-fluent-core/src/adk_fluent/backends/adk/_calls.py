@@ -7,7 +7,7 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.backends.adk._chain import CALLER, Chain, attached, invocation_of
+from adk_fluent.backends.adk._chain import CALLER, Chain, attached, invocation_of, keep_writes
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -108,6 +108,13 @@ class _ModelHooks:
 
     async def call(self, call: ModelCall) -> ModelReply:
         """Call the model, or do what a hook says instead."""
+        try:
+            return await self._call(call)
+        except Exception:
+            keep_writes(call.ctx)
+            raise
+
+    async def _call(self, call: ModelCall) -> ModelReply:
         stack, ctx, request = self._stack, call.ctx, call.request
         said, place = await stack.before("before_model", ctx, request)
         if said is not None:
@@ -116,7 +123,7 @@ class _ModelHooks:
             try:
                 reply = await stack.around("wrap_model_call", self._model.drain)(call)
             except Exception as error:
-                said = await stack.after("on_model_error", ctx, request, error)
+                said = await stack.recover("on_model_error", ctx, request, error)
                 if said is None:
                     raise
                 reply = ModelReply([said])
@@ -176,7 +183,7 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     """What a tool returns, through the middlewares if there are any."""
     invocation = invocation_of(context)
     chain = attached(invocation)
-    if chain is None:
+    if chain is None or _only_asks(tool, context):
         return await original(tool, args=args, tool_context=context)
 
     async def innermost(call: ToolCall) -> Any:
@@ -186,9 +193,9 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         finally:
             CALLER.reset(token)
 
-    agent, name, stack = context.agent_name, tool.name, chain.stack
+    agent = context.agent_name
     call = ToolCall(
-        name,
+        tool.name,
         args,
         context,
         tool,
@@ -198,13 +205,31 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         tool.is_long_running,
         chain.run,
     )
+    try:
+        result = await _through(chain.stack, call, innermost)
+    except Exception:
+        keep_writes(context)
+        raise
+    if result is None and tool.is_long_running:  # ADK makes no event of that
+        keep_writes(context)
+    return result
+
+
+async def _through(stack: Stack, call: ToolCall, innermost: Any) -> Any:
+    context, name, args = call.ctx, call.name, call.args
     result, place = await stack.before("before_tool", context, name, args)
     if result is None:
         try:
             result = await stack.around("wrap_tool_call", innermost)(call)
         except Exception as error:
-            result = await stack.after("on_tool_error", context, name, args, error)
+            result = await stack.recover("on_tool_error", context, name, args, error)
             if result is None:
                 raise
     changed = await stack.after("after_tool", context, name, args, result, outside=place)
     return result if changed is None else changed
+
+
+def _only_asks(tool: BaseTool, context: Any) -> bool:
+    """Whether a tool will do nothing but ask a person: 1.x lets it do so, 2.x asks before."""
+    asks = getattr(tool, "_require_confirmation", False)
+    return asks is True and context.tool_confirmation is None

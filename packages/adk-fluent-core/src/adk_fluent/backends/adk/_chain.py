@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_fluent.ir import AgentNode
 
 _KEY: Final = "_adk_fluent_chain"
+_KEPT: Final = "_adk_fluent_kept"
 _GREETED: Final = "_adk_fluent_greeted"
 _MODEL: Final = ("before_model", "wrap_model_call", "on_model_error", "after_model")
 
@@ -83,13 +84,32 @@ def attached(context: Any) -> Chain | None:
     return CALLER.get() if chain is None else chain
 
 
-def greeted(context: Any) -> Chain | None:
-    """The chain that was asked what the user says, before the run of its flow begins."""
+def keeps_writes(changes: dict[str, Any]) -> EventActions:
+    """Let the context of a step keep what is written in it and gets into no event of ADK's.
+
+    Args:
+        changes: What its context has and that of the run has not.
+    """
+    actions = changes[_KEPT] = EventActions()
+    return actions
+
+
+def keep_writes(context: Any) -> None:
+    """What hooks have written around a call that no event comes of."""
+    kept: EventActions | None = invocation_of(context).__dict__.get(_KEPT)
+    if kept is not None:
+        actions: EventActions = context._event_actions  # noqa: SLF001  # of the same name in all versions
+        kept.state_delta.update(actions.state_delta)
+        kept.artifact_delta.update(actions.artifact_delta)
+
+
+def greeted(context: Any) -> Chain | Exception | None:
+    """The chain that was asked what the user says, or what kept it from being made."""
     return context.__dict__.pop(_GREETED, None)
 
 
-def greet(context: Any, chain: Chain) -> None:
-    """Keep a chain for the flow that is about to run."""
+def greet(context: Any, chain: Chain | Exception) -> None:
+    """Keep a chain for the flow that is about to run, or what that is to raise."""
     context.__dict__[_GREETED] = chain
 
 

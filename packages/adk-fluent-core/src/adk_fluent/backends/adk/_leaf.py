@@ -14,6 +14,7 @@ from google.genai import types
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._answer_events import told
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
+from adk_fluent.backends.adk._chain import attached, keeps_writes
 from adk_fluent.backends.adk._facts import facts, put_out, report_end, text
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._injecting import table_of
@@ -106,15 +107,43 @@ class AdkLeaf:
 
     # --- the port ------------------------------------------------------------------------------
 
-    async def run(
+    def run(
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent."""
+        if attached(self._ctx) is None:
+            return self._run(node, strand, answers, {})
+        changes: dict[str, Any] = {}
+        kept = keeps_writes(changes)
+        return self._with_kept(node, strand, self._run(node, strand, answers, changes), kept)
+
+    async def _with_kept(
+        self, node: Node, strand: Strand, events: AsyncGenerator[Event, None], kept: EventActions
+    ) -> AsyncGenerator[Event, None]:
+        """The events of an agent, and what hooks wrote around calls of which no event has come."""
+        failure: Exception | None = None
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except Exception as error:  # noqa: BLE001  # raised when what was written is put out
+            failure = error
+        if kept.state_delta or kept.artifact_delta:
+            event, _ = self.said(node, strand, None)
+            event.actions.state_delta.update(kept.state_delta)
+            event.actions.artifact_delta.update(kept.artifact_delta)
+            yield event
+        if failure is not None:
+            raise failure
+
+    async def _run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any], changes: dict[str, Any]
+    ) -> AsyncGenerator[Event, None]:
         stamp = self._places.stamp(node, strand)
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
-        ctx, seen = self._context(node, agent.name, strand, stamp, drafts)
+        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
         answer = self._answers.get(node.name)
@@ -179,9 +208,15 @@ class AdkLeaf:
         return event
 
     def said(
-        self, node: Node, strand: Strand, content: types.Content | None
+        self, node: Node, strand: Strand, content: types.Content | None, *, answers: bool = True
     ) -> tuple[Event, OutputInvalidError | None]:
-        """An event in the name of a step that it did not put out itself, read as an answer of it.
+        """An event in the name of a step that it did not put out itself.
+
+        Args:
+            node: The step.
+            strand: Where it stands.
+            content: What is said.
+            answers: Whether it is read as the step's answer is.
 
         Returns:
             The event, and the error of an answer that does not fit.
@@ -197,8 +232,20 @@ class AdkLeaf:
         if content is None:
             stamp["why"] = "around"
         self._mark(event, stamp)
-        answer = self._answers.get(node.name) if agent and content is not None else None
+        read = agent and answers and content is not None
+        answer = self._answers.get(node.name) if read else None
         return event, None if answer is None else put_out(answer, event)
+
+    def written(self, actions: EventActions) -> Event:
+        """An event of the run itself, with what its hooks have written."""
+        event = Event(
+            author=self.author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._ctx.branch,
+            actions=actions.model_copy(deep=True),
+        )
+        event.custom_metadata = {**self._metadata, STAMP: {**self.place, "why": "around"}}
+        return event
 
     def seen_by_hooks(
         self, node: Node, strand: Strand, drafts: dict[str, Any]
@@ -281,11 +328,17 @@ class AdkLeaf:
         return {} if strand.scope is not None or self._merging else None
 
     def _context(
-        self, node: Node, name: str, strand: Strand, stamp: Stamp, drafts: dict[str, Any] | None
+        self,
+        node: Node,
+        name: str,
+        strand: Strand,
+        stamp: Stamp,
+        *,
+        drafts: dict[str, Any] | None,
+        changes: dict[str, Any],
     ) -> tuple[InvocationContext, list[Event] | None]:
         """The context for a step, and the events it sees if those are not simply the session's."""
         ctx, branch = self._ctx, self._places.branch(strand)
-        changes: dict[str, Any] = {}
         if branch != ctx.branch:
             changes["branch"] = branch
         if name in self._nesting:

@@ -16,12 +16,12 @@ from adk_fluent.backends.adk._calls import announce
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._chain import attached, invocation_of
 from adk_fluent.backends.adk._confirmations import confirmation
-from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION
+from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._journal import load
 from adk_fluent.backends.adk._patching import patch
 from adk_fluent.backends.adk._sites import is_site, make_site
 from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
-from adk_fluent.protocol import AgentEvent, hooks_of
+from adk_fluent.protocol import hooks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ class MiddlewarePlugin(BasePlugin):
             await flow.take(invocation_context, user_message)
             greeted = await flow.greeted(invocation_context, user_message)
             if greeted is not None:
-                return greeted
+                return await self._by_others(invocation_context, greeted)
         parts = [_plain_confirmation(part) for part in user_message.parts or ()]
         if parts == user_message.parts:
             return None
@@ -113,11 +113,14 @@ class MiddlewarePlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
         """Only where no flow runs."""
-        said = await self._before(invocation_context, "on_event", event)
-        if isinstance(said, AgentEvent):
-            patch(event, said)
-            return event
-        return said
+        if not self._is_asked(invocation_context):
+            return None
+        stack = self._stack_of(invocation_context)
+        said = await stack.after("on_event", invocation_context, to_agent_event(event))
+        if said is None:
+            return None
+        patch(event, said)
+        return event
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: Any
@@ -216,6 +219,17 @@ class MiddlewarePlugin(BasePlugin):
         if errors:
             raise errors[0]
 
+    async def _by_others(self, ctx: InvocationContext, message: types.Content) -> types.Content:
+        """What the plugins behind this one make of a message; ADK would ask none of them."""
+        plugins = ctx.plugin_manager.plugins
+        for other in plugins[plugins.index(self) + 1 :]:
+            said = await other.on_user_message_callback(
+                invocation_context=ctx, user_message=message
+            )
+            if said is not None:
+                return said
+        return message
+
     # --- where no flow runs --------------------------------------------------------------------
 
     def _is_asked(self, ctx: Any) -> bool:
@@ -244,19 +258,22 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(context)
         if not self._is_asked(ctx):
             return None
-        return await self._stack_of(ctx).after(hook, context, *args)
+        stack = self._stack_of(ctx)
+        ask = stack.recover if hook.startswith("on_") else stack.after
+        return await ask(hook, context, *args)
 
 
-def ensure_plugin(ctx: InvocationContext) -> None:
+def ensure_plugin(ctx: InvocationContext, stack: Sequence[Any]) -> None:
     """Install the plugin where the root agent runs under somebody else's App.
 
     Args:
         ctx: The context of a flow that runs.
+        stack: Its middlewares.
     """
     vars(ctx)[_RUNS] = True
     manager = ctx.plugin_manager
     if not any(isinstance(each, MiddlewarePlugin) for each in manager.plugins):
-        manager.register_plugin(MiddlewarePlugin())
+        manager.register_plugin(MiddlewarePlugin(stack=stack))
         said = next((e for e in reversed(ctx.session.events) if e.author == "user"), None)
         if said is not None and said.content is not None:  # it came before the plugin did
             said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]

@@ -82,14 +82,18 @@ class FlowAgent(BaseAgent):
         plan = self.plan
         if not plan.middlewares or any(part.function_response for part in message.parts or ()):
             return None
-        chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx))
+        try:
+            chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx))
+        except Exception as error:  # noqa: BLE001  # ADK would raise a RuntimeError
+            greet(ctx, error)
+            return None
         greet(ctx, chain)
         return await user_message(ctx, chain, message)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         plan, outer = self.plan, outer_of(ctx)
         if plan.needs_plugin:  # for this run, and for the next one in this process
-            ensure_plugin(ctx)
+            ensure_plugin(ctx, plan.middlewares)
         journal = journal_of(ctx, self.name)
         if outer is not None and is_done(ctx.session.state, journal, outer):
             outer.over.append(journal)
@@ -120,11 +124,7 @@ class FlowAgent(BaseAgent):
             durable = plan.config.resumable or (outer is not None and outer.durable)
             kept = durable or goes_on is not None or inbox.entry is not None
             leaf = self._leaf(ctx, entry.run, durable=durable, kept=kept)
-            around = None
-            if chain is not None:
-                attach(ctx, chain)
-                resumed = goes_on is not None
-                around = AdkAround(chain, leaf, ctx, plan.node, config=plan.config, resumed=resumed)
+            around = self._around(ctx, leaf, chain, resumed=goes_on is not None)
             events = recorded(
                 plan.node,
                 leaf,
@@ -138,15 +138,9 @@ class FlowAgent(BaseAgent):
             )
             writes = Writes(ctx, leaf.state, self.name)
             await stack.enter_async_context(aclosing(events))
-            async for made in events:
-                event = made if around is None else await around.seen(made)
-                temporary: dict[str, Any] = {}
-                if event.actions.state_delta and not event.partial:
-                    first, temporary = writes.before(event)
-                    if first is not None:
-                        yield first
-                yield event
-                writes.after(temporary)
+            async with aclosing(_put_out(events, writes, around)) as made:
+                async for event in made:
+                    yield event
             if compaction is not None:
                 await compact(compaction, self, ctx)
 
@@ -157,6 +151,8 @@ class FlowAgent(BaseAgent):
             Exception: What one of them raised.
         """
         chain = greeted(ctx)
+        if isinstance(chain, Exception):
+            raise chain
         if chain is None:
             outer = attached(ctx)
             if outer is None and not self.plan.middlewares:
@@ -168,9 +164,20 @@ class FlowAgent(BaseAgent):
                     ctx.user_content = said
                     put_in_place(ctx.session, said)
         if chain.failure is not None:
+            await chain.own.tell("on_run_error", ctx, chain.failure)
             raise chain.failure
         chain.run = run
         return chain
+
+    def _around(
+        self, ctx: InvocationContext, leaf: AdkLeaf, chain: Chain | None, *, resumed: bool
+    ) -> AdkAround | None:
+        """What stands around the run and its steps."""
+        if chain is None:
+            return None
+        attach(ctx, chain)
+        config = self.plan.config
+        return AdkAround(chain, leaf, ctx, self.plan.node, config=config, resumed=resumed)
 
     def _leaf(self, ctx: InvocationContext, run: str, *, durable: bool, kept: bool) -> AdkLeaf:
         """What runs the agents in one run."""
@@ -193,3 +200,23 @@ class FlowAgent(BaseAgent):
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         raise unsupported("streaming_mode", "bidi")
         yield  # ADK wants an async generator
+
+
+async def _put_out(
+    events: AsyncGenerator[Event, None], writes: Writes, around: AdkAround | None
+) -> AsyncGenerator[Event, None]:
+    """The events of a run as the middlewares let them be, with what else has to be written."""
+    try:
+        async for made in events:
+            event = made if around is None else await around.seen(made)
+            temporary: dict[str, Any] = {}
+            if event.actions.state_delta and not event.partial:
+                first, temporary = writes.before(event)
+                if first is not None:
+                    yield first
+            yield event
+            writes.after(temporary)
+    except Exception as error:
+        if around is not None and (told := await around.failed(error)) is not None:
+            yield told
+        raise

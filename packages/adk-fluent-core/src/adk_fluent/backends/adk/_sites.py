@@ -64,11 +64,10 @@ def _site_class(kind: Any) -> Any:
 
 
 def _model(kind: type[BaseLlm]) -> dict[str, Any]:
-    original = kind.generate_content_async
-
     async def generate_content_async(
         self: BaseLlm, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        original = kind.generate_content_async  # now: others may have put theirs in its place
         async with aclosing(generate(original, self, llm_request, stream)) as responses:
             async for response in responses:
                 yield response
@@ -77,10 +76,8 @@ def _model(kind: type[BaseLlm]) -> dict[str, Any]:
 
 
 def _tool(kind: Any) -> dict[str, Any]:
-    original = kind.run_async
-
     async def run_async(self: BaseTool, *, args: dict[str, Any], tool_context: Any) -> Any:
-        return await call_tool(original, self, args, tool_context)
+        return await call_tool(kind.run_async, self, args, tool_context)
 
     return {"run_async": run_async}
 
