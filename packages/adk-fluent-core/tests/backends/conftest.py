@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from google.adk.sessions.base_session_service import BaseSessionService
 
-for _name in ("adk_programs", "adk_places"):
+for _name in ("adk_programs", "adk_places", "adk_middlewares"):
     if _name not in sys.modules:
         _spec = spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
         assert _spec is not None
