@@ -94,6 +94,24 @@ async def test_a_run_that_failed_goes_on_with_other_middlewares(
     assert calls == ["once", "fails", "fails"]
 
 
+@pytest.mark.parametrize("durable", [True, False])
+async def test_a_reply_tells_what_was_written_and_nothing_of_our_own(durable: bool) -> None:
+    deltas: list[dict[str, Any]] = []
+
+    async def looks(call: Any, following: Any) -> AgentReply:
+        done = await following(call)
+        deltas.append(done.state_delta)
+        return done
+
+    def step(state: Any) -> dict[str, int]:
+        return {"n": 1}
+
+    pipeline = Agent("a").mock("A").writes("o") >> step
+    config = ExecutionConfig(resumable=durable)
+    await pipeline.middleware(made_of(wrap_run=looks, wrap_agent=looks)).run("hi", config=config)
+    assert deltas == [{"o": "A"}, *[{"o": "A", "n": 1}] * 2]
+
+
 async def test_runs_that_are_closed_early_leave_nothing_behind() -> None:
     ended: list[str] = []
 

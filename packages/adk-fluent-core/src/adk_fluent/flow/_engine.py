@@ -132,18 +132,19 @@ class Engine(Generic[E]):
             async with aclosing(self.drive(main)) as commits:
                 async for commit in commits:
                     event = commit.event if commit.make is None else commit.make()
-                    after = self._after(commit)
+                    after, kept = self._after(commit), dict[str, Any]()
                     if event is not None:
                         if self._journal is not None and after is not None:
                             after()  # the event itself says what is true once it is committed
                             after = None
-                            self.leaf.attach(event, self._journal(self.position))
+                            kept.update(self._journal(self.position))
+                            self.leaf.attach(event, kept)
                         yield event
                     if after is not None:
                         after()
                     s = commit.strand
                     if s is not None and s.heard is not None and event is not None:
-                        self._hear(s.heard, s, event)
+                        self._hear(s.heard, s, event, kept)
         except GeneratorExit:  # who drives us wants no more after an event that it got
             raise
         except BaseException as error:
@@ -174,11 +175,13 @@ class Engine(Generic[E]):
         if delta:
             self.log.record(scope, delta)
 
-    def _hear(self, heard: Heard, s: Strand, event: E) -> None:
-        """Let what stands around a step know what it says and writes."""
+    def _hear(self, heard: Heard, s: Strand, event: E, kept: Mapping[str, Any]) -> None:
+        """Let what stands around a step know what it says and writes, but for our own keeping."""
         facts = self.leaf.facts(event)
         if facts is None or not facts.partial:
-            delta = None if facts is None else facts.delta
+            delta = {} if facts is None or not facts.delta else dict(facts.delta)
+            for key in kept:
+                delta.pop(key, None)
             heard.take(delta, s.path, self.leaf.text(event) or "", s.attempt or "")
 
     # --- what rules may do ---------------------------------------------------------------------
