@@ -37,6 +37,18 @@ class Keywords:
     async def on_event(self, *, ctx: Any, event: Any) -> None: ...
 
 
+class AsyncNew:
+    async def new(self) -> Any: ...
+
+    async def before_run(self, ctx: Any) -> None: ...
+
+
+class NewTakes:
+    def new(self, more: int) -> Any: ...
+
+    async def before_run(self, ctx: Any) -> None: ...
+
+
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "too few": (TooFew(), "cannot take what it is given", "async def before_model(self, ctx, req"),
     "too many": (TooMany(), "cannot take what it is given", "tool_name, args, result)"),
@@ -48,6 +60,9 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "cannot take what it is given",
         "async def on_event(self, ctx, event)",
     ),
+    "async new": (AsyncNew(), "new of AsyncNew is no function", "def new(self) -> Self"),
+    "new that takes": (NewTakes(), "new of NewTakes is no function", "def new(self) -> Self"),
+    "builder": (Agent("b"), "this is no middleware", "make it a step"),
     "class": (TooFew, "this is no middleware", "pass an instance: TooFew(...)"),
     "function": (print, "this is no middleware", "pass an object with hooks"),
     "number": (3, "this is no middleware", "pass an object with hooks"),

@@ -239,7 +239,7 @@ def refusal(value: object) -> str | None:
     if hasattr(type(value), "to_ir"):
         return "this is a part of a pipeline: make it a step"
     has_hook = Middleware in type(value).__mro__ or not hooks_of(value) <= _COMMON
-    if not has_hook and hasattr(value, "on_user_message_callback"):
+    if not has_hook and hasattr(type(value), "before_model_callback"):
         return "this looks like an ADK plugin: pass it in to_app(plugins=[...])"
     package = type(value).__module__.partition(".")[0]
     return _WANTED if package in _LIBRARIES and not has_hook else None
@@ -262,7 +262,8 @@ def check_middleware(value: Any) -> Any:
 def _check_hooks(middleware: object) -> None:
     """See that every hook can be called with what it will be called with, and awaited."""
     new: Any = getattr(middleware, "new", None)
-    if new is not None and (not callable(new) or iscoroutinefunction(new) or not _fits(new)):
+    is_own = isfunction(getattr(new, "__func__", new))
+    if new is not None and (not callable(new) or (is_own and not _makes_one(new))):
         raise UsageError(
             f"new of {type(middleware).__qualname__} is no function without arguments",
             found=repr(new),
@@ -292,14 +293,12 @@ def _check_hooks(middleware: object) -> None:
             )
 
 
-def _fits(fn: Any) -> bool:
+def _makes_one(new: Any) -> bool:
     try:
-        signature(fn).bind()
+        signature(new).bind()
     except TypeError:
         return False
-    except ValueError:  # it does not tell its signature
-        return True
-    return True
+    return not iscoroutinefunction(new)
 
 
 def _described(value: object) -> str:
