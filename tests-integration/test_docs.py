@@ -34,7 +34,7 @@ import tomllib
 import traceback
 from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from doctest import ELLIPSIS, OutputChecker
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -323,7 +323,10 @@ def check_names(block: Block) -> None:
         assert not set(known) - set(listed), f"{block.place} lacks {set(known) - set(listed)}"
     if header[1] == "default":
         shown = {name: cells[1] for name, cells in zip(listed, rows, strict=True)}
-        assert shown == {name: f"`{known[name]!r}`" for name in listed}, block.place
+        made = [name for name in listed if known[name] is not MISSING]  # by what, a page may say
+        assert [shown[name] for name in made] == [f"`{known[name]!r}`" for name in made], (
+            block.place
+        )
     if header[1] == "also a":
         for name, cells in zip(listed, rows, strict=True):
             bases = {base.__name__ for base in getattr(import_module(target), name).__mro__}
@@ -357,7 +360,7 @@ def names_of(target: str) -> Mapping[str, Any]:
     if is_typeddict(thing):
         return thing.__annotations__
     if is_dataclass(thing):
-        return {each.name: each.default for each in fields(thing)}
+        return {each.name: each.default for each in fields(thing) if each.init}
     if isinstance(thing, Mapping | tuple):
         return dict.fromkeys(cast("Iterable[str]", thing))
     return dict.fromkeys(name for name in dir(thing) if not name.startswith("_"))

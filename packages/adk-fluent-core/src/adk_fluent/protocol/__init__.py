@@ -21,7 +21,7 @@ from adk_fluent.protocol._calls import (
     Sink,
     ToolCall,
 )
-from adk_fluent.protocol._classify import ErrorKind, classify
+from adk_fluent.protocol._classify import ErrorKind, classify, status_of
 from adk_fluent.protocol._event import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
 from adk_fluent.protocol._hooks import (
     AfterAgent,
@@ -66,6 +66,7 @@ from adk_fluent.protocol._ports import (
     UuidIds,
 )
 from adk_fluent.protocol._redact import SECRET_KEYS, Redactor
+from adk_fluent.protocol._requests import RequestSnapshot, estimate_tokens, request_key
 from adk_fluent.protocol._result import RunResult
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 
@@ -121,6 +122,7 @@ __all__ = [
     "PendingKind",
     "PriceBook",
     "Redactor",
+    "RequestSnapshot",
     "Resume",
     "RunCall",
     "RunKey",
@@ -141,10 +143,13 @@ __all__ = [
     "check_middleware",
     "classify",
     "compose_answer",
+    "estimate_tokens",
     "final_text",
     "fresh",
     "hooks_of",
     "kept_events",
     "refusal",
+    "request_key",
     "resume_of",
+    "status_of",
 ]

@@ -1,0 +1,159 @@
+"""Middlewares for production: each a class, and a short name for it.
+
+Nothing but what is asked for is imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from adk_fluent.middleware._approval import ToolApprovalMiddleware as ToolApprovalMiddleware
+    from adk_fluent.middleware._approval import human_in_the_loop as human_in_the_loop
+    from adk_fluent.middleware._approval import tool_approval as tool_approval
+    from adk_fluent.middleware._breaker import CircuitBreakerMiddleware as CircuitBreakerMiddleware
+    from adk_fluent.middleware._breaker import circuit_breaker as circuit_breaker
+    from adk_fluent.middleware._budget import TokenBudgetMiddleware as TokenBudgetMiddleware
+    from adk_fluent.middleware._budget import token_budget as token_budget
+    from adk_fluent.middleware._cache import CacheMiddleware as CacheMiddleware
+    from adk_fluent.middleware._cache import CacheStore as CacheStore
+    from adk_fluent.middleware._cache import DiskStore as DiskStore
+    from adk_fluent.middleware._cache import MemoryStore as MemoryStore
+    from adk_fluent.middleware._cache import cache as cache
+    from adk_fluent.middleware._context_warning import (
+        ContextWarningMiddleware as ContextWarningMiddleware,
+    )
+    from adk_fluent.middleware._context_warning import context_warning as context_warning
+    from adk_fluent.middleware._editing import ContextEditingMiddleware as ContextEditingMiddleware
+    from adk_fluent.middleware._editing import context_editing as context_editing
+    from adk_fluent.middleware._emulator import ToolEmulatorMiddleware as ToolEmulatorMiddleware
+    from adk_fluent.middleware._emulator import tool_emulator as tool_emulator
+    from adk_fluent.middleware._errors import BudgetExceededError as BudgetExceededError
+    from adk_fluent.middleware._errors import CallLimitError as CallLimitError
+    from adk_fluent.middleware._errors import CallTimeoutError as CallTimeoutError
+    from adk_fluent.middleware._errors import CircuitOpenError as CircuitOpenError
+    from adk_fluent.middleware._errors import PersonalDataError as PersonalDataError
+    from adk_fluent.middleware._errors import RateLimitError as RateLimitError
+    from adk_fluent.middleware._fallback import ModelFallbackMiddleware as ModelFallbackMiddleware
+    from adk_fluent.middleware._fallback import model_fallback as model_fallback
+    from adk_fluent.middleware._limiter import RateLimiterMiddleware as RateLimiterMiddleware
+    from adk_fluent.middleware._limiter import rate_limiter as rate_limiter
+    from adk_fluent.middleware._limits import ModelCallLimitMiddleware as ModelCallLimitMiddleware
+    from adk_fluent.middleware._limits import ToolCallLimitMiddleware as ToolCallLimitMiddleware
+    from adk_fluent.middleware._limits import model_call_limit as model_call_limit
+    from adk_fluent.middleware._limits import tool_call_limit as tool_call_limit
+    from adk_fluent.middleware._log import StructuredLogMiddleware as StructuredLogMiddleware
+    from adk_fluent.middleware._log import structured_log as structured_log
+    from adk_fluent.middleware._pii import PIIFilterMiddleware as PIIFilterMiddleware
+    from adk_fluent.middleware._pii import pii_filter as pii_filter
+    from adk_fluent.middleware._retry import RetryMiddleware as RetryMiddleware
+    from adk_fluent.middleware._retry import retry as retry
+    from adk_fluent.middleware._selector import ToolSelectorMiddleware as ToolSelectorMiddleware
+    from adk_fluent.middleware._selector import tool_selector as tool_selector
+    from adk_fluent.middleware._summarization import (
+        SummarizationMiddleware as SummarizationMiddleware,
+    )
+    from adk_fluent.middleware._summarization import summarization as summarization
+    from adk_fluent.middleware._timeout import TimeoutMiddleware as TimeoutMiddleware
+    from adk_fluent.middleware._timeout import timeout as timeout
+    from adk_fluent.middleware._todo import TodoListMiddleware as TodoListMiddleware
+    from adk_fluent.middleware._todo import todo_list as todo_list
+    from adk_fluent.protocol import Middleware as Middleware
+    from adk_fluent.telemetry import OTelEnrichmentMiddleware as OTelEnrichmentMiddleware
+    from adk_fluent.telemetry import otel_enrichment as otel_enrichment
+
+_HERE: Final = "adk_fluent.middleware"
+
+#: Public name to the module that has it.
+_NAMES: Final[dict[str, str]] = {
+    name: module
+    for module, names in {
+        f"{_HERE}._approval": "ToolApprovalMiddleware human_in_the_loop tool_approval",
+        f"{_HERE}._breaker": "CircuitBreakerMiddleware circuit_breaker",
+        f"{_HERE}._budget": "TokenBudgetMiddleware token_budget",
+        f"{_HERE}._cache": "CacheMiddleware CacheStore DiskStore MemoryStore cache",
+        f"{_HERE}._context_warning": "ContextWarningMiddleware context_warning",
+        f"{_HERE}._editing": "ContextEditingMiddleware context_editing",
+        f"{_HERE}._emulator": "ToolEmulatorMiddleware tool_emulator",
+        f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
+        " CircuitOpenError PersonalDataError RateLimitError",
+        f"{_HERE}._fallback": "ModelFallbackMiddleware model_fallback",
+        f"{_HERE}._limiter": "RateLimiterMiddleware rate_limiter",
+        f"{_HERE}._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
+        " model_call_limit tool_call_limit",
+        f"{_HERE}._log": "StructuredLogMiddleware structured_log",
+        f"{_HERE}._pii": "PIIFilterMiddleware pii_filter",
+        f"{_HERE}._retry": "RetryMiddleware retry",
+        f"{_HERE}._selector": "ToolSelectorMiddleware tool_selector",
+        f"{_HERE}._summarization": "SummarizationMiddleware summarization",
+        f"{_HERE}._timeout": "TimeoutMiddleware timeout",
+        f"{_HERE}._todo": "TodoListMiddleware todo_list",
+        "adk_fluent.protocol": "Middleware",
+        "adk_fluent.telemetry": "OTelEnrichmentMiddleware otel_enrichment",
+    }.items()
+    for name in names.split()
+}
+
+__all__ = [
+    "BudgetExceededError",
+    "CacheMiddleware",
+    "CacheStore",
+    "CallLimitError",
+    "CallTimeoutError",
+    "CircuitBreakerMiddleware",
+    "CircuitOpenError",
+    "ContextEditingMiddleware",
+    "ContextWarningMiddleware",
+    "DiskStore",
+    "MemoryStore",
+    "Middleware",
+    "ModelCallLimitMiddleware",
+    "ModelFallbackMiddleware",
+    "OTelEnrichmentMiddleware",
+    "PIIFilterMiddleware",
+    "PersonalDataError",
+    "RateLimitError",
+    "RateLimiterMiddleware",
+    "RetryMiddleware",
+    "StructuredLogMiddleware",
+    "SummarizationMiddleware",
+    "TimeoutMiddleware",
+    "TodoListMiddleware",
+    "TokenBudgetMiddleware",
+    "ToolApprovalMiddleware",
+    "ToolCallLimitMiddleware",
+    "ToolEmulatorMiddleware",
+    "ToolSelectorMiddleware",
+    "cache",
+    "circuit_breaker",
+    "context_editing",
+    "context_warning",
+    "human_in_the_loop",
+    "model_call_limit",
+    "model_fallback",
+    "otel_enrichment",
+    "pii_filter",
+    "rate_limiter",
+    "retry",
+    "structured_log",
+    "summarization",
+    "timeout",
+    "todo_list",
+    "token_budget",
+    "tool_approval",
+    "tool_call_limit",
+    "tool_emulator",
+    "tool_selector",
+]
+
+if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
+
+    def __getattr__(name: str) -> object:
+        module = _NAMES.get(name)
+        if module is not None:
+            value = globals()[name] = getattr(import_module(module), name)
+            return value
+        from adk_fluent._registry import resolve_name  # noqa: PLC0415
+
+        return resolve_name(name, __name__)

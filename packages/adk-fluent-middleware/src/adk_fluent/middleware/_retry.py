@@ -1,0 +1,198 @@
+"""Calls that failed in passing, made again."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
+
+from pydantic import Field
+
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.protocol import (
+    Clock,
+    ModelCall,
+    ModelReply,
+    NextModel,
+    NextTool,
+    RequestSnapshot,
+    SystemClock,
+    ToolCall,
+    classify,
+    status_of,
+)
+from adk_fluent.telemetry import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+_LOG: Final = logging.getLogger("adk_fluent")
+
+
+def _is_retriable(error: Exception) -> bool:
+    return classify(error) == "retriable"
+
+
+@builtin("retry")
+class RetryMiddleware(BuiltIn):
+    """Calls a model or a tool again that failed in passing.
+
+    Passing are lost connections, timeouts, and the statuses 429, 500, 502, 503 and 504. A model
+    whose answer the user has read a part of is not called again. The request of a further call is
+    what that of the first was, whatever the model did to it.
+
+    Args:
+        max_attempts: Calls in all, the first one included.
+        backoff_base: Seconds before the second call; each further wait is twice as long.
+        backoff_max: Seconds that one wait takes at most.
+        jitter: The part of a wait that is left to chance, so that many do not come back at once.
+        deadline: Seconds after the first call began, after which no further one begins.
+        retry_after_max: Seconds that a service may ask to wait for; beyond that its error is raised
+            at once.
+        models: Call models again.
+        tools: Call tools again: all, none, or those of these names. A tool whose effect must not
+            happen twice does not belong here.
+        retry_if: Decides which errors are passing, instead of the rule above.
+        clock: Where the time comes from.
+        random: Where chance comes from: numbers from 0 to 1.
+    """
+
+    max_attempts: Annotated[int, Field(ge=1)] = 3
+    backoff_base: Annotated[float, Field(ge=0)] = 1.0
+    backoff_max: Annotated[float, Field(ge=0)] = 30.0
+    jitter: Annotated[float, Field(ge=0, le=1)] = 0.5
+    deadline: Annotated[float, Field(gt=0)] | None = None
+    retry_after_max: Annotated[float, Field(ge=0)] = 60.0
+    models: bool = True
+    tools: bool | Sequence[str] = True
+    retry_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_retriable)
+    clock: Clock = dependency(default_factory=SystemClock)
+    random: Callable[[], float] = dependency(default_factory=lambda: random.random)
+    _warned: set[str] = field(default_factory=set[str], init=False, repr=False)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Call the model until it answers."""
+        if not self.models or self.max_attempts == 1:
+            return await next(call)
+        self._warn_of_others(call.model)
+        request, snapshot = call.request, RequestSnapshot(call.request)
+
+        async def attempt() -> ModelReply:
+            snapshot.restore()
+            call.request = request
+            return await next(call)
+
+        return await self._until_done(attempt, {"adk_fluent.call": "model"}, lambda: call.emitted)
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+        """Call the tool until it returns."""
+        if not (self.tools if isinstance(self.tools, bool) else call.name in self.tools):
+            return await next(call)
+        what = {"adk_fluent.call": "tool", "gen_ai.tool.name": call.name}
+        return await self._until_done(lambda: next(call), what, lambda: False)
+
+    async def _until_done(
+        self, attempt: Callable[[], Awaitable[T]], what: dict[str, str], over: Callable[[], bool]
+    ) -> T:
+        began = self.clock.monotonic()
+        for delay in self._delays():
+            try:
+                return await attempt()
+            except Exception as error:
+                if over() or not self.retry_if(error):
+                    raise
+                wait = self._wait(error, delay)
+                if wait is None or not self._in_time(began, wait):
+                    raise
+                count("adk_fluent.retry.attempts", 1, {**what, "error.type": type(error).__name__})
+                await self.clock.sleep(wait)
+        return await attempt()
+
+    def _delays(self) -> Iterator[float]:
+        """Seconds between the calls, without what a service asks for."""
+        for made in range(self.max_attempts - 1):
+            whole = min(self.backoff_max, self.backoff_base * 2.0 ** min(made, 60))
+            yield whole * (1 - self.jitter * self.random())
+
+    def _wait(self, error: Exception, delay: float) -> float | None:
+        """Seconds to wait after an error; None when the service asks for too many."""
+        asked = retry_after(error, self.clock)
+        if asked is None:
+            return delay
+        return None if asked > self.retry_after_max else max(asked, delay)
+
+    def _in_time(self, began: float, wait: float) -> bool:
+        return self.deadline is None or self.clock.monotonic() + wait - began < self.deadline
+
+    def _warn_of_others(self, model: Any) -> None:
+        attempts = own_attempts(model)
+        name = str(getattr(model, "model", model))
+        if attempts > 1 and name not in self._warned:
+            self._warned.add(name)
+            _LOG.warning(
+                "model %s makes up to %d attempts by itself, and retry up to %d of those: "
+                "leave one of them out",
+                name,
+                attempts,
+                self.max_attempts,
+            )
+
+
+def own_attempts(model: Any) -> int:
+    """How often the client of a model makes a call by itself, at most."""
+    options = getattr(model, "retry_options", None)  # of ADK's Gemini
+    if options is not None:
+        return getattr(options, "attempts", None) or 5  # what google-genai does when it is not said
+    more: dict[str, Any] | None = getattr(model, "_additional_args", None)  # of ADK's LiteLlm
+    return 1 + int((more or {}).get("num_retries") or 0)
+
+
+def retry_after(error: BaseException, clock: Clock) -> float | None:
+    """Seconds after which a service wants to be asked again; None when it does not say."""
+    said = getattr(error, "retry_after", None)
+    if isinstance(said, int | float):
+        return float(said)
+    response = getattr(error, "response", None)
+    headers: Any = getattr(response, "headers", None) or {}
+    for name in ("retry-after", "Retry-After"):
+        text = headers.get(name)
+        if text is not None:
+            return _seconds(str(text), clock)
+    return _retry_info(getattr(error, "details", None)) if status_of(error) is not None else None
+
+
+def _seconds(text: str, clock: Clock) -> float | None:
+    """What a header says: seconds, or a date."""
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - clock.now())
+    except ValueError:
+        return None
+
+
+def _retry_info(details: Any) -> float | None:
+    """What ``google.rpc.RetryInfo`` says, wherever it is in the error's details."""
+    waiting: list[Any] = [details]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            fields = cast("dict[str, Any]", each)
+            delay = fields.get("retryDelay")
+            if isinstance(delay, str) and re.fullmatch(r"\d+(\.\d+)?s", delay):
+                return float(delay[:-1])
+            waiting.extend(fields.values())
+        elif isinstance(each, list):
+            waiting.extend(cast("list[Any]", each))
+    return None
+
+
+#: `RetryMiddleware` by its short name.
+retry = RetryMiddleware

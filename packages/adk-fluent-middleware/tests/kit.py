@@ -1,0 +1,139 @@
+"""What tests of middlewares share: a clock that nobody waits for, pipelines, and what was measured.
+
+Imports no ADK itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent import Agent
+from adk_fluent.config import ExecutionConfig
+from adk_fluent.testing import Call, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+    from adk_fluent.builders import Builder
+    from adk_fluent.protocol import AnyMiddleware
+    from adk_fluent.testing import GeminiEmulator
+
+SSE: Final = ExecutionConfig(streaming_mode="sse")
+
+
+class Time:
+    """A clock whose time passes only when somebody waits, and then at once.
+
+    Attributes:
+        waits: What was waited for, in seconds, in order.
+    """
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.time = now
+        self.waits: list[float] = []
+        self._waiting: list[tuple[float, int, asyncio.Event]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; the shortest wait is over first, when nobody else has anything to do."""
+        self.waits.append(seconds)
+        due = asyncio.Event()
+        heapq.heappush(self._waiting, (self.time + max(0.0, seconds), len(self.waits), due))
+        for _ in range(20):  # whoever is ready does what there is to do
+            await asyncio.sleep(0)
+        while not due.is_set():
+            if self._waiting:
+                at, _, first = heapq.heappop(self._waiting)
+                self.time = max(self.time, at)
+                first.set()
+            await asyncio.sleep(0)
+
+
+async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something holds, in real time."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110  # models and emulators tell nobody
+            await asyncio.sleep(0.005)
+
+
+def search(word: str) -> str:
+    """Look something up."""
+    return f"found {word}"
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return f"sun in {city}"
+
+
+#: Two calls at once, then an answer.
+TWO_TOOLS: Final = (
+    reply(Call("search", {"word": "x"}), Call("weather", {"city": "Rome"})),
+    "done",
+)
+
+
+def clerk(gemini: GeminiEmulator, *middlewares: AnyMiddleware, **settings: Any) -> Builder:
+    """An agent with two tools, on ADK's Gemini and the emulator, within middlewares."""
+    made: Builder = Agent("clerk", gemini.model(**settings)).tool(search).tool(weather)
+    for each in middlewares:
+        made = made.middleware(each)
+    return made
+
+
+class Measured:
+    """What metrics a piece of code has emitted."""
+
+    def __init__(self) -> None:
+        from adk_fluent.telemetry import _metrics
+
+        self._module: Any = _metrics
+        self._before: Any = None
+        self.points: list[tuple[str, float, dict[str, str]]] = []
+
+    def __enter__(self) -> Self:
+        points = self.points
+
+        class Noted:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            def add(self, value: float, attributes: dict[str, str] | None = None) -> None:
+                points.append((self.name, value, dict(attributes or {})))
+
+            record = set = add
+
+        self._before = self._module._instrument
+        self._module._instrument = Noted
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._module._instrument = self._before
+
+    def __call__(self, name: str, **attributes: str) -> float:
+        """The sum of a metric, of the points with these attributes (dots written as ``__``)."""
+        wanted = {key.replace("__", "."): value for key, value in attributes.items()}
+        return sum(
+            value
+            for each, value, having in self.points
+            if each == name and wanted.items() <= having.items()
+        )
+
+
+def of_parallel(results: Any) -> dict[str, Any]:
+    """Results of tools by name, of a run."""
+    return {each.tool_name: each.result for each in results.tool_responses}
