@@ -21,6 +21,7 @@ from adk_middlewares import (
     text_of,
 )
 from adk_programs import by_runner
+from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -28,16 +29,21 @@ from google.genai import types
 
 from adk_fluent import Agent, Resource, injected
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._sites import make_site
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError, unwrap
 from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.builders import Builder
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
 
 pytestmark = [
     pytest.mark.adk,
@@ -166,6 +172,30 @@ async def test_a_model_is_answered_for(mode: ExecutionConfig) -> None:
         pipeline = Agent("a", used).writes("out").middleware(made_of(**{name: no}))
         result = await pipeline.run("hi", config=mode)
         assert (result.text, result.state) == ("no", {"out": "no"}), name
+    assert model.calls == ()
+
+
+@pytest.mark.parametrize("mode", [ExecutionConfig(), SSE], ids=["whole", "streamed"])
+async def test_another_model_is_called_in_the_place_of_one(mode: ExecutionConfig) -> None:
+    """Of whatever class it is; ADK's own, and one that is a call site itself."""
+
+    class Other(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            if stream:
+                yield says(self.model[:2]).model_copy(update={"partial": True})
+            yield says(self.model)
+
+    async def wrap(call: ModelCall, next: NextModel) -> ModelReply:
+        return await next(replace(call, model=other))
+
+    model = ScriptedModel("never")
+    for other in (Other(model="other"), make_site(Other(model="site"))):
+        pipeline = Agent("a", model).middleware(made_of(wrap_model_call=wrap))
+        result = await pipeline.run("hi", config=mode)
+        said = [each.content for each in result if each.is_partial]
+        assert (result.text, said) == (other.model, [other.model[:2]] if mode is SSE else [])
     assert model.calls == ()
 
 

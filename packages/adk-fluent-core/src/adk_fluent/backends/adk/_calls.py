@@ -69,7 +69,7 @@ async def generate(
         responses = original(model, request, stream=stream)
     else:
         call.model, call.stream = model, stream
-        hooks = _ModelHooks(announced.chain.stack, _Model(original))
+        hooks = _ModelHooks(announced.chain.stack, _Model(model, original))
         responses = _streamed(hooks, call) if stream else _at_once(hooks, call)
     async with aclosing(responses) as each:
         async for response in each:
@@ -79,13 +79,17 @@ async def generate(
 class _Model:
     """The model itself, in the middle of the onion."""
 
-    def __init__(self, original: Any) -> None:
+    def __init__(self, model: BaseLlm, original: Any) -> None:
+        self._model = model
         self._original = original
 
     async def drain(self, call: ModelCall) -> ModelReply:
         """Call it: fragments go out at once, all else is the reply."""
         reply = ModelReply()
-        calling = self._original(call.model, call.request, stream=call.stream)
+        if call.model is self._model:
+            calling = self._original(call.model, call.request, stream=call.stream)
+        else:  # a middleware has put another in its place, maybe one of another class
+            calling = call.model.generate_content_async(call.request, stream=call.stream)
         async with aclosing(calling) as responses:
             async for response in responses:
                 if response.partial:
