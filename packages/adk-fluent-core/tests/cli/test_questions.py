@@ -76,6 +76,12 @@ def test_the_hint_of_a_confirmation(message: str, text: str) -> None:
         (ASK, '{"approved": true, "by": "ann"}', {"approved": True, "note": "", "by": "ann"}),
         (CONFIRM, "y", True),
         (CONFIRM, "Refused", False),
+        (CONFIRM, "no, too much", {"approved": False, "note": "too much"}),
+        (
+            CONFIRM,
+            '{"confirmed": true, "payload": 3}',
+            {"approved": True, "note": "", "payload": 3},
+        ),
         (CHOOSE, "low", {"result": "low"}),
         (CHOOSE, '{"approved": false}', {"approved": False, "note": ""}),
         (PLANNED, '{"amount": 3, "how": "card"}', {"result": {"amount": 3, "how": "card"}}),
@@ -106,9 +112,9 @@ def test_what_is_no_answer(question: Pending, text: str, what: str) -> None:
 
 
 def test_what_can_be_refused() -> None:
-    for question in (ASK, PLANNED):
+    for question in (ASK, PLANNED, CONFIRM):
         assert refusal(question, "no") == question.answer({"approved": False, "note": "no"})
-    assert refusal(CONFIRM, "no") == CONFIRM.answer(False)
+    assert refusal(CONFIRM, "") == CONFIRM.answer(False)
     assert refusal(TOOL, "") == Fault(
         "look_up cannot be refused", "give its result, as JSON or text"
     )

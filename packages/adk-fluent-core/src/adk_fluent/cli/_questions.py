@@ -93,7 +93,7 @@ def refusal(question: Pending, note: str) -> Answer | Fault:
     if question.kind not in ("gate", "confirmation"):
         return Fault(f"{question.name or 'this'} cannot be refused", f"give {prompt(question)}")
     if question.kind == "confirmation":
-        return question.answer(False)  # ADK keeps no note of it
+        return question.answer({"approved": False, "note": note} if note else False)
     return question.answer({"approved": False, "note": note})
 
 
@@ -107,7 +107,8 @@ def _decided(question: Pending, schema: str | None, value: Any) -> Answer | Faul
     if isinstance(found, Fault):
         return found
     if question.kind == "confirmation":
-        return question.answer(found.approved)
+        is_bare = found.value == {"approved": found.approved, "note": ""}
+        return question.answer(found.approved if is_bare else found.value)
     # Wrapped, a value cannot be taken for a word of another meaning than it has in the schema.
     return question.answer({"result": found.value} if schema and found.approved else found.value)
 

@@ -40,9 +40,21 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = MappingProxyType(
         "adk_fluent.limiter.wait": Instrument("histogram", "s", "Time calls waited for their turn"),
         "adk_fluent.limit.denials": Instrument("counter", "{call}", "Calls over a limit or budget"),
         "adk_fluent.timeout.expirations": Instrument("counter", "{call}", "Calls cut off"),
+        "adk_fluent.approval.decisions": Instrument(
+            "counter", "{decision}", "Tool calls asked about, approved, edited and refused"
+        ),
+        "adk_fluent.summarization.summaries": Instrument("counter", "{summary}", "Summaries asked"),
+        "adk_fluent.summarization.tokens": Instrument("counter", "{token}", "Tokens of summaries"),
+        "adk_fluent.editing.tokens": Instrument("counter", "{token}", "Tokens not sent"),
         "adk_fluent.pii.findings": Instrument("counter", "{finding}", "Personal data found"),
         "adk_fluent.contracts.violations": Instrument("counter", "{finding}", "Findings of checks"),
         "adk_fluent.pipeline.errors": Instrument("counter", "{run}", "Runs that failed"),
+        "gen_ai.client.token.usage": Instrument(
+            "histogram", "{token}", "Tokens of a model call; on ADK 1.x, which does not measure it"
+        ),
+        "gen_ai.client.operation.duration": Instrument(
+            "histogram", "s", "Time of a model call; on ADK 1.x, which does not measure it"
+        ),
     }
 )
 
@@ -65,6 +77,13 @@ def measure(name: str, value: float, attributes: Mapping[str, str] | None = None
         made.set(value, attributes)
     else:
         made.record(value, attributes)
+
+
+def is_measured() -> bool:
+    """Whether anybody collects metrics: what is dear to work out is left out otherwise."""
+    from opentelemetry import metrics  # noqa: PLC0415  # as below
+
+    return hasattr(metrics.get_meter_provider(), "force_flush")
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION
 from adk_fluent.protocol._decision import Decision, decide
@@ -14,12 +14,20 @@ if TYPE_CHECKING:
 
 
 def confirmation(value: Any) -> Any:
-    """An answer as ADK takes it for a confirmation, which refuses whatever else is in it."""
+    """An answer as ADK takes it for a confirmation, which refuses whatever else is in it.
+
+    ADK has no field for why somebody refuses; the note goes with the payload.
+    """
     found = decide(None, value)
     if not isinstance(found, Decision):
         return value
-    more = {} if "payload" not in found.value else {"payload": found.value["payload"]}
-    return {"confirmed": found.approved, **more}
+    made: dict[str, Any] = {"confirmed": found.approved}
+    payload, note = found.value.get("payload"), found.value["note"]
+    if note and not found.approved and (payload is None or isinstance(payload, dict)):
+        payload = {**cast("dict[str, Any]", payload or {}), "note": note}
+    if payload is not None or "payload" in found.value:
+        made["payload"] = payload
+    return made
 
 
 class Used:

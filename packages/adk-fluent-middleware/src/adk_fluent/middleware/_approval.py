@@ -1,0 +1,199 @@
+"""Tools that a person is asked about before they run."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import field
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from pydantic.json_schema import SkipJsonSchema
+
+from adk_fluent.errors import RunError, UsageError
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._tools import FRAMEWORK, wrong_arguments
+from adk_fluent.telemetry import count
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from adk_fluent.protocol import NextTool, ToolCall
+
+#: Where state keeps what was approved for the rest of a session. One key for each, since two tools
+#: may be approved at the same time.
+_KEY: Final = "approved"
+#: The agent that is a tool, in the session of which nobody can be asked.
+_WITHIN: ContextVar[str] = ContextVar("adk_fluent_approval_within", default="")
+#: What a model is shown of a call until it has run; of one that takes its time, also after that.
+_WAITS: Final = {"status": "A person is asked about this call; its result comes later."}
+
+
+@builtin("tool_approval")
+class ToolApprovalMiddleware(BuiltIn):
+    """Asks a person before a tool runs, and does not run it without.
+
+    The run pauses, as it does for every confirmation of ADK's. The answer approves the call,
+    changes its arguments, or refuses it with a reason, which the model is told.
+
+    Args:
+        tools: Ask about all tools, about none, or about those of these names. ADK's own, such as
+            `transfer_to_agent`, are never asked about.
+        exclude: Names of tools that are not asked about.
+        message: What the person is asked: a text, which the call is put behind, or a function of
+            the tool's name and arguments. By default "Run ...?".
+        edits: The answer may change the arguments.
+        remember: Ask only once in a session: with "call" about the same tool with the same
+            arguments, with "tool" about the same tool.
+        when: Decides whether to ask about a call: a function of the tool's name and arguments,
+            sync or async. If it raises, the tool does not run.
+    """
+
+    tools: bool | Sequence[str] = True
+    exclude: Sequence[str] = ()
+    message: str | SkipJsonSchema[Callable[[str, dict[str, Any]], str]] = ""
+    edits: bool = True
+    remember: Literal["call", "tool"] | None = None
+    when: Callable[[str, dict[str, Any]], bool | Awaitable[bool]] | None = dependency(
+        default_factory=lambda: None
+    )
+    _edited: set[str] = field(default_factory=set[str], init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: One has a value that it cannot have.
+        """
+        super().__post_init__()
+        named = () if isinstance(self.tools, bool) else self.tools
+        for name in FRAMEWORK.intersection(named):
+            raise UsageError(
+                f"nobody can be asked about {name}",
+                found=f"tools={named!r}",
+                help="it is a tool by which ADK itself works; leave it out",
+            )
+
+    def new(self) -> Self:
+        """An instance for one run."""
+        made = copy.copy(self)
+        made._edited = set()  # noqa: SLF001  # its own
+        return made
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+        """Ask, or do what was answered."""
+        if not self._is_asked_about(tool_name):
+            return None
+        answer = ctx.tool_confirmation
+        if answer is None:
+            asks = await self._asks(ctx, tool_name, args)
+            return self._ask(ctx, tool_name, args) if asks else None
+        if not answer.confirmed:  # also if nobody would be asked by now
+            return self._refuse(tool_name, _reason(answer.payload))
+        changed = _changed(answer.payload)
+        if changed is not None and changed != args:
+            return self._change(ctx, tool_name, args, changed)
+        if self.remember is not None:
+            ctx.state[self._key(tool_name, args)] = True
+        self._count("approved", tool_name)
+        return None
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+        """See that changed arguments are what the tool takes, and note where an agent is a tool."""
+        from adk_fluent.middleware._tools_adk import is_agent  # noqa: PLC0415  # needs ADK
+
+        if call.call_id in self._edited:
+            wrong = wrong_arguments(call.tool, call.args)
+            if wrong is not None:
+                return self._refuse(call.name, f"The arguments were changed, but {wrong}.")
+            self._count("edited", call.name)
+        if not is_agent(call.tool):
+            return await next(call)
+        token = _WITHIN.set(call.name)
+        try:
+            return await next(call)
+        finally:
+            _WITHIN.reset(token)
+
+    def _is_asked_about(self, name: str) -> bool:
+        if name in FRAMEWORK or name in self.exclude:
+            return False
+        return self.tools if isinstance(self.tools, bool) else name in self.tools
+
+    async def _asks(self, ctx: Any, name: str, args: dict[str, Any]) -> bool:
+        if self.remember is not None and ctx.state.get(self._key(name, args)) is True:
+            return False
+        if self.when is None:
+            return True
+        asks = self.when(name, args)
+        return bool(await asks if isawaitable(asks) else asks)
+
+    def _ask(self, ctx: Any, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        within = _WITHIN.get()
+        if within:
+            raise RunError(
+                f"nobody can be asked about tool {name!r}",
+                found=f"it is called within {within!r}, an agent that is a tool",
+                help=f"ask about {within!r} instead, or make that agent a delegate",
+            )
+        ctx.request_confirmation(
+            hint=self._question(name, args), payload={"args": args} if self.edits else None
+        )
+        ctx.actions.skip_summarization = True  # else the model is asked what to make of this
+        self._count("asked", name)
+        return dict(_WAITS)
+
+    def _question(self, name: str, args: dict[str, Any]) -> str:
+        if not isinstance(self.message, str):
+            return self.message(name, args)
+        call = f"{name}({json.dumps(args, ensure_ascii=False, default=str)})"
+        return f"{self.message} {call}" if self.message else f"Run {call}?"
+
+    def _change(self, ctx: Any, name: str, args: dict[str, Any], changed: dict[str, Any]) -> Any:
+        if not self.edits:
+            return self._refuse(name, "The arguments were changed, and may not be.")
+        self._edited.add(ctx.function_call_id)
+        args.clear()
+        args.update(changed)  # the tool's; what the model has said stays as it is
+        return None
+
+    def _refuse(self, name: str, reason: str) -> dict[str, Any]:
+        self._count("refused", name)
+        said = {"status": "A person has refused this call. It was not run."}
+        return {**said, "reason": reason} if reason else said
+
+    def _key(self, name: str, args: dict[str, Any]) -> str:
+        if self.remember == "tool":
+            return f"{_KEY}:{name}"
+        text = json.dumps(args, sort_keys=True, default=str)
+        return f"{_KEY}:{name}:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+    def _count(self, decision: str, name: str) -> None:
+        what = {"adk_fluent.decision": decision, "gen_ai.tool.name": name}
+        count("adk_fluent.approval.decisions", 1, what)
+
+
+def _changed(payload: Any) -> dict[str, Any] | None:
+    """The arguments that an answer gives; None if it gives none."""
+    args = cast("dict[str, Any]", payload).get("args") if isinstance(payload, dict) else None
+    return cast("dict[str, Any]", args) if isinstance(args, dict) else None
+
+
+def _reason(payload: Any) -> str:
+    """Why a call was refused; "" if nobody says."""
+    match payload:
+        case {"note": str(said)} | {"reason": str(said)}:
+            return said
+        case str(said):
+            return said
+        case _:
+            return ""
+
+
+#: `ToolApprovalMiddleware` by its short name.
+tool_approval = ToolApprovalMiddleware
+#: The same, by the name that others have for it.
+human_in_the_loop = ToolApprovalMiddleware

@@ -1,0 +1,46 @@
+"""Which tools are ADK's own machinery, and whether arguments are what a tool takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.protocol._json_schema import misfit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Tools by which a model steers ADK: they do nothing outside of the run, and ADK cannot do without.
+FRAMEWORK: Final = frozenset(
+    {
+        "adk_handle_model_error",
+        "adk_request_confirmation",
+        "adk_request_credential",
+        "adk_request_input",
+        "exit_loop",
+        "finish_task",
+        "set_model_response",
+        "transfer_to_agent",
+    }
+)
+
+
+def wrong_arguments(tool: Any, args: Mapping[str, Any]) -> str | None:
+    """What is wrong with the arguments of a call; None if they are what the tool declares.
+
+    Args:
+        tool: ADK's BaseTool.
+        args: The arguments.
+    """
+    from adk_fluent.middleware._tools_adk import parameters  # noqa: PLC0415  # needs genai
+
+    schema = parameters(tool)
+    if schema is None:
+        return None
+    unknown = sorted(args.keys() - schema.get("properties", {}).keys())
+    if unknown and not schema.get("additionalProperties"):
+        return f"there is no argument {unknown[0]!r}"
+    try:
+        return misfit(json.dumps(schema), dict(args))
+    except ValueError:  # a schema that nothing can be checked by
+        return None

@@ -1,0 +1,36 @@
+"""What middlewares ask of ADK's tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from google.adk.tools.agent_tool import AgentTool
+
+if TYPE_CHECKING:
+    from google.genai import types
+
+
+def is_agent(tool: object) -> bool:
+    """Whether a tool is an agent, which runs in a session of its own."""
+    return isinstance(tool, AgentTool)
+
+
+def declaration(tool: Any) -> types.FunctionDeclaration | None:
+    """How a tool is declared to models; None for those that models bring along."""
+    return tool._get_declaration()  # noqa: SLF001  # what every tool of ADK overrides
+
+
+def parameters(tool: Any) -> dict[str, Any] | None:
+    """The JSON Schema of a tool's arguments; None if it has none."""
+    declared = declaration(tool)
+    return None if declared is None else schema_of(declared)
+
+
+def schema_of(declared: types.FunctionDeclaration) -> dict[str, Any] | None:
+    """The JSON Schema of what a declaration says of the arguments."""
+    if declared.parameters_json_schema is not None:
+        return cast("dict[str, Any]", declared.parameters_json_schema)
+    if declared.parameters is None:
+        return None
+    made = declared.parameters.json_schema
+    return made.model_dump(mode="json", exclude_none=True, by_alias=True)
