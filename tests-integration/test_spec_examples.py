@@ -377,8 +377,10 @@ def test_5_4_metrics_are_opentelemetrys_own() -> None:
 
 
 @pytest.mark.adk
-def test_5_6_telemetry_is_configured_and_not_yet_effective() -> None:
-    exporter = object()
+def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
     config = execute("5.6", my_exporter=exporter)["config"]
     assert isinstance(config, ExecutionConfig)
     assert isinstance(config.telemetry, TelemetryConfig)
@@ -387,7 +389,7 @@ def test_5_6_telemetry_is_configured_and_not_yet_effective() -> None:
     assert config.telemetry.enable_cost_metrics
     assert hash(config) == hash(dataclasses.replace(config))
     assert ir.verify(ir.AppNode("support", AgentNode("a"), execution=config)) == ()
-    with pytest.raises(UnsupportedConfigError, match="adk-fluent-middleware"):
+    with pytest.raises(MissingLayerError, match="adk-fluent-cost"):
         Agent("a").mock("x").ask("hello", config=config)
 
 

@@ -9,6 +9,7 @@ import pytest
 from adk_programs import agent, built, fn, par, run, seq, writer
 from google.adk.agents.context_cache_config import ContextCacheConfig
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
@@ -16,10 +17,11 @@ from google.adk.version import __version__
 from google.genai import types
 from pydantic import BaseModel
 
-from adk_fluent import Agent, Route
+from adk_fluent import Agent, Route, _registry
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, FlowAgent, rules, to_agent, to_app
 from adk_fluent.backends.adk import _compile as compiling
+from adk_fluent.backends.adk._config import merged, run_config
 from adk_fluent.errors import (
     BuildError,
     LegalityError,
@@ -39,7 +41,6 @@ from adk_fluent.ir import (
     ExecutionConfig,
     GateNode,
     Location,
-    MiddlewareNode,
     ModelSelectorNode,
     Node,
     RaceNode,
@@ -433,7 +434,6 @@ def test_no_deprecated_class_is_used() -> None:
 @pytest.mark.parametrize(
     ("config", "field", "brings"),
     [
-        (ExecutionConfig(telemetry=TelemetryConfig()), "telemetry", "adk-fluent-middleware"),
         (ExecutionConfig(target="workflow"), "target", "a later version"),
         (ExecutionConfig(streaming_mode="bidi"), "streaming_mode", "a later version"),
     ],
@@ -444,6 +444,34 @@ def test_what_would_be_ignored_is_refused(config: ExecutionConfig, field: str, b
             make(AgentNode("a"), config)
         assert caught.value.field == field
         assert brings in caught.value.brings
+
+
+def test_telemetry_needs_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_registry, "found", dict)
+    monkeypatch.setattr(_registry, "layers", dict)
+    for make in (compiled, to_agent, to_app):
+        with pytest.raises(MissingLayerError, match="telemetry= needs") as caught:
+            make(AgentNode("a"), ExecutionConfig(telemetry=TelemetryConfig()))
+        assert caught.value.distribution == "adk-fluent-middleware"
+
+
+def test_telemetry_is_set_up_by_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is compiled; what that gives is put into every RunConfig."""
+    seen: list[TelemetryConfig] = []
+
+    def apply(config: TelemetryConfig) -> dict[str, Any]:
+        seen.append(config)
+        return {"max_llm_calls": 7}
+
+    def provided(self: object, slot: str) -> list[Any]:
+        return [apply] if slot == "telemetry" else []
+
+    monkeypatch.setattr(type(_registry.INSTALLED), "provided", provided)
+    config = ExecutionConfig(telemetry=TelemetryConfig(capture_content=True))
+    compiled(AgentNode("a"), config)
+    assert seen == [config.telemetry]
+    assert run_config(config).max_llm_calls == 7
+    assert merged(RunConfig(max_llm_calls=3), config).max_llm_calls == 3
 
 
 GATE = GateNode("ok", location=Location("shop.py", 9))
@@ -474,7 +502,6 @@ def test_streaming_edges_are_refused() -> None:
     ("absent", "layer"),
     [
         (RemoteAgentNode("pay", "http://127.0.0.1:1/"), "a2a"),
-        (MiddlewareNode("wrapped", AgentNode("a")), "middleware"),
         (AgentNode("a", selector=ModelSelectorNode("cheap")), "cost"),
     ],
 )
@@ -492,7 +519,7 @@ def model_calls(node_: AgentNode) -> int:
 
 
 def test_every_node_has_a_rule_or_runs_in_the_engine_or_is_refused() -> None:
-    elsewhere = {AppNode, ResourceNode, ModelSelectorNode, RemoteAgentNode, MiddlewareNode}
+    elsewhere = {AppNode, ResourceNode, ModelSelectorNode, RemoteAgentNode}
     leaf = RULES[AgentNode]
     in_engine = {kind for kind in NODES if RULES.get(kind, leaf) is not leaf}
     with_rule = set(NODES) - set(rules.missing(NODES))

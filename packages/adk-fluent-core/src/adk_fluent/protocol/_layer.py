@@ -26,6 +26,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "backends": "Backend class; the entry's name is the backend's",
         "price_books": "PriceBook, or a function without arguments that makes one",
         "pytest_fixtures": "module with pytest fixtures and hooks",
+        "telemetry": "function: sets up what a TelemetryConfig asks for, gives RunConfig's fields",
         "transports": "transport class of the distributed layer; the entry's name is its type",
         "journals": "Journal, or a function without arguments that makes one",
         "records": "frozen dataclass that serialised IR may hold",

@@ -12,6 +12,7 @@ LAYER = Layer(
         "middleware": (
             Entry(f"{_HERE}._retry:RetryMiddleware.DESC", "retry", "Call again what failed."),
         ),
+        "telemetry": "adk_fluent.telemetry._config_adk:apply",
         "names": (Entry(f"{_HERE}:RetryMiddleware", "RetryMiddleware"),),
     },
 )

@@ -6,37 +6,52 @@ from typing import Any, Final
 
 from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 
+from adk_fluent._registry import INSTALLED, missing_layer
 from adk_fluent.backends._config import check_values
 from adk_fluent.errors import UnsupportedConfigError
-from adk_fluent.ir import ExecutionConfig
+from adk_fluent.ir import ExecutionConfig, TelemetryConfig
 
 _DEFAULTS: Final = ExecutionConfig()
 _LATER: Final = "a later version of adk-fluent-core"
 
 
 def check_config(config: ExecutionConfig) -> None:
-    """Refuse what has no meaning, and what would be ignored.
+    """Refuse what has no meaning, and what would be ignored; set up telemetry.
 
     Raises:
         UsageError: A field holds a value that has no meaning.
         UnsupportedConfigError: A field has no effect in this version.
+        MissingLayerError: Telemetry is configured, and its layer is not installed.
     """
     check_values(config)
     refused = (
-        ("telemetry", config.telemetry is not None, "adk-fluent-middleware"),
-        ("target", config.target != "agents", _LATER),
-        ("streaming_mode", config.streaming_mode == "bidi", _LATER),
+        ("target", config.target != "agents"),
+        ("streaming_mode", config.streaming_mode == "bidi"),
     )
-    for field, asked, brings in refused:
+    for field, asked in refused:
         if asked:
-            raise unsupported(field, getattr(config, field), brings)
+            raise unsupported(field, getattr(config, field))
+    _telemetry(config)
 
 
-def unsupported(field: str, value: object, brings: str = _LATER) -> UnsupportedConfigError:
+def _telemetry(config: ExecutionConfig) -> dict[str, Any]:
+    """Set up what telemetry there is to be, as often as it is asked, and give RunConfig's fields.
+
+    Raises:
+        MissingLayerError: The layer that does so is not installed.
+    """
+    if config.telemetry is None:
+        return {}
+    for apply in INSTALLED.provided("telemetry"):
+        return apply(config.telemetry)
+    raise missing_layer(TelemetryConfig.layer, "telemetry=")
+
+
+def unsupported(field: str, value: object) -> UnsupportedConfigError:
     """The error about a field of ExecutionConfig that has no effect here."""
     shown = f"{field}={value!r}" if isinstance(value, (str, bool)) else field
     return UnsupportedConfigError(
-        f"ExecutionConfig({shown}) has no effect with this version", field=field, brings=brings
+        f"ExecutionConfig({shown}) has no effect with this version", field=field, brings=_LATER
     )
 
 
@@ -65,4 +80,4 @@ def _fields(config: ExecutionConfig) -> dict[str, Any]:
         fields["streaming_mode"] = StreamingMode.SSE
     if config.custom_metadata:
         fields["custom_metadata"] = dict(config.custom_metadata)
-    return fields
+    return fields | _telemetry(config)

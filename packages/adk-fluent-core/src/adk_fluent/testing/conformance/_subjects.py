@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.ir import AdkAgentNode, Ref
+from adk_fluent._registry import found
+from adk_fluent.ir import AdkAgentNode, Ref, TelemetryConfig
 from adk_fluent.testing.conformance._subject import Status, Subject, never, not_yet
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ MOCK_LACKS: Final[Mapping[str, Status]] = {
     "workflow target": never("it compiles to nothing of ADK's"),
 }
 
-#: What the ADK backend lacks, on every version of ADK.
+#: What the ADK backend lacks, on every version of ADK, where no other wheel is installed.
 ADK_LACKS: Final = _LATER
 
 
@@ -71,4 +72,6 @@ def adk_subject(sessions: Callable[[], BaseSessionService] | None = None) -> Sub
     """
     from adk_fluent.testing.conformance._subject_adk import subject  # noqa: PLC0415  # imports ADK
 
-    return subject(sessions, ADK_LACKS)
+    brought = {"telemetry"} if TelemetryConfig.layer in found() else set[str]()
+    lacks = {each: why for each, why in ADK_LACKS.items() if each not in brought}
+    return subject(sessions, lacks)

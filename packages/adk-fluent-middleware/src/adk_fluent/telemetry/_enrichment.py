@@ -1,0 +1,176 @@
+"""Pipelines on ADK's own spans, and the metrics that ADK has not."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.protocol import (
+    AgentCall,
+    AgentReply,
+    Clock,
+    ModelCall,
+    ModelReply,
+    NextAgent,
+    NextModel,
+    NextRun,
+    RunCall,
+    SystemClock,
+    Usage,
+)
+from adk_fluent.telemetry._metrics import count, is_measured, measure
+from adk_fluent.telemetry._pipelines import count_findings, hashes, node_type
+from adk_fluent.telemetry._spans import (
+    AGENT,
+    attach,
+    described,
+    is_adks,
+    of_inference,
+    of_run,
+    of_tool,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@builtin("otel_enrichment")
+class OTelEnrichmentMiddleware(BuiltIn):
+    """Says on ADK's own spans which pipeline, step and run they belong to; it makes no spans.
+
+    Where no OpenTelemetry SDK is set up, nothing is done. It counts failed runs, and once for each
+    pipeline what `check` finds in it; on ADK 1.x it measures model calls, as ADK 2.x does itself.
+
+    Args:
+        pipeline_name: What the pipeline is called on spans; without it, the name of its root.
+        hashes: Say on spans which structure and content the pipeline has, so that those of two
+            versions of it can be told apart.
+        clock: Where durations come from.
+    """
+
+    pipeline_name: str | None = None
+    hashes: bool = True
+    clock: Clock = dependency(default_factory=SystemClock)
+    _root: Any = field(default=None, init=False, repr=False)
+    _name: str = field(default="", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the options, and see the spans that begin before the first run's hooks."""
+        super().__post_init__()
+        attach()
+
+    def new(self) -> Self:
+        """The instance for one run."""
+        made = copy.copy(self)
+        made._root, made._name = None, self.pipeline_name or ""  # noqa: SLF001  # its own
+        attach()  # the provider may have been set meanwhile
+        return made
+
+    async def on_user_message(self, ctx: Any, message: Any) -> None:
+        """Keep the span of the run: it began before there was anybody to describe it."""
+        self._root = trace.get_current_span()
+
+    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+        """Describe the spans of the run, those that are open and those that begin."""
+        root = call.root
+        self._name = self.pipeline_name or getattr(root, "name", "")
+        if root is not None:
+            count_findings(root)
+        if not attach():
+            return await next(call)
+        made = {
+            "adk_fluent.pipeline": self._name,
+            "adk_fluent.node_type": node_type(root),
+            "adk_fluent.run_id": call.run,
+        }
+        if self.hashes and root is not None:
+            made.update(hashes(root))
+        for span in (*of_run(trace.get_current_span()), self._root):
+            if is_adks(span):
+                span.set_attributes(made)
+        with described(made):
+            return await next(call)
+
+    async def wrap_agent(self, call: AgentCall, next: NextAgent) -> AgentReply:
+        """Describe the spans that begin in a step."""
+        made = {
+            AGENT: call.name,
+            "adk_fluent.node_type": node_type(call.node),
+            "adk_fluent.step_path": call.path,
+            "adk_fluent.loop_iteration": call.iteration,
+        }
+        with described(made):
+            return await next(call)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Measure the call, where ADK does not."""
+        if not is_measured():
+            return await next(call)
+        began, reply, failed = self.clock.monotonic(), ModelReply(), ""
+        try:
+            reply = await next(call)
+        except Exception as error:
+            failed = type(error).__name__
+            raise
+        else:
+            return reply
+        finally:
+            self._measure(call, reply, self.clock.monotonic() - began, failed)
+
+    async def after_model(self, ctx: Any, response: Any) -> None:
+        """Say how many tokens it took: at once, for with the last fragment the span may end."""
+        usage = Usage.from_genai(getattr(response, "usage_metadata", None))
+        if usage is None:
+            return
+        for span in of_inference():
+            span.set_attributes(
+                {
+                    "adk_fluent.actual_input_tokens": usage.prompt + usage.tool,
+                    "adk_fluent.actual_output_tokens": usage.output + usage.thoughts,
+                }
+            )
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> None:
+        """Say which agent calls the tool."""
+        span = of_tool()
+        if span is not None:
+            span.set_attribute("adk_fluent.tool_agent", ctx.agent_name)
+
+    async def on_run_error(self, ctx: Any, error: Exception) -> None:
+        """Count a run that failed."""
+        named = {"adk_fluent.pipeline": self._name, "error.type": type(error).__name__}
+        count("adk_fluent.pipeline.errors", 1, named)
+
+    def _measure(self, call: ModelCall, reply: ModelReply, seconds: float, failed: str) -> None:
+        """What ADK 2.x measures itself, with the same names and dimensions."""
+        from adk_fluent.telemetry._adk import is_measured_elsewhere, provider_of  # noqa: PLC0415
+
+        if is_measured_elsewhere(call.model):
+            return
+        asked = call.request.model or getattr(call.model, "model", "")
+        made = {
+            "gen_ai.agent.name": call.agent,
+            "gen_ai.operation.name": "generate_content",
+            "gen_ai.provider.name": provider_of(call.model),
+            "gen_ai.request.model": asked,
+            "gen_ai.response.model": getattr(reply.final, "model_version", None) or asked,
+        }
+        error = {"error.type": failed} if failed else {}
+        measure("gen_ai.client.operation.duration", seconds, {**made, **error})
+        usage = reply.usage
+        if usage is not None:
+            for kind, tokens in (
+                ("input", usage.prompt + usage.tool),
+                ("output", usage.output + usage.thoughts),
+            ):
+                if tokens:
+                    said = {**made, "gen_ai.token.type": kind}
+                    measure("gen_ai.client.token.usage", tokens, said)
+
+
+#: `OTelEnrichmentMiddleware` by its short name.
+otel_enrichment = OTelEnrichmentMiddleware
