@@ -114,7 +114,7 @@ class Account(RuleBasedStateMachine):
         assert self.circuit.state == self.state
 
 
-Account.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+Account.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestAccount = Account.TestCase
 
 
@@ -136,6 +136,39 @@ def test_failures_are_forgotten_after_the_window() -> None:
     assert made.state == "closed"
     fail(made)
     assert made.state == "open"
+
+
+def test_no_success_opens_it() -> None:
+    made, time = circuit(failures=2, failure_ratio=0.5, window=10.0)
+    for _ in range(4):
+        made.leave(made.enter(), succeeded=True)
+    time.time += 9.0
+    fail(made, 2)
+    time.time += 1.0  # the successes are forgotten
+    made.leave(made.enter(), succeeded=True)
+    assert made.state == "closed"
+
+
+def test_once_closed_it_counts_anew() -> None:
+    made, time = circuit(failures=1, failure_ratio=1.0, reset_after=5.0)
+    for _ in range(2):
+        fail(made)
+        assert made.state == "open"
+        time.time += 5.0
+        made.leave(made.enter(), succeeded=True)
+        assert made.state == "closed"
+
+
+def test_no_more_calls_are_probes_than_there_are_to_be() -> None:
+    made, time = circuit(failures=1, reset_after=5.0, half_open_calls=2)
+    fail(made)
+    time.time += 5.0
+    first, second = made.enter(), made.enter()
+    made.leave(first, succeeded=True)
+    with pytest.raises(CircuitOpenError):
+        made.enter()
+    made.leave(second, succeeded=True)
+    assert made.state == "closed"
 
 
 def test_a_probe_that_is_cancelled_makes_room_for_another() -> None:
