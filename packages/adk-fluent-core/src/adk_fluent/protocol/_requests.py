@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, cast, get_origin
+from uuid import UUID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,6 +20,17 @@ _EDITED: Final = frozenset({"contents", "config", "live_connect_config"})
 _READ: Final = frozenset({"tools_dict"})
 #: Settings of a request that do not bear upon what is answered.
 _ASIDE: Final = frozenset({"labels", "http_options"})
+#: What of HTTP options does: where the request goes, and what is added to it.
+_OF_HTTP: Final = ("base_url", "api_version", "extra_body")
+#: What may have an id of its own, and what answers it.
+_ANSWERS: Final = {
+    "FunctionResponse": "FunctionCall",
+    "ToolResponse": "ToolCall",
+    "CodeExecutionResult": "ExecutableCode",
+}
+_CALLS: Final = frozenset(_ANSWERS.values())
+#: Values of tools that show all they are.
+_SHOWN: Final = (date, time, timedelta, Decimal, UUID, PurePath)
 #: Characters a token, for want of anything better before a model has counted.
 _CHARACTERS: Final = 4
 #: What Gemini counts for an image; other media are taken for one.
@@ -61,7 +77,7 @@ def _copied(value: Any) -> Any:
         return [_copied(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if not hasattr(type(value), "model_copy"):
+    if not hasattr(value, "model_copy"):
         return value
     made = value.model_copy()
     fields: dict[str, Any] = made.__dict__
@@ -73,52 +89,127 @@ def _copied(value: Any) -> Any:
 def request_key(request: Any, model: str = "") -> str:
     """What identifies a request: two with the same key ask the same of the same model.
 
-    Identities that differ from run to run (of function calls) count by the order in which they
-    come up. Labels and HTTP options do not count.
+    It is the same in every session, run and process: identities of calls count by their order,
+    and what is not set counts as little as what is empty. Labels do not count, nor do HTTP
+    options, but for where they lead and what they add to the body.
 
     Args:
         request: ADK's LlmRequest.
         model: The model that is asked, where the request does not name it.
 
     Returns:
-        64 hexadecimal digits, the same in every process.
+        64 hexadecimal digits.
+
+    Raises:
+        TypeError: The request holds a live object, which nothing tells from others of its type.
     """
-    ids: dict[str, str] = {}
-    parts = [_plain(content, ids) for content in request.contents or ()]
-    config: dict[str, Any] = _plain(request.config, ids) or {}
+    called = _Called()
     asked = {
         "model": request.model or model,
-        "contents": parts,
-        "config": {key: value for key, value in config.items() if key not in _ASIDE},
+        "contents": [_plain(content, called) for content in request.contents or ()],
+        "config": _settings(request.config, called),
         "previous": getattr(request, "previous_interaction_id", None),
     }
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _plain(value: Any, ids: dict[str, str]) -> Any:
+class _Called:
+    """The calls in a conversation, numbered, and which of them an answer belongs to.
+
+    Providers, ADK and its versions each give ids of their own, or none; what is meant is the same.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._open: dict[tuple[str, str], list[int]] = {}
+        self._count = 0
+
+    def call(self, kind: str, name: str, id: str | None) -> int:
+        """The number of a call."""
+        number, self._count = self._count, self._count + 1
+        self._open.setdefault((kind, name), []).append(number)
+        if id:
+            self._ids[id] = number
+        return number
+
+    def answered(self, kind: str, name: str, id: str | None) -> int | None:
+        """The number of the call that is answered: that of this id, or the first one still open."""
+        waiting = self._open.get((kind, name), [])
+        number = self._ids.get(id) if id else None
+        if number is None:
+            return waiting.pop(0) if waiting else None
+        if number in waiting:
+            waiting.remove(number)
+        return number
+
+
+def _settings(config: Any, called: _Called) -> dict[str, Any]:
+    """What of a configuration bears upon the answer."""
+    if config is None:
+        return {}
+    made = _fields(config, called, without=_ASIDE)
+    http = getattr(config, "http_options", None)
+    bears = {name: getattr(http, name, None) for name in _OF_HTTP}
+    return made | {"http": _plain({k: v for k, v in bears.items() if v}, called)}
+
+
+def _plain(value: Any, called: _Called) -> Any:  # noqa: PLR0911  # one line for each kind of thing
     """Plain data of anything in a request, without what is not set."""
-    if isinstance(value, type):
-        schema: Any = getattr(value, "model_json_schema", None)  # pyright: ignore[reportUnknownArgumentType]
-        return str(value) if schema is None else schema()  # pyright: ignore[reportUnknownArgumentType]
-    if hasattr(type(value), "model_copy"):
-        return _fields(value, ids)
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, type) or get_origin(value) is not None:
+        return _schema(value)
+    if hasattr(value, "model_copy"):
+        return _fields(value, called)
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name), called) for each in fields(value)}
     if isinstance(value, dict):
         rows = cast("dict[Any, Any]", value).items()
-        return {str(key): _plain(each, ids) for key, each in rows}
+        return {str(key): _plain(each, called) for key, each in rows}
     if isinstance(value, list | tuple):
-        return [_plain(each, ids) for each in cast("list[Any]", value)]
-    if isinstance(value, bytes):
-        return hashlib.sha256(value).hexdigest()
-    return value.value if isinstance(value, Enum) else value
+        return [_plain(each, called) for each in cast("list[Any]", value)]
+    if isinstance(value, set | frozenset):  # in the order of what is shown; that of a set is chance
+        return sorted((_plain(each, called) for each in cast("set[Any]", value)), key=json.dumps)
+    if isinstance(value, bytes | bytearray):
+        return {"sha256": hashlib.sha256(value).hexdigest()}
+    if isinstance(value, _SHOWN):
+        return repr(value)
+    what = f"nothing identifies a {type(value).__qualname__} in a model request"
+    raise TypeError(what)
 
 
-def _fields(model: Any, ids: dict[str, str]) -> dict[str, Any]:
-    given: dict[str, Any] = model.__dict__
-    made = {name: _plain(each, ids) for name, each in given.items() if each is not None}
-    if type(model).__name__ in ("FunctionCall", "FunctionResponse") and "id" in made:
-        made["id"] = ids.setdefault(made["id"], str(len(ids)))
+def _fields(model: Any, called: _Called, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+    given: dict[str, Any] = model.__dict__ | (model.__pydantic_extra__ or {})
+    made = {
+        name: _plain(each, called)
+        for name, each in given.items()
+        if name not in without and not _unsaid(each)
+    }
+    kind = type(model).__name__
+    if kind in _CALLS:
+        made["id"] = called.call(kind, given.get("name") or "", given.get("id"))
+    elif kind in _ANSWERS:
+        made["id"] = called.answered(_ANSWERS[kind], given.get("name") or "", given.get("id"))
     return made
+
+
+def _unsaid(value: Any) -> bool:
+    return value is None or (isinstance(value, list | dict) and not value)
+
+
+def _schema(kind: Any) -> Any:
+    """The JSON Schema of a type: classes of one name may differ in their fields."""
+    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415  # who has a request has it
+    from pydantic.errors import PydanticSchemaGenerationError  # noqa: PLC0415  # the same
+
+    try:
+        return TypeAdapter(kind).json_schema()
+    except (PydanticUserError, PydanticSchemaGenerationError):
+        what = f"nothing identifies {kind} in a model request: it has no JSON Schema"
+        raise TypeError(what) from None
 
 
 def estimate_tokens(request: Any) -> int:
@@ -160,7 +251,7 @@ def _parts(contents: Iterable[Any], config: Any) -> Iterator[Any]:
             yield from each.parts or ()
     for tool in config.tools or ():
         for declared in getattr(tool, "function_declarations", None) or ():
-            yield json.dumps(_plain(declared, {}), default=str)
+            yield json.dumps(_plain(declared, _Called()))
 
 
 def _length(value: Any) -> int:

@@ -1,0 +1,257 @@
+"""Answers of models, given again to who asks the same."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from adk_fluent.errors import UsageError
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._cache._flights import Flight, Flights
+from adk_fluent.middleware._cache._key import key_of
+from adk_fluent.middleware._cache._memory import MemoryStore
+from adk_fluent.middleware._cache._store import CacheStore
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage
+from adk_fluent.telemetry import count
+
+_LOG: Final = logging.getLogger("adk_fluent")
+#: How many leaders one waits for that fail, before one asks by oneself.
+_LEADERS: Final = 2
+#: The flights that the code that runs is the leader of: it would wait for itself.
+_LEADING: ContextVar[frozenset[tuple[int, str]]] = ContextVar(
+    "adk_fluent_cache_leading", default=frozenset()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What a cache has done since it was made, in this process.
+
+    Attributes:
+        hits: Calls answered from the store.
+        shared: Calls answered with the answer of an identical call at the same time.
+        misses: Calls that reached the model.
+        bypassed: Calls that the cache had nothing to do with.
+        saved: Tokens that the calls answered would have taken.
+    """
+
+    hits: int = 0
+    shared: int = 0
+    misses: int = 0
+    bypassed: int = 0
+    saved: Usage = field(default_factory=Usage)
+
+
+_COUNTED: Final = {"hit": "hits", "shared": "shared", "miss": "misses", "bypass": "bypassed"}
+
+
+class _Common:
+    """What all runs have in common."""
+
+    def __init__(self) -> None:
+        self.flights = Flights()
+        self.stats = CacheStats()
+        self.warned = False
+        self._lock = threading.Lock()
+
+    def note(self, result: str, saved: Usage | None = None) -> None:
+        """Count a call by what came of it."""
+        count("adk_fluent.cache.requests", 1, {"adk_fluent.cache.result": result})
+        name = _COUNTED[result]
+        with self._lock:
+            more: dict[str, Any] = {name: getattr(self.stats, name) + 1}
+            if saved is not None:
+                more["saved"] = self.stats.saved + saved
+            self.stats = replace(self.stats, **more)
+
+
+@builtin("cache")
+class CacheMiddleware(BuiltIn):
+    """Answers a request that a model has answered before, without calling it.
+
+    Requests are the same when model, settings, instructions, tools and conversation are. Only
+    complete answers are kept: no errors, nothing blocked, cut off or empty.
+
+    Args:
+        ttl: Seconds that an answer is good for; None is for as long as the store has room.
+        shared: Give the answers of one user to all others, and those of one app to others that
+            use the same store.
+        tool_calls: Keep answers that call tools, too; the tools run each time.
+        grounded: Keep answers that rest on a search of the web or of documents, too.
+        require_stop: Keep only answers that say that they are complete; for models that never
+            say so, switch it off.
+        max_wait: Seconds to wait for the answer of an identical call that is under way, before
+            calling the model, too; 0 is not to wait.
+        store: What keeps the answers: in memory, in a file, or something of your own.
+        key: What identifies a request, in the place of all that is in it; None is not to keep the
+            answer. User, app and model are told apart all the same.
+        cache_if: Decides which complete answers are kept.
+    """
+
+    ttl: Annotated[float, Field(gt=0)] | None = 3600.0
+    shared: bool = False
+    tool_calls: bool = True
+    grounded: bool = False
+    require_stop: bool = True
+    max_wait: Annotated[float, Field(ge=0)] = 60.0
+    store: CacheStore = dependency(default_factory=MemoryStore)
+    key: Callable[[ModelCall], str | None] | None = dependency(default_factory=lambda: None)
+    cache_if: Callable[[ModelCall, ModelReply], bool] | None = dependency(
+        default_factory=lambda: None
+    )
+    _common: _Common = field(default_factory=_Common, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the options, and the store.
+
+        Raises:
+            UsageError: One of them cannot be used.
+        """
+        super().__post_init__()
+        given: Any = self.store
+        if isinstance(given, type) or not isinstance(given, CacheStore):
+            raise UsageError(
+                "cache(store=...) cannot have this value",
+                found=repr(given)[:200],
+                help="MemoryStore(), DiskStore(path), or an object with get, set, clear and close",
+            )
+
+    @property
+    def stats(self) -> CacheStats:
+        """What it has done so far, in all runs."""
+        return self._common.stats
+
+    async def clear(self) -> None:
+        """Forget all answers in the store."""
+        await self.store.clear()
+
+    async def close(self) -> None:
+        """Let go of the store's files and connections; the next call opens them again."""
+        try:
+            await self.store.close()
+        except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
+            self._warn(error)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Answer from the store, or with what an identical call gets, or let the model answer."""
+        key = key_of(call, self.key, shared=self.shared)
+        if key is None or self._mark(key) in _LEADING.get() or _keeps_conversations(call.model):
+            self._common.note("bypass")
+            return await next(call)
+        if self.max_wait:
+            for _ in range(_LEADERS):
+                flight, leads = self._common.flights.board(key)
+                if leads:
+                    return await self._lead(call, next, key, flight)
+                landing = await flight.wait(self.max_wait)
+                if isinstance(landing, bytes):
+                    return await self._replay(call, key, landing, "shared")
+                if landing == "alone":
+                    break
+        return await self._lead(call, next, key, Flight())  # which nobody knows of
+
+    async def _lead(self, call: ModelCall, next: NextModel, key: str, flight: Flight) -> ModelReply:
+        token = _LEADING.set(_LEADING.get() | {self._mark(key)})
+        try:
+            found = await self._found(key)
+            if found is not None:
+                flight.land(found)
+            else:
+                self._common.note("miss")
+                reply, made = await self._ask(call, next, key)
+                flight.land(made or "alone")
+                if made is not None:
+                    await self._put(key, made)  # who comes meanwhile still finds the flight
+                return reply
+        finally:
+            self._common.flights.leave(key, flight)
+            _LEADING.reset(token)
+        return await self._replay(call, key, found, "hit")
+
+    async def _ask(
+        self, call: ModelCall, next: NextModel, key: str
+    ) -> tuple[ModelReply, bytes | None]:
+        """The model's answer, and what is to be kept of it."""
+        from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
+
+        asked = getattr(call.request, "model", None)
+        reply = await next(call)
+        if (
+            getattr(call.request, "model", None) != asked  # a stand-in has answered
+            or not self._rules().allow(reply.responses)
+            or not (self.cache_if is None or self.cache_if(call, reply))
+        ):
+            return reply, None
+        try:
+            return reply, _reply_adk.encode(key, reply.responses)
+        except ValueError as error:
+            _LOG.debug("an answer cannot be kept: %s", error)
+            return reply, None
+
+    async def _replay(self, call: ModelCall, key: str, kept: bytes, result: str) -> ModelReply:
+        from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
+
+        responses = _reply_adk.decode(key, kept)
+        self._common.note(result, _reply_adk.used(responses))
+        reply = _reply_adk.replayed(responses, result)
+        if call.stream:
+            for each in _reply_adk.fragments(responses):
+                await call.emit(each)
+        return reply
+
+    async def _found(self, key: str) -> bytes | None:
+        from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
+
+        try:
+            kept = await self.store.get(key)
+        except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
+            self._warn(error)
+            return None
+        if kept is None:
+            return None
+        try:  # it may come from another version, or from somebody else
+            return kept if self._rules().allow(_reply_adk.decode(key, kept)) else None
+        except ValueError as error:
+            _LOG.debug("what is kept is no answer: %s", error)
+            return None
+
+    async def _put(self, key: str, kept: bytes) -> None:
+        try:
+            await self.store.set(key, kept, self.ttl)
+        except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
+            self._warn(error)
+
+    def _warn(self, error: Exception) -> None:
+        if not self._common.warned:
+            self._common.warned = True
+            _LOG.warning(
+                "the cache cannot use %r, models are called without it: %s: %s",
+                self.store,
+                type(error).__name__,
+                error,
+            )
+
+    def _rules(self) -> Any:
+        from adk_fluent.middleware._cache._reply_adk import Rules  # noqa: PLC0415  # the same
+
+        return Rules(
+            tool_calls=self.tool_calls, grounded=self.grounded, require_stop=self.require_stop
+        )
+
+    def _mark(self, key: str) -> tuple[int, str]:
+        return id(self._common), key
+
+
+def _keeps_conversations(model: Any) -> bool:
+    """The Interactions API: the service keeps the conversation, and must not miss a part of it."""
+    return bool(getattr(model, "use_interactions_api", False))
+
+
+#: `CacheMiddleware` by its short name.
+cache = CacheMiddleware
