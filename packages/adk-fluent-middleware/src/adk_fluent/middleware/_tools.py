@@ -1,4 +1,4 @@
-"""Which tools are ADK's own machinery, and whether arguments are what a tool takes."""
+"""Which tools are machinery, and whether arguments are what a tool takes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from adk_fluent.protocol._json_schema import misfit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Tools by which a model steers ADK: they do nothing outside of the run, and ADK cannot do without.
+#: The tool of `todo_list`.
+TODO: Final = "write_todos"
+#: Tools by which a model steers ADK, or plans: they do nothing outside of the run, which cannot do
+#: without them.
 FRAMEWORK: Final = frozenset(
     {
+        TODO,
         "adk_handle_model_error",
         "adk_request_confirmation",
         "adk_request_credential",

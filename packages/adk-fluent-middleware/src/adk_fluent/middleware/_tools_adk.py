@@ -15,6 +15,11 @@ def is_agent(tool: object) -> bool:
     return isinstance(tool, AgentTool)
 
 
+def agent_run(context: Any) -> object:
+    """What stays the same while an agent runs once, calls of its tools included."""
+    return getattr(context, "_invocation_context", context)
+
+
 def declaration(tool: Any) -> types.FunctionDeclaration | None:
     """How a tool is declared to models; None for those that models bring along."""
     return tool._get_declaration()  # noqa: SLF001  # what every tool of ADK overrides

@@ -46,6 +46,9 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = MappingProxyType(
         "adk_fluent.summarization.summaries": Instrument("counter", "{summary}", "Summaries asked"),
         "adk_fluent.summarization.tokens": Instrument("counter", "{token}", "Tokens of summaries"),
         "adk_fluent.editing.tokens": Instrument("counter", "{token}", "Tokens not sent"),
+        "adk_fluent.selector.choices": Instrument(
+            "counter", "{choice}", "Choices of tools that a model is shown"
+        ),
         "adk_fluent.pii.findings": Instrument("counter", "{finding}", "Personal data found"),
         "adk_fluent.contracts.violations": Instrument("counter", "{finding}", "Findings of checks"),
         "adk_fluent.pipeline.errors": Instrument("counter", "{run}", "Runs that failed"),
