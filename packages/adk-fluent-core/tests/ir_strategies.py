@@ -165,6 +165,7 @@ DATA: dict[str, Callable[[str], st.SearchStrategy[Any]]] = {
         st.none() | st.dictionaries(texts, jsonlike, max_size=2)
     ),
     "ExecutionConfig.middlewares": _objects,
+    "MiddlewareRef.config": _just(st.none() | st.dictionaries(texts, jsonlike, max_size=2)),
     "TelemetryConfig.custom_exporters": _objects,
     "Assign.constants": _just(
         st.sampled_from(["{}", '{"k":1}', '{"user:k":[null,true,-0.5,"\u00fc"],"o":{"x":{}}}'])

@@ -43,6 +43,7 @@ from adk_fluent.ir import (
     SequenceNode,
     StateFieldRef,
     TransferNode,
+    node,
 )
 from adk_fluent.protocol import Backend, Compiler, Usage, kept_events
 from adk_fluent.testing import (
@@ -183,11 +184,11 @@ async def test_an_agent_that_is_never_reached_needs_no_answer() -> None:
 
 
 async def test_several_keys_or_a_typed_one_want_data() -> None:
-    for node in (writer("a", "x", "y"), writer("a", StateFieldRef("x", int))):
+    for step in (writer("a", "x", "y"), writer("a", StateFieldRef("x", int))):
         with pytest.raises(OutputInvalidError, match="does not fit its schema"):
-            await run(mock_backend({"a": "text"}), node)
+            await run(mock_backend({"a": "text"}), step)
         given = {"x": 1, "y": 2}
-        assert (await run(mock_backend({"a": given}), node)).state == given
+        assert (await run(mock_backend({"a": given}), step)).state == given
 
 
 async def test_an_answer_without_content_writes_nothing_an_empty_text_does() -> None:
@@ -589,9 +590,19 @@ def test_a_node_without_a_meaning_here_is_refused_by_name() -> None:
 
 
 def test_a_node_of_an_absent_layer_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    @node
+    class Elsewhere(Node):
+        layer = "debug"
+
     monkeypatch.setattr("adk_fluent._registry.found", dict)
-    with pytest.raises(MissingLayerError, match="pip install adk-fluent-middleware"):
-        mock_backend().compile(MiddlewareNode("m", A))
+    with pytest.raises(MissingLayerError, match="pip install adk-fluent-debug"):
+        mock_backend().compile(Elsewhere("m"))
+
+
+def test_a_part_with_middlewares_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedNodeError, match="no middlewares") as caught:
+        mock_backend().compile(seq(A, MiddlewareNode("m", A, (Ref(object()),))))
+    assert caught.value.node == "m"
 
 
 def test_a_deep_pipeline_compiles() -> None:

@@ -50,8 +50,27 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "diff_events": "debug",
         "estimate_cost": "cost",
         "otel_enrichment": "middleware",
+        "recorder": "debug",
         "structured_log": "middleware",
-        "token_budget": "cost",
+        "token_budget": "middleware",
+    }
+)
+
+#: Middlewares of our own layers by name, so that their absence can be told from a misspelling.
+BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("cache", "circuit_breaker", "context_editing", "context_warning"),
+                *("model_call_limit", "model_fallback", "otel_enrichment", "pii_filter"),
+                *("rate_limiter", "retry", "structured_log", "summarization", "timeout"),
+                *("todo_list", "token_budget", "tool_approval", "tool_call_limit"),
+                *("tool_emulator", "tool_selector"),
+            ),
+            "middleware",
+        ),
+        "cost_attribution": "cost",
+        "recorder": "debug",
     }
 )
 

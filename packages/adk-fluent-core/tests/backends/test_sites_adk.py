@@ -32,7 +32,7 @@ from adk_fluent.backends.adk import ADKBackend, CompileContext, to_agent, to_app
 from adk_fluent.backends.adk import _compile as compiling
 from adk_fluent.backends.adk._plugin import NAME, MiddlewarePlugin
 from adk_fluent.backends.adk._sites import is_site, make_site
-from adk_fluent.errors import UnsupportedConfigError, UsageError
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, ExecutionConfig, Node, Ref, ToolSpec
 from adk_fluent.protocol import ModelCall, ModelReply, ToolCall
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -655,15 +655,16 @@ def test_what_is_no_middleware_is_refused(around: Any, thing: Any) -> None:
         to_app(agent("a"))
 
 
-def test_hooks_nothing_calls_yet_are_refused(around: Any) -> None:
+async def test_a_pass_may_add_one_with_any_hook(around: Any) -> None:
+    seen: list[str] = []
+
     class Sees:
-        async def before_model(self, ctx: Any, request: Any) -> None:
-            """Looks."""
+        async def before_agent(self, ctx: Any, agent_name: str) -> None:
+            seen.append(agent_name)
 
     around(Sees())
-    with pytest.raises(UnsupportedConfigError, match="hooks that nothing calls yet") as caught:
-        to_app(agent("a"))
-    assert "before_model" in str(caught.value)
+    await run(agent("a", "A"))
+    assert seen == ["a"]
 
 
 # --- objects stay what they were -----------------------------------------------------------------

@@ -354,7 +354,7 @@ def test_middlewares_make_an_app_and_travel_to_whatever_encloses_them() -> None:
     line = (agent >> Agent("b").middleware(third)).middleware(outer)
     app = line.build()
     assert isinstance(app, AppNode)
-    assert [ref.value for ref in app.middlewares] == [inner, third, outer]
+    assert app.middlewares == (Ref.to(inner), Ref.to(third), Ref.to(outer))
     assert not any(isinstance(node, AppNode) for node in app.root.children)
 
 
@@ -388,7 +388,7 @@ def test_middlewares_survive_every_arrangement() -> None:
     ):
         app = whole.build()
         assert isinstance(app, AppNode)
-        assert [ref.value for ref in app.middlewares] == [log]
+        assert app.middlewares == (Ref.to(log),)
 
 
 def test_the_same_middleware_is_there_once() -> None:

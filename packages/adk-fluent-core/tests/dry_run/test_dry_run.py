@@ -199,10 +199,7 @@ def test_what_is_absent() -> None:
     wrapped = MiddlewareNode("m", remote, (Ref(good),))
     report = dry_run(wrapped)
     assert not report.ok
-    assert report.absent == {
-        "a2a": "pip install adk-fluent-a2a",
-        "middleware": "pip install adk-fluent-middleware",
-    }
+    assert report.absent == {"a2a": "pip install adk-fluent-a2a"}
     assert "pip install adk-fluent-a2a" in str(report)
     here = dry_run(AgentNode("a", boundary=ExecutionBoundary()))
     assert here.ok

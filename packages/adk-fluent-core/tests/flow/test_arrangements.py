@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adk_fluent.errors import StepTimeoutError
-from adk_fluent.ir import NODES, AdkAgentNode, AppNode, GateNode, RemoteAgentNode, walk
+from adk_fluent.ir import (
+    NODES,
+    AdkAgentNode,
+    AppNode,
+    GateNode,
+    MiddlewareNode,
+    RemoteAgentNode,
+    walk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +40,7 @@ KINDS: dict[str, Callable[[Bench, Node, str], Node]] = {
     "race": lambda b, body, name: b.race(b.hangs("other"), body, name=name),
     "map": lambda b, body, name: b.map(body, "one", name=name),
     "timeout": lambda b, body, name: b.timeout(body, name=name),
+    "within": lambda b, body, name: MiddlewareNode(name, body),
 }
 KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -153,6 +162,6 @@ def test_every_kind_the_engine_runs_is_named_here(b: Bench) -> None:
     arranged = {type(each(b, body, "x")) for each in KINDS.values()}
     leaves = {"AgentNode", "FunctionNode", "TransformNode", "TapNode", "ExpectNode", "TransferNode"}
     elsewhere = {GateNode, AdkAgentNode, RemoteAgentNode}
-    other_layers = {"ModelSelectorNode", "MiddlewareNode", "ResourceNode", AppNode.__name__}
+    other_layers = {"ModelSelectorNode", "ResourceNode", AppNode.__name__}
     for node in NODES:
         assert node in arranged | elsewhere or node.__name__ in leaves | other_layers, node

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final, cast
 
+from adk_fluent._middlewares import check_stacked
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.ir import CompactionConfig, ExecutionConfig
-from adk_fluent.protocol import check_middleware
 
 #: The key of `custom_metadata` that is ours.
 STAMP: Final = "adk_fluent"
@@ -38,7 +38,7 @@ def check_values(config: object) -> None:
     for field, words in (("streaming_mode", _MODES), ("target", _TARGETS)):
         _check_word(field, getattr(config, field), words)
     for each in config.middlewares:
-        check_middleware(each)
+        check_stacked(each)
     if config.custom_metadata and STAMP in config.custom_metadata:
         raise UsageError(
             f"ExecutionConfig(custom_metadata=...) has the key {STAMP!r}, which is reserved",

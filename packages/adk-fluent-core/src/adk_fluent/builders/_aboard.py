@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Ref, ResourceNode
+from adk_fluent.ir import MiddlewareRef, Ref, ResourceNode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from adk_fluent.ir import AppNode
 
 
@@ -26,12 +28,13 @@ class Aboard(NamedTuple):
     def of(cls, app: AppNode) -> Aboard:
         """What an application has."""
         resources = tuple(each for each in app.resources if isinstance(each, ResourceNode))
-        return cls(tuple(ref.value for ref in app.middlewares), resources)
+        held = (ref.value if isinstance(ref, Ref) else ref for ref in app.middlewares)
+        return cls(tuple(held), resources)
 
     @property
-    def stack(self) -> tuple[Ref, ...]:
+    def stack(self) -> tuple[Ref | MiddlewareRef, ...]:
         """The middlewares as the IR holds them."""
-        return tuple(Ref.to(middleware) for middleware in self.middlewares)
+        return as_stack(self.middlewares)
 
     def joined(self, other: Aboard) -> Aboard:
         """Both, each thing once.
@@ -49,6 +52,28 @@ class Aboard(NamedTuple):
             if first != each:
                 raise _injected_twice(first)
         return Aboard(self.middlewares + more, tuple(names.values()))
+
+
+def as_stack(middlewares: Iterable[object]) -> tuple[Ref | MiddlewareRef, ...]:
+    """Middlewares as the IR holds them."""
+    return tuple(each if isinstance(each, MiddlewareRef) else Ref.to(each) for each in middlewares)
+
+
+def check_scoped(middleware: object) -> None:
+    """Refuse a middleware around a part of which only hooks of the whole run could be asked.
+
+    Raises:
+        UsageError: It has no others.
+    """
+    from adk_fluent.protocol import HOOKS_OF_RUNS, hooks_of  # noqa: PLC0415  # slow to import
+
+    hooks = hooks_of(middleware)
+    if hooks and hooks <= HOOKS_OF_RUNS and not isinstance(middleware, MiddlewareRef):
+        raise UsageError(
+            f"{type(middleware).__name__} has hooks of whole runs only, and this is a part of one",
+            found=", ".join(sorted(hooks)),
+            help=".middleware(m), without scope",
+        )
 
 
 def _injected_twice(first: ResourceNode) -> UsageError:

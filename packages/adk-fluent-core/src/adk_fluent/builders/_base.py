@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from adk_fluent.builders._aboard import Aboard
+from adk_fluent.builders._aboard import Aboard, as_stack, check_scoped
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
 from adk_fluent.builders._operands import Operand, instance_of, one_of, positive, some
@@ -21,6 +21,8 @@ from adk_fluent.ir import (
     EdgeSemantics,
     ExecutionBoundary,
     Location,
+    MiddlewareNode,
+    MiddlewareRef,
     Node,
     ScalingConfig,
     SequenceNode,
@@ -46,7 +48,7 @@ class BuilderBase(Running, Operand):
 
     __slots__ = (
         *("_aboard", "_boundary", "_description", "_edge"),
-        *("_ir", "_location", "_model", "_name", "_node"),
+        *("_ir", "_location", "_model", "_name", "_node", "_scoped"),
     )
 
     #: The name of what has none, and the word for it in messages.
@@ -62,6 +64,7 @@ class BuilderBase(Running, Operand):
         self._edge: EdgeSemantics | None = None
         self._node: Node | None = None
         self._ir: Node | None = None
+        self._scoped: tuple[object, ...] = ()
         self._runs: Runs | None = None
 
     # --- what it is ----------------------------------------------------------------------------
@@ -103,12 +106,30 @@ class BuilderBase(Running, Operand):
         self._model = as_model(model)
         return self._changed()
 
-    def middleware(self, middleware: AnyMiddleware) -> Self:
-        """Add a middleware around the whole run this becomes part of, inside those added before."""
-        from adk_fluent.protocol import check_middleware  # noqa: PLC0415  # slow to import
+    def middleware(
+        self,
+        middleware: AnyMiddleware | MiddlewareRef,
+        *,
+        scope: Literal["pipeline", "agent"] = "pipeline",
+    ) -> Self:
+        """Add a middleware, inside those added before.
 
-        check_middleware(middleware)
-        return self._board(Aboard((middleware,)))
+        Args:
+            middleware: The middleware, or its name and settings.
+            scope: What passes through it: ``"pipeline"``, the whole run that this becomes part of;
+                ``"agent"``, this alone and what is below it. That has no hooks of runs.
+
+        Raises:
+            UsageError: It is no middleware, or in this scope none of its hooks would be asked.
+        """
+        from adk_fluent._middlewares import check_stacked  # noqa: PLC0415  # slow to import
+
+        check_stacked(middleware)
+        if one_of(scope, ("pipeline", "agent"), "scope") == "pipeline":
+            return self._board(Aboard((middleware,)))
+        check_scoped(middleware)
+        self._scoped = (*self._scoped, middleware)
+        return self._changed()
 
     def inject(self, /, **resources: object) -> Self:
         """Give functions of the pipeline what their parameters name.
@@ -187,6 +208,11 @@ class BuilderBase(Running, Operand):
         """A copy with some settings changed; this builder stays as it is."""
         return self._with(named=name, model=model)
 
+    @property
+    def _middlewares(self) -> list[object]:
+        """Those of the whole run, outermost first."""
+        return list(self._aboard.middlewares)
+
     # --- to IR ---------------------------------------------------------------------------------
 
     def to_ir(self) -> Node:
@@ -230,6 +256,9 @@ class BuilderBase(Running, Operand):
             if self._model is not None and self._encloses():
                 source = f"{self._kind} {self._name}" if self._name else f"its {self._kind}"
                 node = with_default_model(node, self._model, source)
+            if self._scoped:
+                stack = as_stack(self._scoped)
+                node = MiddlewareNode(node.name, node, stack, location=self._location)
             if self._edge is not None:  # to the step behind it, or to the caller
                 node = SequenceNode("pipeline", (node,), (self._edge,), location=self._location)
             self._node = node

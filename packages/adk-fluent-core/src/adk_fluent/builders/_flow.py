@@ -108,7 +108,7 @@ class Series(Builder):
     def _is_open(self) -> bool:
         """Whether something made of this and one more part is simply this, one part longer."""
         plain = self._boundary is self._edge is self._description is None
-        return plain and self._name is None and self._model is None
+        return plain and self._name is None and self._model is None and not self._scoped
 
     def _part_node(self, part: object) -> Node:
         return as_node(part, f"{article(self._part)} {self._part}")
@@ -141,6 +141,7 @@ class Series(Builder):
         new = object.__new__(type(self))
         new._name = new._model = new._node = new._ir = new._runs = None
         new._boundary = new._edge = new._description = None
+        new._scoped = ()
         new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
         return new

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _Speaker = tuple[str, str | None, str | None]
 #: Of names of agents, in the order in which they first speak; errors are red.
 _COLORS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
+#: Where an event says something to the user that is not part of the answer.
+_NOTICE: Final = "adk_fluent_notice"
 
 
 class Transcript:
@@ -53,6 +55,9 @@ class Transcript:
             self._note(f"[{event.author} calls {_call(call)}]")
         if event.error is not None:
             self._note(f"[{event.author} reports {event.error}]", fg="red")
+        notice = None if event.is_partial else event.custom_metadata.get(_NOTICE)
+        if notice:
+            self._note(f"[{event.author}: {notice}]", fg="yellow")
         if event.discarded:
             self._note(f"[{event.node}: an attempt failed and was undone]")
         if self._floor is None:

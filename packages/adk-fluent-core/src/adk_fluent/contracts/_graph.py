@@ -10,6 +10,7 @@ from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
     AppNode,
+    MiddlewareNode,
     ModelSelectorNode,
     RemoteAgentNode,
     ResourceNode,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound="Node")
 
 _AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
-_NOT_RUN: Final = (AppNode, ModelSelectorNode, ResourceNode, TransferNode)
+_NOT_RUN: Final = (AppNode, MiddlewareNode, ModelSelectorNode, ResourceNode, TransferNode)
 _PATH_END: Final = 6
 _SEARCHES: Final = 10
 _CANDIDATES: Final = 500
@@ -73,7 +74,12 @@ class Graph:
 
     def _agents(self) -> Iterator[Node]:
         delegates = {id(node) for agent in self.of(AgentNode) for node in agent.delegates}
-        return (n for n in self.nodes if isinstance(n, _AGENTS) or id(n) in delegates)
+        return (
+            node
+            for node in self.nodes
+            if isinstance(node, _AGENTS)
+            or (id(node) in delegates and not isinstance(bare(node), _AGENTS))
+        )
 
     def of(self, kind: type[N]) -> list[N]:
         """The distinct nodes of a type, in declared order."""
@@ -132,6 +138,13 @@ class Graph:
         self._searches -= 1
         close = (known for known in self.named if abs(len(known) - len(name)) < 4)
         return nearest_name(name, islice(close, _CANDIDATES))
+
+
+def bare(node: Node) -> Node:
+    """A node without the middlewares around it."""
+    while isinstance(node, MiddlewareNode):
+        node = node.body
+    return node
 
 
 def _by_name(nodes: Iterable[Node]) -> dict[str, list[Node]]:

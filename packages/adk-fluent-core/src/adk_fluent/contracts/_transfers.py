@@ -15,6 +15,7 @@ from adk_fluent.ir import (
     ExpectNode,
     FallbackNode,
     GateNode,
+    MiddlewareNode,
     ParallelNode,
     SequenceNode,
     TimeoutNode,
@@ -112,7 +113,7 @@ def _will_run(graph: Graph) -> Below:
                 return node.branches
             case FallbackNode():
                 return node.attempts[:1]
-            case TimeoutNode() | AppNode():
+            case TimeoutNode() | MiddlewareNode() | AppNode():
                 return node.children[:1]
             case _:
                 return ()

@@ -33,6 +33,7 @@ from adk_fluent.ir import (
     GateNode,
     LoopNode,
     MapOverNode,
+    MiddlewareNode,
     Node,
     ParallelNode,
     Predicate,
@@ -249,6 +250,11 @@ def _sequence(e: Engine[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any)
     return at if at < len(n.steps) else OK
 
 
+def _within(e: Engine[Any], s: Strand, f: Frame, n: MiddlewareNode, signal: Any) -> Step:
+    """Its middlewares stand around the steps and calls inside; see `Around`."""
+    return f.setdefault("i", 0) if signal is ENTER else signal
+
+
 def _loop(e: Engine[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step:
     if signal is ENTER:
         f.setdefault("n", 0)
@@ -422,4 +428,5 @@ RULES: dict[type[Node], Rule] = {
     RaceNode: _race,
     MapOverNode: _parallel,
     TimeoutNode: _parallel,
+    MiddlewareNode: _within,
 }

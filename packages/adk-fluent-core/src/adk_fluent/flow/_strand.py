@@ -16,6 +16,7 @@ from adk_fluent.ir import (
     FallbackNode,
     LoopNode,
     MapOverNode,
+    MiddlewareNode,
     Node,
     ParallelNode,
     RaceNode,
@@ -44,11 +45,12 @@ POSITIONS: dict[type[Node], tuple[str, str]] = {
     RaceNode: ("w", "i"),
     MapOverNode: ("m", "i"),
     TimeoutNode: ("t", "i"),
+    MiddlewareNode: ("a", "i"),
 }
 
 
 #: Nodes that arrange others.
-ARRANGEMENTS: frozenset[type[Node]] = frozenset(POSITIONS) - {TransferNode}
+ARRANGEMENTS: frozenset[type[Node]] = frozenset(POSITIONS) - {TransferNode, MiddlewareNode}
 
 
 def is_race(node: Node) -> bool:

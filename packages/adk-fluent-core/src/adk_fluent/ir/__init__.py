@@ -69,6 +69,7 @@ from adk_fluent.ir._values import (
     History,
     Match,
     Merge,
+    MiddlewareRef,
     Modality,
     ModelCandidate,
     Predicate,
@@ -80,6 +81,7 @@ from adk_fluent.ir._values import (
     ToolSpec,
     TransportConfig,
 )
+from adk_fluent.ir._yaml import from_yaml, to_yaml
 
 __all__ = [
     "BUFFERINGS",
@@ -115,6 +117,7 @@ __all__ = [
     "Match",
     "Merge",
     "MiddlewareNode",
+    "MiddlewareRef",
     "Modality",
     "ModelCandidate",
     "ModelSelectorNode",
@@ -151,6 +154,7 @@ __all__ = [
     "fold",
     "from_data",
     "from_json",
+    "from_yaml",
     "function",
     "import_path",
     "is_reserved_key",
@@ -162,6 +166,7 @@ __all__ = [
     "structure_hash",
     "to_data",
     "to_json",
+    "to_yaml",
     "verify",
     "walk",
     "why_reserved",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from adk_fluent.ir._node import Node, node
 from adk_fluent.ir._record import child
@@ -11,6 +11,7 @@ from adk_fluent.ir._values import (
     EdgeSemantics,
     ExecutionConfig,
     Merge,
+    MiddlewareRef,
     Predicate,
     ResourceScope,
 )
@@ -189,10 +190,8 @@ class MiddlewareNode(Node):
         stack: Outermost first.
     """
 
-    layer: ClassVar[str] = "middleware"
-
     body: Node = child()
-    stack: tuple[Ref, ...] = ()
+    stack: tuple[Ref | MiddlewareRef, ...] = ()
 
 
 @node
@@ -226,6 +225,6 @@ class AppNode(Node):
 
     root: Node = child()
     resources: tuple[Node, ...] = child(default=())
-    middlewares: tuple[Ref, ...] = ()
+    middlewares: tuple[Ref | MiddlewareRef, ...] = ()
     execution: ExecutionConfig | None = None
     settings: tuple[tuple[str, Any], ...] = ()

@@ -47,6 +47,7 @@ VALUES: Final[tuple[type[Any], ...]] = (
     _values.ExecutionBoundary,
     _values.ExecutionConfig,
     _values.Match,
+    _values.MiddlewareRef,
     _values.ModelCandidate,
     _values.RetryConfig,
     _values.ScalingConfig,

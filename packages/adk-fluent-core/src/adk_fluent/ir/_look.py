@@ -22,6 +22,7 @@ OPEN: Final = frozenset(
     {
         ("ExecutionConfig", "custom_metadata"),
         ("ExecutionConfig", "middlewares"),
+        ("MiddlewareRef", "config"),
         ("Ref", "value"),
         ("StateFieldRef", "default"),
         ("StateFieldRef", "type"),

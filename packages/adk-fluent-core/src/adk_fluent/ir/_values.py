@@ -85,6 +85,19 @@ class EdgeSemantics:
 
 
 @record
+class MiddlewareRef:
+    """A middleware by name, with its settings: what files hold instead of an object.
+
+    Attributes:
+        name: The name it is registered under, such as ``"retry"``.
+        config: Its settings: text, numbers, lists and mappings of those.
+    """
+
+    name: str
+    config: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+@record
 class ModelCandidate:
     """A model that a selector may choose.
 

@@ -47,6 +47,7 @@ from adk_fluent.protocol._journal import Journal, JournalEntry, JournalStatus, R
 from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer
 from adk_fluent.protocol._middleware import (
     HOOKS,
+    HOOKS_OF_RUNS,
     AnyMiddleware,
     Middleware,
     MiddlewareDesc,
@@ -72,6 +73,7 @@ from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 
 __all__ = [
     "HOOKS",
+    "HOOKS_OF_RUNS",
     "SECRET_KEYS",
     "SLOTS",
     "AfterAgent",

@@ -197,6 +197,11 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 #: The names of all hooks, in the order in which they come up in a run.
 HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
+#: The hooks that are asked about a whole run, and never about a part of one.
+HOOKS_OF_RUNS: Final = frozenset(
+    {"on_user_message", "before_run", "wrap_run", "after_run", "on_run_error", "close"}
+)
+
 #: Files and connections have it, too, so it alone makes nothing a middleware.
 _COMMON: Final = frozenset({"close"})
 _VALUES: Final[tuple[type, ...]] = (

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin
     from adk_fluent.middleware._approval import ToolApprovalMiddleware as ToolApprovalMiddleware
     from adk_fluent.middleware._approval import human_in_the_loop as human_in_the_loop
     from adk_fluent.middleware._approval import tool_approval as tool_approval
@@ -150,6 +151,10 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
 
     def __getattr__(name: str) -> object:
+        if name == "_MiddlewarePlugin":  # imports ADK
+            from adk_fluent.backends.adk import MiddlewarePlugin  # noqa: PLC0415
+
+            return MiddlewarePlugin
         module = _NAMES.get(name)
         if module is not None:
             value = globals()[name] = getattr(import_module(module), name)

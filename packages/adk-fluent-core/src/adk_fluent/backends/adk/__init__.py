@@ -5,6 +5,7 @@ from __future__ import annotations
 from adk_fluent.backends.adk._compile import Compiled, passes
 from adk_fluent.backends.adk._context import CompileContext
 from adk_fluent.backends.adk._export import to_agent, to_app, to_runner
+from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._run import ADKBackend
@@ -18,6 +19,7 @@ __all__ = [
     "CompileContext",
     "Compiled",
     "FlowAgent",
+    "MiddlewarePlugin",
     "passes",
     "resolve_model",
     "rules",

@@ -60,9 +60,9 @@ class AdkAround:
         self._root = root
         self._config = config
         self._resumed = resumed
-        self._steps = chain.stack.has(*_OF_STEPS)
+        self._steps = chain.has(*_OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
-        self._watches = chain.own.has("on_event")
+        self._watches = chain.has("on_event")
         self._told: Exception | None = None
 
     @property
@@ -83,7 +83,9 @@ class AdkAround:
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
         if self._watches:
-            said = await self._chain.own.after("on_event", self._ctx, to_agent_event(event))
+            made = to_agent_event(event)
+            stack = self._chain.watching(made.node, made.author)
+            said = await stack.after("on_event", self._ctx, made)
             if said is not None:
                 patch(event, said)
         return event
@@ -106,7 +108,9 @@ class AdkAround:
     # --- a step --------------------------------------------------------------------------------
 
     async def _step(self, step: Enclosed[Event]) -> AgentReply:
-        node, name, stack = step.node, step.node.name, self._chain.stack
+        node, name, stack = step.node, step.node.name, self._chain.at(step.strand).stack
+        if not stack.has(*_OF_STEPS):
+            return await step.go_on()
         writes = _Writes(self, step)
         ctx = CallbackContext(
             self._leaf.seen_by_hooks(node, step.strand, writes.drafts), event_actions=writes.actions

@@ -44,10 +44,11 @@ _ANNOUNCED: ContextVar[_Announced | None] = ContextVar("adk_fluent_model_call", 
 def announce(request: LlmRequest, context: Any) -> None:
     """Say which request the agent of `context` is about to send."""
     invocation = invocation_of(context)
+    agent = context.agent_name
     chain = attached(invocation)
+    chain = None if chain is None else chain.of(agent)
     if chain is None or not chain.models:
         return
-    agent = context.agent_name
     call = ModelCall(
         request,
         context,
@@ -189,6 +190,8 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     chain = attached(invocation)
     if chain is None or _only_asks(tool, context):
         return await original(tool, args=args, tool_context=context)
+    agent = context.agent_name
+    chain = chain.of(agent)
 
     async def innermost(call: ToolCall) -> Any:
         token = CALLER.set(chain)
@@ -197,7 +200,6 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         finally:
             CALLER.reset(token)
 
-    agent = context.agent_name
     call = ToolCall(
         tool.name,
         args,

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event_actions import EventActions
 
+from adk_fluent._middlewares import made_middleware
 from adk_fluent.backends._stack import Stack
+from adk_fluent.ir import AgentNode, MiddlewareNode
+from adk_fluent.ir._node import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.ir import AgentNode
+    from adk_fluent.flow import Strand
+    from adk_fluent.ir import Node
 
 _KEY: Final = "_adk_fluent_chain"
 _KEPT: Final = "_adk_fluent_kept"
@@ -23,6 +29,48 @@ _MODEL: Final = ("before_model", "wrap_model_call", "on_model_error", "after_mod
 CALLER: ContextVar[Chain | None] = ContextVar("adk_fluent_caller", default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """Middlewares around a part of a pipeline.
+
+    Attributes:
+        node: The node that has them.
+        middlewares: Outermost first.
+        names: The names of all steps and agents in that part.
+        called: It is called by an agent, or handed over to, and is no step.
+    """
+
+    node: MiddlewareNode
+    middlewares: tuple[Any, ...]
+    names: frozenset[str]
+    called: bool
+
+
+def scopes_of(root: Node) -> dict[int, Scoped]:
+    """The parts of a pipeline that have middlewares of their own, outer ones first.
+
+    Raises:
+        UsageError: One of them is no middleware.
+    """
+    called = {
+        id(each)
+        for agent in distinct(root)
+        if isinstance(agent, AgentNode)
+        for below in (*agent.agent_tools, *agent.delegates)
+        for each in distinct(below)
+    }
+    return {
+        id(node): Scoped(
+            node,
+            tuple(made_middleware(each, node) for each in node.stack),
+            frozenset(each.name for each in distinct(node.body)),
+            id(node) in called,
+        )
+        for node in distinct(root)
+        if isinstance(node, MiddlewareNode)
+    }
+
+
 class Chain:
     """What stands around the run, its steps, and every model call and tool call of it.
 
@@ -31,6 +79,7 @@ class Chain:
         nodes: The nodes of agents that were built here, by name.
         run: Identity of the run.
         outer: The chain of the flow that this one is part of.
+        scopes: Middlewares of parts of the pipeline, outer parts first.
 
     Attributes:
         own: The instances of this run.
@@ -41,7 +90,10 @@ class Chain:
         failure: What a hook has raised where ADK would put an error of its own in its place.
     """
 
-    __slots__ = ("_calls", "_nodes", "failure", "models", "own", "run", "stack", "written")
+    __slots__ = (
+        *("_called", "_calls", "_nodes", "_parts", "_scopes", "_within"),
+        *("failure", "models", "own", "run", "stack", "written"),
+    )
 
     def __init__(
         self,
@@ -49,6 +101,7 @@ class Chain:
         nodes: Mapping[str, AgentNode],
         run: str = "",
         outer: Chain | None = None,
+        scopes: Mapping[int, Scoped] | None = None,
     ) -> None:
         self.own: Stack = Stack.begun(stack)
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
@@ -58,6 +111,53 @@ class Chain:
         self.failure: Exception | None = None
         self._nodes = nodes
         self._calls: dict[int, tuple[object, int]] = {}
+        self._scopes = scopes or {}
+        self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
+        self._called = {key: each for key, each in self._scopes.items() if each.called}
+        self._within: dict[tuple[int, ...], Chain] = {}
+
+    def has(self, *hooks: str) -> bool:
+        """Whether anybody has one of these hooks, around the run or a part of it."""
+        return self.stack.has(*hooks) or any(each.has(*hooks) for each in self._parts.values())
+
+    def at(self, strand: Strand) -> Chain:
+        """The same, inside what stands around the parts in which a step is."""
+        if not self._scopes:
+            return self
+        inner_first: list[int] = []
+        here: Strand | None = strand
+        while here is not None:
+            inner_first += (id(each) for each in reversed(here.nodes) if id(each) in self._scopes)
+            here = here.parent
+        return self._inside(tuple(dict.fromkeys(reversed(inner_first))))
+
+    def of(self, agent: str) -> Chain:
+        """The same, inside what stands around an agent that another one calls or hands over to."""
+        called = self._called
+        if not called:
+            return self
+        return self._inside(tuple(key for key, each in called.items() if agent in each.names))
+
+    def watching(self, *names: str | None) -> Stack:
+        """Those of this run and of the parts in which a step or agent of these names is."""
+        stack = self.own
+        for key, each in self._scopes.items():
+            if not each.names.isdisjoint(names):
+                stack = self._parts[key].inside(stack)
+        return stack
+
+    def _inside(self, parts: tuple[int, ...]) -> Chain:
+        if not parts:
+            return self
+        made = self._within.get(parts)
+        if made is None:
+            made = self._within[parts] = copy(self)
+            made._within = {}  # noqa: SLF001  # its own
+            for each in parts:
+                made.stack = self._parts[each].inside(made.stack)
+            made.models = made.stack.has(*_MODEL)
+        made.run = self.run
+        return made
 
     def node(self, agent: str) -> AgentNode | None:
         """The node of an agent that was built here."""
@@ -75,7 +175,12 @@ class Chain:
 
 def attach(context: Any, chain: Chain) -> None:
     """Let everything that runs in a context, or in a copy of it, find the chain."""
-    context.__dict__[_KEY] = chain
+    attach_to(context.__dict__, chain)
+
+
+def attach_to(changes: dict[str, Any], chain: Chain) -> None:
+    """The same for a context that is made by changing another one."""
+    changes[_KEY] = chain
 
 
 def attached(context: Any) -> Chain | None:

@@ -11,6 +11,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
+from adk_fluent._middlewares import made_middleware
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
 from adk_fluent.backends._resources import NOTHING, Injection
@@ -31,7 +32,6 @@ from adk_fluent.errors import (
     UsageError,
 )
 from adk_fluent.ir import AppNode, ExecutionConfig, why_reserved
-from adk_fluent.protocol import check_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +75,11 @@ class Compiled:
         if self._app is None:
             self._app = self.to_app()
         return self._app
+
+    @property
+    def plugins(self) -> list[BasePlugin]:
+        """The plugins of the App."""
+        return self.app.plugins
 
     @property
     def resumable_app(self) -> App:
@@ -152,7 +157,7 @@ def compile_ir(
     settings: dict[str, Any] = {}
     root, injection, stack = node, NOTHING, tuple[Any, ...]()
     if isinstance(node, AppNode):
-        stack = tuple(check_middleware(ref.value) for ref in node.middlewares)
+        stack = tuple(made_middleware(each, node) for each in node.middlewares)
         root, settings = node.root, _settings(node, standalone=standalone)
         injection = Injection(node.resources)
         config = config or node.execution
@@ -162,7 +167,8 @@ def compile_ir(
     description = root.description
     root = passes(root, cx)
     agents = cx.agents(root)
-    middlewares = (*stack, *config.middlewares, *cx.middlewares)
+    configured = (made_middleware(each, node) for each in config.middlewares)
+    middlewares = (*stack, *configured, *cx.middlewares)
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
     resources = list(cx.resources)
     if toolsets := toolsets_of(agents):  # for runs that somebody else's Runner does
@@ -181,7 +187,7 @@ def compile_ir(
         limit=config.timeout_seconds,
     )
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
-    if middlewares:
+    if middlewares or plan.scopes:
         install_sites(agent)
     if standalone and config.compaction is not None:
         if not CAPS.sliding_window:

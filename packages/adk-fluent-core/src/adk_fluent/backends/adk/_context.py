@@ -12,10 +12,17 @@ from adk_fluent.backends.adk._plan import Plan
 from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
-from adk_fluent.errors import BuildError, UnsupportedConfigError, UnsupportedNodeError, UsageError
+from adk_fluent.errors import BuildError, UnsupportedNodeError, UsageError
 from adk_fluent.flow import RULES, check_gates, check_transfers
-from adk_fluent.ir import AgentNode, GateNode, SequenceNode, walk, why_reserved
-from adk_fluent.protocol import check_middleware, hooks_of
+from adk_fluent.ir import (
+    AgentNode,
+    GateNode,
+    MiddlewareNode,
+    SequenceNode,
+    walk,
+    why_reserved,
+)
+from adk_fluent.protocol import check_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _LEAF: Final = RULES[AgentNode]
-_WRAPS: Final = frozenset({"wrap_model_call", "wrap_tool_call"})
 
 
 class CompileContext:
@@ -103,6 +109,8 @@ class CompileContext:
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: There is no rule for a node.
         """
+        if isinstance(node, MiddlewareNode) and not _runs_in_engine(node.body):
+            return self.lower(node.body)  # its calls know by the agent's name what is around them
         if _runs_in_engine(node):
             return self.flow(node, self.name_of(node))
         rule = rules.rule_for(node)
@@ -139,18 +147,8 @@ class CompileContext:
 
         Raises:
             UsageError: It is no middleware.
-            UnsupportedConfigError: It has hooks that this version does not call.
         """
-        check_middleware(middleware)
-        other = sorted(hooks_of(middleware) - _WRAPS)
-        if other:
-            raise UnsupportedConfigError(
-                f"middleware {type(middleware).__name__} has hooks that nothing calls yet",
-                field="middlewares",
-                brings="adk-fluent-middleware",
-                found=", ".join(other),
-            )
-        self.middlewares.append(middleware)
+        self.middlewares.append(check_middleware(middleware))
 
     def add_resource(self, resource: Resource) -> None:
         """Open something at the start of each run, and close it at its end.
@@ -267,6 +265,8 @@ def _check_history(node: Node, refused: Collection[str], role: str, fact: str) -
     Raises:
         UnsupportedNodeError: The agent has such a mode.
     """
+    while isinstance(node, MiddlewareNode):
+        node = node.body
     if isinstance(node, AgentNode) and node.history in refused:
         raise UnsupportedNodeError(
             f"history {node.history!r} has no effect on {role}, which {fact}",

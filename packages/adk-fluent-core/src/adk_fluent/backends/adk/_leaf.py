@@ -14,7 +14,7 @@ from google.genai import types
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._answer_events import told
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
-from adk_fluent.backends.adk._chain import attached, keeps_writes
+from adk_fluent.backends.adk._chain import attach_to, attached, keeps_writes
 from adk_fluent.backends.adk._facts import facts, put_out, report_end, text
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._injecting import table_of
@@ -111,9 +111,12 @@ class AdkLeaf:
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent."""
-        if attached(self._ctx) is None:
+        chain = attached(self._ctx)
+        if chain is None:
             return self._run(node, strand, answers, {})
         changes: dict[str, Any] = {}
+        if (here := chain.at(strand)) is not chain:
+            attach_to(changes, here)
         kept = keeps_writes(changes)
         return self._with_kept(node, strand, self._run(node, strand, answers, changes), kept)
 

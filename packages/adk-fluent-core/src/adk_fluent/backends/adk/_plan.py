@@ -11,6 +11,7 @@ from google.adk.agents.invocation_context import InvocationContext
 
 from adk_fluent.backends._resources import NOTHING, Injection, Owner
 from adk_fluent.backends._resuming import Pipeline
+from adk_fluent.backends.adk._chain import Scoped, scopes_of
 from adk_fluent.backends.adk._injecting import keep
 from adk_fluent.backends.adk._plugin import can_pause
 
@@ -42,6 +43,7 @@ class Plan:
         resources: Opened in this order at the start of a run, closed in reverse at its end.
         closers: Called at the end of a run, the last one first.
         middlewares: Outermost first.
+        scopes: Middlewares of parts of it, by the identity of their nodes, outer ones first.
         compaction: For a root that is run under somebody else's App.
         nesting: Names of its agents that other flows stand below.
         injection: What functions may name.
@@ -65,6 +67,7 @@ class Plan:
         "opens",
         "pipeline",
         "resources",
+        "scopes",
     )
 
     def __init__(
@@ -96,7 +99,9 @@ class Plan:
         self.answers: Mapping[str, Answer] = answers or {}
         self.opens: bool = opens
         self.limit: float | None = limit
-        self.needs_plugin: bool = bool(middlewares) or config.resumable or can_pause(node)
+        self.scopes: Mapping[int, Scoped] = scopes_of(node)
+        acts = bool(middlewares or self.scopes)
+        self.needs_plugin: bool = acts or config.resumable or can_pause(node)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self

@@ -137,7 +137,7 @@ class MiddlewarePlugin(BasePlugin):
             callback_context.actions.transfer_to_agent = flow.name
             return types.Content(parts=[])  # of no role, so that no model is told of it
         chain = attached(ctx)
-        if chain is None or not chain.models or not isinstance(agent, LlmAgent):
+        if chain is None or not isinstance(agent, LlmAgent) or not chain.of(agent.name).models:
             return None
         model = agent.canonical_model
         if not is_site(model):

@@ -83,7 +83,7 @@ class FlowAgent(BaseAgent):
         if not plan.middlewares or any(part.function_response for part in message.parts or ()):
             return None
         try:
-            chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx))
+            chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx), scopes=plan.scopes)
         except Exception as error:  # noqa: BLE001  # ADK would raise a RuntimeError
             greet(ctx, error)
             return None
@@ -155,9 +155,10 @@ class FlowAgent(BaseAgent):
             raise chain
         if chain is None:
             outer = attached(ctx)
-            if outer is None and not self.plan.middlewares:
+            plan = self.plan
+            if outer is None and not plan.middlewares and not plan.scopes:
                 return None
-            chain = Chain(self.plan.middlewares, self.plan.nodes, outer=outer)
+            chain = Chain(plan.middlewares, plan.nodes, outer=outer, scopes=plan.scopes)
             if begins and ctx.user_content is not None:  # the plugin came after it
                 said = await user_message(ctx, chain, ctx.user_content)
                 if said is not None:

@@ -9,7 +9,7 @@ from adk_fluent.backends._config import check_values
 from adk_fluent.backends.mock._tools import agent_tools_of, delegates_of, is_flow, steps_of
 from adk_fluent.errors import UnsupportedConfigError, UnsupportedNodeError
 from adk_fluent.flow import RULES, check_gates, check_transfers
-from adk_fluent.ir import AgentNode, AppNode, GateNode, SequenceNode, walk
+from adk_fluent.ir import AgentNode, AppNode, GateNode, MiddlewareNode, SequenceNode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,12 @@ def _check_node(node: Node) -> None:
             "the mock backend does not stream between steps",
             node=node,
             help="leave the edges at 'full'",
+        )
+    if isinstance(node, MiddlewareNode):
+        raise UnsupportedNodeError(
+            "the mock backend has no middlewares: their hooks are given ADK's own objects",
+            node=node,
+            help="run it on ADK with scripted models",
         )
     if kind in RULES:
         return

@@ -18,6 +18,7 @@ from adk_fluent.ir import (
     LoopNode,
     MapOverNode,
     MiddlewareNode,
+    MiddlewareRef,
     ModelSelectorNode,
     Node,
     ParallelNode,
@@ -156,7 +157,7 @@ def _named(word: str, node: Node) -> str:
     return word if node.name == word else f"{word} {node.name}"
 
 
-def _names(refs: Iterable[Ref]) -> str:
+def _names(refs: Iterable[Ref | MiddlewareRef]) -> str:
     return ", ".join(ref.name for ref in refs)
 
 

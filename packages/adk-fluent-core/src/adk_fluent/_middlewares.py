@@ -1,0 +1,149 @@
+"""Middlewares by name: those that layers bring, and those that a program registers itself."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent._registry import BUILT_IN, missing_layer, offers
+from adk_fluent._registry import found as installed
+from adk_fluent._words import describe
+from adk_fluent.errors import AdkFluentError, UnknownNameError, UsageError, add_place
+from adk_fluent.ir import MiddlewareRef, Ref
+from adk_fluent.protocol import MiddlewareDesc, check_middleware
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adk_fluent.errors import Placed
+
+_SLOT: Final = "middleware"
+_LOCK: Final = Lock()
+_registered: dict[str, MiddlewareDesc] = {}
+
+
+def register_middleware(desc: MiddlewareDesc, *, replace: bool = False) -> MiddlewareDesc:
+    """Let a middleware be chosen by name in this process, by `MiddlewareRef`.
+
+    A wheel puts its own into the slot ``middleware`` of its layer instead.
+
+    Args:
+        desc: Its description.
+        replace: It may take the place of another one of that name.
+
+    Raises:
+        UsageError: It is no description, or another middleware has the name.
+    """
+    if not isinstance(desc, MiddlewareDesc):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+        raise UsageError(
+            "register_middleware takes a MiddlewareDesc",
+            found=describe(desc),
+            help="MiddlewareDesc('name', 'What it does.', factory)",
+        )
+    with _LOCK:
+        if not replace and _known(desc.name) not in (None, desc):
+            raise UsageError(
+                f"there is a middleware called {desc.name!r} already",
+                help="give it another name, or replace=True",
+            )
+        _registered[desc.name] = desc
+    return desc
+
+
+def unregister_middleware(name: str) -> None:
+    """Take back what `register_middleware` did; nothing if it did nothing."""
+    with _LOCK:
+        _registered.pop(name, None)
+
+
+def registered_middlewares() -> Mapping[str, MiddlewareDesc]:
+    """All middlewares that can be chosen by name, sorted; importing what brings them.
+
+    Raises:
+        LayerError: A layer is broken.
+    """
+    brought = {desc.name: desc for desc in _brought()}
+    return dict(sorted((brought | _registered).items()))
+
+
+def find_middleware(name: str, node: Placed | None = None) -> MiddlewareDesc:
+    """The middleware of a name.
+
+    Args:
+        name: Its name.
+        node: Who asks for it, for messages.
+
+    Raises:
+        MissingLayerError: It is one of a layer that is not installed.
+        UnknownNameError: There is none.
+        LayerError: A layer is broken.
+    """
+    known = _known(name)
+    if known is not None:
+        return known
+    layer = BUILT_IN.get(name)
+    if layer is not None and layer not in installed():
+        raise missing_layer(layer, f"middleware {name!r}", node)
+    raise UnknownNameError(
+        f"there is no middleware called {name!r}",
+        unknown=name,
+        known=[*registered_middlewares(), *BUILT_IN],
+        node=node,
+    )
+
+
+def made_middleware(value: Any, node: Placed | None = None) -> Any:
+    """What stands in a stack: the object itself, or what a reference names, made anew.
+
+    Raises:
+        UsageError: It is no middleware, or its settings are wrong.
+        MissingLayerError: It is one of a layer that is not installed.
+        UnknownNameError: There is none of that name.
+    """
+    if isinstance(value, Ref):
+        value = value.value
+    if not isinstance(value, MiddlewareRef):
+        return check_middleware(value)
+    desc = find_middleware(value.name, node)
+    config = dict(value.config or {})
+    try:
+        return check_middleware(desc.factory(**config))
+    except AdkFluentError as error:
+        if node is not None:
+            add_place(error, node)
+        raise
+    except TypeError as error:
+        raise UsageError(
+            f"middleware {value.name!r} does not take these settings",
+            node=node,
+            found=str(error),
+            help=f"adk-fluent middleware show {value.name}",
+        ) from error
+
+
+def check_stacked(value: Any) -> None:
+    """Refuse what can stand in no stack; a reference is looked up when the pipeline is compiled.
+
+    Raises:
+        UsageError: It is no middleware, or one of its hooks cannot be asked.
+    """
+    if isinstance(value, MiddlewareRef):
+        if not isinstance(value.name, str) or not value.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("a MiddlewareRef has a name", found=describe(value.name))
+        return
+    check_middleware(value)
+
+
+def _known(name: str) -> MiddlewareDesc | None:
+    if name in _registered:
+        return _registered[name]
+    for offer in offers(_SLOT):
+        if offer.name == name or not offer.name:
+            desc = offer.load()
+            if desc.name == name:
+                return desc
+    return None
+
+
+def _brought() -> Iterator[MiddlewareDesc]:
+    return (offer.load() for offer in offers(_SLOT))
