@@ -1,0 +1,140 @@
+"""Calls wait for their turn, so that no more are made than a service allows.
+
+The limits are sliding windows of a minute: in no 60 seconds begin more calls, or calls with more
+tokens, than are allowed, however the service counts its minutes. A token bucket is smoother, and
+lets nearly twice as many through in the minute after a quiet one.
+
+Not by aiolimiter 1.3, because it lets the smallest of those that wait go first, so that a large
+request may wait for ever; an object belongs to one event loop; what was taken cannot be settled
+when the real number is known; and its clock cannot be replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import asynccontextmanager
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from adk_fluent.errors import UsageError
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._lines import Lines
+from adk_fluent.middleware._named import model_name
+from adk_fluent.protocol import (
+    Clock,
+    ModelCall,
+    ModelReply,
+    NextModel,
+    NextTool,
+    SystemClock,
+    ToolCall,
+    estimate_tokens,
+)
+from adk_fluent.telemetry import measure
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from adk_fluent.middleware._lines import Key, Limits, Turn
+
+Limit = Annotated[int, Field(ge=1)]
+
+
+@builtin("rate_limiter")
+class RateLimiterMiddleware(BuiltIn):
+    """Lets calls wait for their turn, so that no more are made in a minute than are allowed.
+
+    All runs of this object share the limits. Who comes first goes first. Before a call its tokens
+    are estimated, with as many for the answer as it may have at most; after it the real number
+    counts. At least one limit has to be given.
+
+    Args:
+        requests_per_minute: Model calls that may begin within any 60 seconds.
+        tokens_per_minute: Tokens that those may take, with their answers. A call with more of them
+            goes when it is alone.
+        concurrency: Model calls at once.
+        per: What the limits are for: each model, each user, or all calls together.
+        max_wait: Seconds that a call may wait; if it would take longer, it fails at once.
+        tools: Calls per minute, by the names of tools.
+        clock: Where the time comes from.
+    """
+
+    requests_per_minute: Limit | None = None
+    tokens_per_minute: Limit | None = None
+    concurrency: Limit | None = None
+    per: Literal["model", "user", "all"] = "model"
+    max_wait: Annotated[float, Field(ge=0)] | None = None
+    tools: Mapping[str, Limit] = field(default_factory=dict[str, int])
+    clock: Clock = dependency(default_factory=SystemClock)
+    _lines: Lines = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: One has a value that it cannot have, or none is a limit.
+        """
+        super().__post_init__()
+        if not (self._limits_models or self.tools):
+            raise UsageError(
+                "rate_limiter() limits nothing",
+                help="give rate_limiter(requests_per_minute=60), for one",
+            )
+        self._lines = Lines(self.clock, self.max_wait)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Call the model when it is its turn."""
+        if not self._limits_models:
+            return await next(call)
+        tokens = 0 if self.tokens_per_minute is None else _reserved(call.request)
+        limits = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
+        async with self._turn(self._key(call), "model", model_name(call), limits, tokens) as turn:
+            reply = await next(call)
+            if (usage := reply.usage) is not None:
+                self._lines.settle(turn, usage.total)
+            return reply
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+        """Call the tool when it is its turn."""
+        if (limit := self.tools.get(call.name)) is None:
+            return await next(call)
+        async with self._turn(("tool", call.name), "tool", call.name, (limit, None, None)):
+            return await next(call)
+
+    @asynccontextmanager
+    async def _turn(
+        self, key: Key, kind: str, name: str, limits: Limits, tokens: int = 0
+    ) -> AsyncGenerator[Turn, None]:
+        began = self.clock.monotonic()
+        turn = await self._lines.turn(key, f"{kind} {name!r}", limits, tokens)
+        try:
+            named = "gen_ai.request.model" if kind == "model" else "gen_ai.tool.name"
+            waited = max(0.0, self.clock.monotonic() - began)
+            measure("adk_fluent.limiter.wait", waited, {"adk_fluent.call": kind, named: name})
+            yield turn
+        finally:
+            self._lines.end(turn)
+
+    @property
+    def _limits_models(self) -> bool:
+        limits = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
+        return limits != (None, None, None)
+
+    def _key(self, call: ModelCall) -> Key:
+        if self.per == "model":
+            return ("model", model_name(call))
+        if self.per == "user":
+            session = call.ctx.session
+            return ("user", session.app_name, session.user_id)
+        return ("all",)
+
+
+def _reserved(request: Any) -> int:
+    """The tokens that a call may take at most, as far as can be told before."""
+    return estimate_tokens(request) + (getattr(request.config, "max_output_tokens", None) or 0)
+
+
+#: `RateLimiterMiddleware` by its short name.
+rate_limiter = RateLimiterMiddleware
