@@ -619,7 +619,8 @@ def test_it_is_a_middleware() -> None:
         ({"message": 3}, r"tool_approval\(message=\.\.\.\)"),
         ({"remember": "session"}, r"tool_approval\(remember=\.\.\.\)"),
         ({"edits": 1}, r"tool_approval\(edits=\.\.\.\)"),
-        ({"tools": ["transfer_to_agent"]}, "nobody can be asked about transfer_to_agent"),
+        ({"tools": ["transfer_to_agent"]}, r"tool_approval\(tools=\.\.\.\)"),
+        ({"tools": ["write_todos"]}, r"tool_approval\(tools=\.\.\.\)"),
     ],
 )
 def test_wrong_options_are_refused_where_they_are_given(options: Any, message: str) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pydantic.json_schema import SkipJsonSchema
 
-from adk_fluent.errors import RunError, UsageError
+from adk_fluent.errors import RunError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._tools import FRAMEWORK, wrong_arguments
+from adk_fluent.middleware._tools import FRAMEWORK, check_tools, wrong_arguments
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -69,13 +69,7 @@ class ToolApprovalMiddleware(BuiltIn):
             UsageError: One has a value that it cannot have.
         """
         super().__post_init__()
-        named = () if isinstance(self.tools, bool) else self.tools
-        for name in FRAMEWORK.intersection(named):
-            raise UsageError(
-                f"nobody can be asked about {name}",
-                found=f"tools={named!r}",
-                help="it is a tool by which ADK itself works; leave it out",
-            )
+        check_tools(self.name, self.tools)
 
     def new(self) -> Self:
         """An instance for one run."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.errors import UsageError
 from adk_fluent.protocol._json_schema import misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: The tool of `todo_list`.
 TODO: Final = "write_todos"
@@ -27,6 +28,21 @@ FRAMEWORK: Final = frozenset(
         "transfer_to_agent",
     }
 )
+
+
+def check_tools(middleware: str, tools: bool | Sequence[str]) -> None:
+    """See that an option names no machinery.
+
+    Raises:
+        UsageError: It does.
+    """
+    for name in () if isinstance(tools, bool) else tools:
+        if name in FRAMEWORK:
+            raise UsageError(
+                f"{middleware}(tools=...) cannot have {name!r}",
+                found=repr(tools)[:200],
+                help="the run itself works by this tool; leave it out",
+            )
 
 
 def wrong_arguments(tool: Any, args: Mapping[str, Any]) -> str | None:

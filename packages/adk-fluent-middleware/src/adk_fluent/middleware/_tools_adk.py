@@ -20,6 +20,11 @@ def agent_run(context: Any) -> object:
     return getattr(context, "_invocation_context", context)
 
 
+def model_of(context: Any) -> Any:
+    """The model of the agent that calls a tool."""
+    return cast("Any", agent_run(context)).agent.canonical_model
+
+
 def declaration(tool: Any) -> types.FunctionDeclaration | None:
     """How a tool is declared to models; None for those that models bring along."""
     return tool._get_declaration()  # noqa: SLF001  # what every tool of ADK overrides
@@ -39,3 +44,11 @@ def schema_of(declared: types.FunctionDeclaration) -> dict[str, Any] | None:
         return None
     made = declared.parameters.json_schema
     return made.model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
+def declared(tool: Any) -> dict[str, Any]:
+    """How a tool is declared, as plain data."""
+    made = declaration(tool)
+    if made is None:
+        return {"name": tool.name, "description": tool.description}
+    return made.model_dump(mode="json", exclude_none=True)
