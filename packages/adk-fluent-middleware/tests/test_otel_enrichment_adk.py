@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections import Counter
-from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import types
-from kit import SSE, TWO_TOOLS, clerk, search, until, weather
+from kit import SSE, TWO_TOOLS, clerk, run_program, search, until, weather
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -27,6 +24,7 @@ from adk_fluent.ir import content_hash, structure_hash
 from adk_fluent.middleware import retry, structured_log
 from adk_fluent.protocol import Answer, Middleware, Usage
 from adk_fluent.telemetry import OTelEnrichmentMiddleware, otel_enrichment
+from adk_fluent.telemetry._spans import described
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -58,6 +56,11 @@ class Spans:
     def root(self) -> dict[str, Any]:
         (root,) = [each for each in self.all if each.parent is None]
         return ours(root)
+
+
+def trace_of(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return span.context.trace_id
 
 
 def ours(span: ReadableSpan) -> dict[str, Any]:
@@ -173,7 +176,7 @@ async def test_concurrent(spans: Spans) -> None:
     for name, result in runs.items():
         mine = [each for each in map(ours, spans.all) if each["pipeline"] == name]
         assert {each["run_id"] for each in mine} == {result[0].metadata["run"]}
-        assert len({each.context.trace_id for each in spans.all if ours(each) in mine}) == 1
+        assert len({trace_of(each) for each in spans.all if ours(each) in mine}) == 1
     calls = spans.named("generate_content")
     assert len(calls) == 15
     for call in calls:
@@ -182,7 +185,7 @@ async def test_concurrent(spans: Spans) -> None:
         assert call["actual_input_tokens"] == 100 * n + m
 
 
-# --- no spans of its own, and none of others -------------------------------------------------------
+# --- no spans of its own, and none of others -----------------------------------------------------
 
 
 def shape(spans: Spans) -> Counter[str]:
@@ -251,6 +254,52 @@ async def test_runs_without_it_are_left_alone(spans: Spans) -> None:
     assert not any(map(ours, others))
 
 
+async def test_a_pipeline_in_a_tool_describes_its_own_spans(spans: Spans) -> None:
+    async def search(word: str) -> str:
+        """Look something up."""
+        inner = Agent("inner").mock("I").middleware(otel_enrichment())
+        return (await inner.run(word)).text
+
+    model = ScriptedModel(Call("search", {"word": "x"}), "done")
+    result = await Agent("outer", model).tool(search).middleware(otel_enrichment()).run("hi")
+    assert result.text == "done"
+    assert spans.root["pipeline"] == "outer"
+    inside = {each["run_id"] for each in map(ours, spans.all) if each["pipeline"] == "inner"}
+    outside = {each["run_id"] for each in map(ours, spans.all) if each["pipeline"] == "outer"}
+    assert (len(inside), len(outside)) == (1, 1)
+    assert spans.named("execute_tool search")[0]["pipeline"] == "outer"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("invoke_agent a", False), ("call_llm", True), ("generate_content m", True)],
+)
+async def test_tokens_are_said_of_model_calls_only(spans: Spans, name: str, meant: bool) -> None:
+    """Where ADK has no span for a call, the one that is current is another one."""
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=5)
+    made = otel_enrichment()
+    with trace.get_tracer("gcp.vertex.agent").start_as_current_span(name):
+        await made.after_model(None, LlmResponse(usage_metadata=usage))
+        await made.before_tool(None, "search", {})
+    with trace.get_tracer("mine").start_as_current_span(name):
+        await made.after_model(None, LlmResponse(usage_metadata=usage))
+    assert list(map(ours, spans.all)) == [
+        {"actual_input_tokens": 5, "actual_output_tokens": 0} if meant else {},
+        {},
+    ]
+
+
+def test_what_is_said_is_said_inside_only(spans: Spans) -> None:
+    otel_enrichment()
+    tracer = trace.get_tracer("gcp.vertex.agent")
+    with described({"adk_fluent.a": 1, "adk_fluent.b": 1}):
+        with described({"adk_fluent.b": 2}):
+            tracer.start_span("inside").end()
+        tracer.start_span("between").end()
+    tracer.start_span("outside").end()
+    assert list(map(ours, spans.all)) == [{"a": 1, "b": 2}, {"a": 1, "b": 1}, {}]
+
+
 async def test_model_calls_that_are_retried_have_one_span(spans: Spans) -> None:
     model = ScriptedModel(ConnectionError("reset"), counted(20))
     pipeline = Agent("a", model).middleware(otel_enrichment()).middleware(retry(backoff_base=0.0))
@@ -259,7 +308,7 @@ async def test_model_calls_that_are_retried_have_one_span(spans: Spans) -> None:
     assert call["actual_input_tokens"] == 21
 
 
-# --- steps -------------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
 async def test_loops_are_counted(spans: Spans) -> None:
@@ -306,7 +355,7 @@ async def test_a_run_that_goes_on_is_the_same_run(spans: Spans) -> None:
     assert len({each["run_id"] for each in roots}) == 1
 
 
-# --- options -----------------------------------------------------------------------------------------
+# --- options -------------------------------------------------------------------------------------
 
 
 async def test_the_pipeline_may_be_named(spans: Spans) -> None:
@@ -347,22 +396,7 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any) -> None:
         otel_enrichment(**options)
 
 
-# --- other providers, in a process of their own -----------------------------------------------------
-
-
-def run(program: str, **env: str) -> str:
-    """What a program prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", dedent(program)],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+# --- other providers, in a process of their own --------------------------------------------------
 
 
 def test_without_a_provider_nothing_is_done() -> None:
@@ -377,7 +411,7 @@ def test_without_a_provider_nothing_is_done() -> None:
         made = otel_enrichment()
         print(Agent("a").mock("A").middleware(made).ask("hi"), len(_spans._KNOWN))
     """
-    assert run(program).split() == ["A", "0"]
+    assert run_program(program).split() == ["A", "0"]
 
 
 def test_a_provider_that_is_set_later_is_found() -> None:
@@ -398,7 +432,7 @@ def test_a_provider_that_is_set_later_is_found() -> None:
         spans = exporter.get_finished_spans()
         print(len(spans) > 3, {each.attributes.get("adk_fluent.pipeline") for each in spans})
     """
-    assert run(program).split() == ["True", "{'a'}"]
+    assert run_program(program).split() == ["True", "{'a'}"]
 
 
 def test_spans_that_are_not_sampled_cost_nothing_and_fail_nothing() -> None:
@@ -412,7 +446,7 @@ def test_spans_that_are_not_sampled_cost_nothing_and_fail_nothing() -> None:
         trace.set_tracer_provider(TracerProvider(sampler=ALWAYS_OFF))
         print(Agent("a").mock("A").middleware(otel_enrichment()).ask("hi"))
     """
-    assert run(program).strip() == "A"
+    assert run_program(program).strip() == "A"
 
 
 @pytest.mark.parametrize("schema", ["", "1"])
@@ -449,7 +483,7 @@ def test_where_another_library_records_gemini(schema: str) -> None:
                 sep="|",
             )
     """
-    made = run(program, ADK_TELEMETRY_SCHEMA_VERSION_OPT_IN=schema).splitlines()
+    made = run_program(program, ADK_TELEMETRY_SCHEMA_VERSION_OPT_IN=schema).splitlines()
     lines = [line.split("|") for line in made]
     assert {line[2] for line in lines} == {"desk"}
     assert not any(line[4] == "True" for line in lines if line[0].startswith("invoke"))

@@ -28,7 +28,6 @@ from adk_fluent.telemetry._spans import (
     AGENT,
     attach,
     described,
-    is_adks,
     of_inference,
     of_run,
     of_tool,
@@ -55,7 +54,6 @@ class OTelEnrichmentMiddleware(BuiltIn):
     pipeline_name: str | None = None
     hashes: bool = True
     clock: Clock = dependency(default_factory=SystemClock)
-    _root: Any = field(default=None, init=False, repr=False)
     _name: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,13 +64,9 @@ class OTelEnrichmentMiddleware(BuiltIn):
     def new(self) -> Self:
         """The instance for one run."""
         made = copy.copy(self)
-        made._root, made._name = None, self.pipeline_name or ""  # noqa: SLF001  # its own
+        made._name = self.pipeline_name or ""  # noqa: SLF001  # its own
         attach()  # the provider may have been set meanwhile
         return made
-
-    async def on_user_message(self, ctx: Any, message: Any) -> None:
-        """Keep the span of the run: it began before there was anybody to describe it."""
-        self._root = trace.get_current_span()
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Describe the spans of the run, those that are open and those that begin."""
@@ -89,9 +83,8 @@ class OTelEnrichmentMiddleware(BuiltIn):
         }
         if self.hashes and root is not None:
             made.update(hashes(root))
-        for span in (*of_run(trace.get_current_span()), self._root):
-            if is_adks(span):
-                span.set_attributes(made)
+        for span in of_run(trace.get_current_span()):
+            span.set_attributes(made)
         with described(made):
             return await next(call)
 
