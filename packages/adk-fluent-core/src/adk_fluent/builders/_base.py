@@ -108,14 +108,13 @@ class BuilderBase(Running, Operand):
 
     def middleware(
         self,
-        middleware: AnyMiddleware | MiddlewareRef,
-        *,
+        *middlewares: AnyMiddleware | MiddlewareRef,
         scope: Literal["pipeline", "agent"] = "pipeline",
     ) -> Self:
-        """Add a middleware, inside those added before.
+        """Add middlewares, inside those added before.
 
         Args:
-            middleware: The middleware, or its name and settings.
+            *middlewares: One or several, outermost first; each an object, or its name and settings.
             scope: What passes through it: ``"pipeline"``, the whole run that this becomes part of;
                 ``"agent"``, this alone and what is below it. That has no hooks of runs.
 
@@ -124,11 +123,13 @@ class BuilderBase(Running, Operand):
         """
         from adk_fluent._middlewares import check_stacked  # noqa: PLC0415  # slow to import
 
-        check_stacked(middleware)
+        for each in some(middlewares, ".middleware(...)", "a middleware"):
+            check_stacked(each)
         if one_of(scope, ("pipeline", "agent"), "scope") == "pipeline":
-            return self._board(Aboard((middleware,)))
-        check_scoped(middleware)
-        self._scoped = (*self._scoped, middleware)
+            return self._board(Aboard(middlewares))
+        for each in middlewares:
+            check_scoped(each)
+        self._scoped = (*self._scoped, *middlewares)
         return self._changed()
 
     def inject(self, /, **resources: object) -> Self:

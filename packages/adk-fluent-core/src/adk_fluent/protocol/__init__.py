@@ -70,6 +70,7 @@ from adk_fluent.protocol._redact import SECRET_KEYS, Redactor
 from adk_fluent.protocol._requests import RequestSnapshot, estimate_tokens, request_key
 from adk_fluent.protocol._result import RunResult
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
+from adk_fluent.protocol._wrap import wrap
 
 __all__ = [
     "HOOKS",
@@ -154,4 +155,5 @@ __all__ = [
     "request_key",
     "resume_of",
     "status_of",
+    "wrap",
 ]

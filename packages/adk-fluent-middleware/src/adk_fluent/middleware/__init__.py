@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin
+    from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin  # noqa: F401
+    from adk_fluent.ir import MiddlewareRef as MiddlewareRef
     from adk_fluent.middleware._approval import ToolApprovalMiddleware as ToolApprovalMiddleware
     from adk_fluent.middleware._approval import human_in_the_loop as human_in_the_loop
     from adk_fluent.middleware._approval import tool_approval as tool_approval
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         ContextWarningMiddleware as ContextWarningMiddleware,
     )
     from adk_fluent.middleware._context_warning import context_warning as context_warning
+    from adk_fluent.middleware._define import define_middleware as define_middleware
+    from adk_fluent.middleware._define import describe_middleware as describe_middleware
     from adk_fluent.middleware._editing import ContextEditingMiddleware as ContextEditingMiddleware
     from adk_fluent.middleware._editing import context_editing as context_editing
     from adk_fluent.middleware._emulator import ToolEmulatorMiddleware as ToolEmulatorMiddleware
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._log import structured_log as structured_log
     from adk_fluent.middleware._pii import PIIFilterMiddleware as PIIFilterMiddleware
     from adk_fluent.middleware._pii import pii_filter as pii_filter
+    from adk_fluent.middleware._presets import development as development
+    from adk_fluent.middleware._presets import production as production
     from adk_fluent.middleware._retry import RetryMiddleware as RetryMiddleware
     from adk_fluent.middleware._retry import retry as retry
     from adk_fluent.middleware._selector import ToolSelectorMiddleware as ToolSelectorMiddleware
@@ -61,6 +66,8 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._todo import TodoListMiddleware as TodoListMiddleware
     from adk_fluent.middleware._todo import todo_list as todo_list
     from adk_fluent.protocol import Middleware as Middleware
+    from adk_fluent.protocol import MiddlewareDesc as MiddlewareDesc
+    from adk_fluent.protocol import wrap as wrap
     from adk_fluent.telemetry import OTelEnrichmentMiddleware as OTelEnrichmentMiddleware
     from adk_fluent.telemetry import otel_enrichment as otel_enrichment
 
@@ -75,6 +82,7 @@ _NAMES: Final[dict[str, str]] = {
         f"{_HERE}._budget": "TokenBudgetMiddleware token_budget",
         f"{_HERE}._cache": "CacheMiddleware CacheStore DiskStore MemoryStore cache",
         f"{_HERE}._context_warning": "ContextWarningMiddleware context_warning",
+        f"{_HERE}._define": "define_middleware describe_middleware",
         f"{_HERE}._editing": "ContextEditingMiddleware context_editing",
         f"{_HERE}._emulator": "ToolEmulatorMiddleware tool_emulator",
         f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
@@ -85,12 +93,14 @@ _NAMES: Final[dict[str, str]] = {
         " model_call_limit tool_call_limit",
         f"{_HERE}._log": "StructuredLogMiddleware structured_log",
         f"{_HERE}._pii": "PIIFilterMiddleware pii_filter",
+        f"{_HERE}._presets": "development production",
         f"{_HERE}._retry": "RetryMiddleware retry",
         f"{_HERE}._selector": "ToolSelectorMiddleware tool_selector",
         f"{_HERE}._summarization": "SummarizationMiddleware summarization",
         f"{_HERE}._timeout": "TimeoutMiddleware timeout",
         f"{_HERE}._todo": "TodoListMiddleware todo_list",
-        "adk_fluent.protocol": "Middleware",
+        "adk_fluent.ir": "MiddlewareRef",
+        "adk_fluent.protocol": "Middleware MiddlewareDesc wrap",
         "adk_fluent.telemetry": "OTelEnrichmentMiddleware otel_enrichment",
     }.items()
     for name in names.split()
@@ -109,6 +119,8 @@ __all__ = [
     "DiskStore",
     "MemoryStore",
     "Middleware",
+    "MiddlewareDesc",
+    "MiddlewareRef",
     "ModelCallLimitMiddleware",
     "ModelFallbackMiddleware",
     "OTelEnrichmentMiddleware",
@@ -130,11 +142,15 @@ __all__ = [
     "circuit_breaker",
     "context_editing",
     "context_warning",
+    "define_middleware",
+    "describe_middleware",
+    "development",
     "human_in_the_loop",
     "model_call_limit",
     "model_fallback",
     "otel_enrichment",
     "pii_filter",
+    "production",
     "rate_limiter",
     "retry",
     "structured_log",
@@ -146,6 +162,7 @@ __all__ = [
     "tool_call_limit",
     "tool_emulator",
     "tool_selector",
+    "wrap",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from inspect import cleandoc
+from inspect import Parameter, cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, dataclass_transform, get_type_hints
 
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
@@ -65,23 +65,41 @@ class BuiltIn(Middleware):
         Raises:
             UsageError: One has a value that it cannot have.
         """
-        from pydantic import ValidationError  # noqa: PLC0415  # slow to import, and ADK has it
-
-        given = {name: getattr(self, name) for name in options_of(type(self)).model_fields}
-        try:
-            checked = options_of(type(self)).model_validate(given)
-        except ValidationError as error:
-            raise _wrong(self.name, error) from None
-        for name in given:  # lists are copied
-            setattr(self, name, getattr(checked, name))
+        options = options_of(type(self))
+        given = {name: getattr(self, name) for name in options.model_fields}
+        for name, value in checked(self.name, options, given).items():
+            setattr(self, name, value)  # lists are copied
 
 
-def _wrong(name: str, error: Any) -> UsageError:
+def checked(name: str, options: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with which a middleware can be made, of those that were given.
+
+    Raises:
+        UsageError: One has a value that it cannot have, or there is no such option.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415  # slow to import, and ADK has it
+
+    try:
+        made = options.model_validate(dict(given))
+    except ValidationError as error:
+        raise _wrong(name, error, options) from None
+    return {each: getattr(made, each) for each in given}
+
+
+def _wrong(name: str, error: Any, options: type[BaseModel]) -> UsageError:
     first = error.errors()[0]
     option = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        near = nearest_name(option, options.model_fields)
+        return UsageError(
+            f"{name} has no option {option!r}",
+            help=f"did you mean {near!r}?" if near else f"adk-fluent middleware show {name}",
+        )
     return UsageError(
-        f"{name}({option}=...) cannot have this value",
-        found=repr(first["input"])[:200],
+        f"{name}({option}=...) cannot have this value"
+        if first["type"] != "missing"
+        else f"{name} needs the option {option!r}",
+        found=repr(first["input"])[:200] if first["type"] != "missing" else None,
         help=f"{first['msg'][:1].lower()}{first['msg'][1:]}",
     )
 
@@ -89,31 +107,75 @@ def _wrong(name: str, error: Any) -> UsageError:
 @cache
 def options_of(kind: type[Any]) -> type[BaseModel]:
     """The options of a middleware as a pydantic model; without its live objects."""
-    from pydantic import ConfigDict, create_model  # noqa: PLC0415  # see above
-
     hints = get_type_hints(kind, include_extras=True)
-    made: dict[str, Any] = {}
+    made: dict[str, tuple[Any, Any]] = {}
     for each in fields(kind):
         if not each.init or _DEPENDENCY in each.metadata:
             continue
         default = each.default_factory() if each.default_factory is not MISSING else each.default
-        made[each.name] = (hints[each.name], ... if default is MISSING else default)
+        made[each.name] = (hints[each.name], Parameter.empty if default is MISSING else default)
+    return _model(kind.__name__, made)
+
+
+def settings(
+    name: str, parameters: Mapping[str, tuple[Any, Any]]
+) -> tuple[type[BaseModel], list[str]]:
+    """The options among parameters, each a type and a default, and the names of all others.
+
+    An option is what JSON can hold; the others are live objects.
+    """
+    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415  # see above
+
+    options: dict[str, tuple[Any, Any]] = {}
+    for each, (hint, default) in parameters.items():
+        if hint in (Any, object):  # nobody has said what it is
+            continue
+        try:
+            TypeAdapter(hint).json_schema()
+        except PydanticUserError:
+            continue
+        options[each] = (hint, default)
+    return _model(name, options), [each for each in parameters if each not in options]
+
+
+def _model(name: str, options: Mapping[str, tuple[Any, Any]]) -> type[BaseModel]:
+    from pydantic import ConfigDict, create_model  # noqa: PLC0415  # see above
+
     config = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
-    return create_model(kind.__name__, __config__=config, **made)
+    made: dict[str, Any] = {
+        each: (hint, ... if default is Parameter.empty else default)
+        for each, (hint, default) in options.items()
+    }
+    return create_model(name, __config__=config, **made)
+
+
+def schema_of(options: type[BaseModel], said: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON Schema of options, with what is said about each."""
+    schema = options.model_json_schema()
+    for option, shape in schema.get("properties", {}).items():
+        shape.pop("title", None)
+        if option in said:
+            shape["description"] = said[option]
+    schema.pop("title", None)
+    return schema
 
 
 @cache
 def describe(kind: type[BuiltIn]) -> MiddlewareDesc:
     """The description of a built-in: its name, the first sentence about it, and its options."""
     doc = cleandoc(kind.__doc__ or "")
-    schema = options_of(kind).model_json_schema()
-    said = arguments(doc)
-    for option, shape in schema.get("properties", {}).items():
-        shape.pop("title", None)
-        if option in said:
-            shape["description"] = said[option]
-    schema.pop("title", None)
-    return MiddlewareDesc(kind.name, summary(doc), kind, schema)
+    options = options_of(kind)
+    return MiddlewareDesc(kind.name, summary(doc), _Maker(kind), schema_of(options, arguments(doc)))
+
+
+class _Maker:
+    """Makes a built-in from settings, of which a file may have any."""
+
+    def __init__(self, kind: type[BuiltIn]) -> None:
+        self._kind = kind
+
+    def __call__(self, **config: Any) -> BuiltIn:
+        return self._kind(**checked(self._kind.name, options_of(self._kind), config))
 
 
 def summary(doc: str) -> str:

@@ -6,13 +6,49 @@ from adk_fluent.protocol import Entry, Layer
 
 _HERE = "adk_fluent.middleware"
 
+
+def _desc(module: str, cls: str, name: str) -> Entry:
+    return Entry(f"{module}:{cls}.DESC", name)
+
+
 LAYER = Layer(
     "middleware",
     {
         "middleware": (
-            Entry(f"{_HERE}._retry:RetryMiddleware.DESC", "retry", "Call again what failed."),
+            _desc(f"{_HERE}._approval", "ToolApprovalMiddleware", "tool_approval"),
+            _desc(f"{_HERE}._breaker", "CircuitBreakerMiddleware", "circuit_breaker"),
+            _desc(f"{_HERE}._budget", "TokenBudgetMiddleware", "token_budget"),
+            _desc(f"{_HERE}._cache", "CacheMiddleware", "cache"),
+            _desc(f"{_HERE}._context_warning", "ContextWarningMiddleware", "context_warning"),
+            _desc(f"{_HERE}._editing", "ContextEditingMiddleware", "context_editing"),
+            _desc(f"{_HERE}._emulator", "ToolEmulatorMiddleware", "tool_emulator"),
+            _desc(f"{_HERE}._fallback", "ModelFallbackMiddleware", "model_fallback"),
+            _desc(f"{_HERE}._limiter", "RateLimiterMiddleware", "rate_limiter"),
+            _desc(f"{_HERE}._limits", "ModelCallLimitMiddleware", "model_call_limit"),
+            _desc(f"{_HERE}._limits", "ToolCallLimitMiddleware", "tool_call_limit"),
+            _desc(f"{_HERE}._log", "StructuredLogMiddleware", "structured_log"),
+            _desc(f"{_HERE}._pii", "PIIFilterMiddleware", "pii_filter"),
+            _desc(f"{_HERE}._retry", "RetryMiddleware", "retry"),
+            _desc(f"{_HERE}._selector", "ToolSelectorMiddleware", "tool_selector"),
+            _desc(f"{_HERE}._summarization", "SummarizationMiddleware", "summarization"),
+            _desc(f"{_HERE}._timeout", "TimeoutMiddleware", "timeout"),
+            _desc(f"{_HERE}._todo", "TodoListMiddleware", "todo_list"),
+            _desc("adk_fluent.telemetry", "OTelEnrichmentMiddleware", "otel_enrichment"),
+        ),
+        "checkers": (
+            Entry(f"{_HERE}._order:check_order", "order"),
+            Entry(f"{_HERE}._order:check_retries", "retries"),
+        ),
+        "commands": Entry(
+            f"{_HERE}._cli:middleware", "middleware", "List middlewares, and show their settings."
         ),
         "telemetry": "adk_fluent.telemetry._config_adk:apply",
-        "names": (Entry(f"{_HERE}:RetryMiddleware", "RetryMiddleware"),),
+        "names": tuple(
+            Entry(f"{_HERE}:{name}", name)
+            for name in (
+                *("OTelEnrichmentMiddleware", "RetryMiddleware", "StructuredLogMiddleware"),
+                *("otel_enrichment", "structured_log", "token_budget"),
+            )
+        ),
     },
 )

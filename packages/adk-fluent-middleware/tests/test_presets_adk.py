@@ -1,0 +1,87 @@
+"""The presets: sound, and what they promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kit import SSE, TWO_TOOLS, search, weather
+
+from adk_fluent import Agent
+from adk_fluent.contracts import check_all
+from adk_fluent.middleware import development, production
+from adk_fluent.testing import GeminiEmulator, ScriptedModel, reply
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x says so
+]
+
+FULL: Any = {
+    "max_tokens": 100_000,
+    "requests_per_minute": 600,
+    "tokens_per_minute": 1_000_000,
+    "personal_data": True,
+    "cached": True,
+}
+
+
+def names(stack: tuple[Any, ...]) -> list[str]:
+    return [each.name for each in stack]
+
+
+def test_production_is_in_the_sound_order() -> None:
+    stack = production(**FULL, fallbacks=["gemini-2.5-flash"])
+    assert names(stack) == [
+        *("otel_enrichment", "timeout", "pii_filter", "cache", "model_call_limit"),
+        *("tool_call_limit", "token_budget", "model_fallback", "circuit_breaker", "retry"),
+        *("rate_limiter", "timeout"),
+    ]
+    pipeline = Agent("a")
+    for each in stack:
+        pipeline = pipeline.middleware(each)
+    assert [str(each) for each in check_all(pipeline) if each.code.startswith("MDW")] == []
+
+
+def test_what_is_not_wanted_is_left_out() -> None:
+    off: Any = dict.fromkeys(
+        ("run_seconds", "model_seconds", "tool_seconds", "model_calls", "tool_calls")
+    )
+    assert names(production(**off, attempts=1)) == ["otel_enrichment", "circuit_breaker"]
+
+
+@pytest.mark.parametrize("config", [None, SSE])
+async def test_production_with_everything_over_http(config: Any) -> None:
+    with GeminiEmulator(reply(status=503), *TWO_TOOLS, "again") as gemini:
+        stack = production(**FULL, fallbacks=[gemini.model("gemini-2.5-pro")])
+        pipeline = Agent("a", gemini.model()).tool(search).tool(weather).middleware(*stack)
+        result = await pipeline.run("hi", config=config)
+        assert result.text == "done"
+        assert len(gemini.requests) == 3
+
+
+async def test_production_calls_no_tool_twice() -> None:
+    calls: list[str] = []
+
+    def search(word: str) -> str:
+        """Look something up."""
+        calls.append(word)
+        raise ConnectionError("reset")
+
+    model = ScriptedModel(TWO_TOOLS[0], "done")
+    pipeline = Agent("a", model).tool(search).tool(weather).middleware(*production())
+    with pytest.raises(ConnectionError):
+        await pipeline.run("hi")
+    assert calls == ["x"]
+
+
+async def test_development_logs_and_keeps_answers() -> None:
+    stack = development()
+    assert names(stack) == [
+        *("structured_log", "timeout", "cache", "model_call_limit", "tool_call_limit"),
+    ]
+    model = ScriptedModel("once")
+    pipeline = Agent("a", model).middleware(*stack)
+    assert [(await pipeline.run("hi")).text for _ in range(2)] == ["once", "once"]
+    log: Any = stack[0]
+    assert [each["event"] for each in log.log].count("before_model") == 2
