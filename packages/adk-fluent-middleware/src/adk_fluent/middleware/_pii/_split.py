@@ -1,0 +1,144 @@
+"""Where a streamed text can be cut, so that each piece tells what is in it.
+
+A *break* is a place that no pattern reaches over: most of all a space between words, but not the
+one between two groups of a number. What comes before the last break is complete; the rest is held
+back. Whether a place is a break depends on the run that it ends and on the character after it, not on how
+the text came in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Protocol
+
+from adk_fluent.middleware._pii._fold import Folded
+from adk_fluent.middleware._pii._patterns import IN_RUN
+
+#: A space is none between digits, nor between groups of four in what begins like an IBAN.
+_IBAN_SO_FAR: Final = re.compile(r"[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{4}){0,8}\Z", re.ASCII)
+_OUTSIDE: Final = re.compile(rf"[^{IN_RUN}]")
+#: No pattern looks further back to tell whether a space is a break: an IBAN in groups of four.
+_LOOK_BACK: Final = 64
+
+
+class Splitter(Protocol):
+    """Cuts a text that comes in pieces."""
+
+    def feed(self, text: str) -> str:
+        """What is complete now that this came in."""
+        ...
+
+    def end(self) -> str:
+        """The rest."""
+        ...
+
+
+class _Held:
+    """What is held back; long runs are put together once, not with each piece."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._tail = ""
+
+    def feed(self, text: str) -> str:
+        """What is complete now that this came in."""
+        window = self._tail + text
+        self._held.append(text)
+        cut = self._last_break(window, len(self._tail))
+        if cut == 0:
+            self._tail = window[-_LOOK_BACK:]
+            return ""
+        whole = "".join(self._held)
+        at = len(whole) - len(window) + cut
+        self._held = [whole[at:]]
+        self._tail = window[cut:][-_LOOK_BACK:]
+        return whole[:at]
+
+    def end(self) -> str:
+        """The rest."""
+        rest = "".join(self._held)
+        self._held, self._tail = [], ""
+        return rest
+
+    def _last_break(self, window: str, known: int) -> int:
+        """Where the last break in the end of the text is; 0 when there is none.
+
+        Args:
+            window: The end of the text.
+            known: How much of it had come before, and no break in it.
+        """
+        raise NotImplementedError
+
+
+class Runs(_Held):
+    """Cuts at breaks."""
+
+    def _last_break(self, window: str, known: int) -> int:
+        read = Folded(window)
+        text = read.text
+        first = max(0, len(Folded(window[:known]).text) - 1)  # what came last was not decided
+        for at in range(len(text) - 1, first - 1, -1):
+            if _OUTSIDE.match(text, at) is None:
+                continue
+            if text[at] == "<":  # it may begin a placeholder
+                if at:
+                    return read.start(at)
+                continue
+            if text[at] == " " and (at + 1 == len(text) or _holds(text, at)):
+                continue
+            return read.end(at + 1)
+        return 0
+
+
+def _holds(text: str, at: int) -> bool:
+    """Whether the space at a place is within a number."""
+    if at == 0:
+        return False
+    before, after = text[at - 1], text[at + 1]
+    if before in "0123456789)" and after in "0123456789(":
+        return True
+    if not (after.isascii() and after.isalnum()):
+        return False
+    return _IBAN_SO_FAR.search(text, max(0, at - _LOOK_BACK), at) is not None
+
+
+class Lines(_Held):
+    """Cuts after each line."""
+
+    def _last_break(self, window: str, known: int) -> int:
+        return window.rfind("\n") + 1
+
+
+class Whole(_Held):
+    """Cuts nowhere."""
+
+    def _last_break(self, window: str, known: int) -> int:
+        return 0
+
+
+class JsonScalars(_Held):
+    """Cuts JSON behind its values, so that none is ever in two pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quoted = False
+        self._escaped = False
+
+    def feed(self, text: str) -> str:
+        """What is complete now that this came in."""
+        cut = 0
+        for at, each in enumerate(text):
+            if self._escaped:
+                self._escaped = False
+            elif self._quoted and each == "\\":
+                self._escaped = True
+            elif each == '"':
+                self._quoted = not self._quoted
+            elif not self._quoted and each in ",:{}[]":
+                cut = at + 1
+        if cut == 0:
+            self._held.append(text)
+            return ""
+        whole = "".join((*self._held, text[:cut]))
+        self._held = [text[cut:]]
+        return whole

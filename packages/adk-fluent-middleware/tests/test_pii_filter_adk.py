@@ -1,0 +1,651 @@
+"""Personal data around agents, over ADK's own Gemini and real HTTP, and on models that are scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.genai import types
+from kit import SSE, TWO_TOOLS, clerk, until
+from pydantic import BaseModel
+
+from adk_fluent import Agent
+from adk_fluent.config import ExecutionConfig
+from adk_fluent.errors import UsageError
+from adk_fluent.middleware import PersonalDataError, PIIFilterMiddleware, pii_filter, retry
+from adk_fluent.middleware._pii import Finding
+from adk_fluent.protocol import Middleware, ModelReply
+from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, reply, rule
+
+if TYPE_CHECKING:
+    from kit import Measured
+
+    from adk_fluent.protocol import ModelCall, NextModel
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x says so
+]
+
+ANN = "ann@example.com"
+BOB = "bob@example.com"
+CARD = "4111 1111 1111 1111"
+KEY = b"a key for tests only"
+
+
+def placeholders(**options: Any) -> PIIFilterMiddleware:
+    return pii_filter(strategy="placeholder", key=KEY, **options)
+
+
+def everything(result: Any) -> str:
+    """All that a run has said, written and stored."""
+    return json.dumps([each.to_dict() for each in result], default=str) + repr(
+        [each.raw for each in result]
+    )
+
+
+def fragments(result: Any) -> list[str]:
+    return [each.content for each in result if each.is_partial and each.content]
+
+
+class Kept:
+    """A session, and all that is stored of it."""
+
+    def __init__(self) -> None:
+        from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+        self.service: Any = InMemorySessionService()
+
+    async def run(self, pipeline: Any, *messages: str) -> Any:
+        result: Any = None
+        for message in messages:
+            result = await pipeline.run(
+                message, session_id="s", user_id="u", session_service=self.service
+            )
+        return result
+
+    def __str__(self) -> str:
+        return repr(self.service.sessions)
+
+
+def returned(result: Any) -> dict[str, Any]:
+    return {each.tool_name: each.result for event in result for each in event.tool_responses}
+
+
+# --- what every middleware here is tried in ------------------------------------------------------
+
+
+async def test_happy(metrics: Measured) -> None:
+    """Neither the model nor the user is shown an address; what is stored has none, either."""
+    with GeminiEmulator(f"I wrote to {BOB}.") as gemini:
+        pipeline = clerk(gemini, pii_filter()).instruct(f"You work for {BOB}.")
+        result = await pipeline.run(f"Write to {ANN}")
+        (request,) = gemini.requests
+    assert result.text == "I wrote to [EMAIL]."
+    assert "Write to [EMAIL]" in request.prompt
+    assert "You work for [EMAIL]." in request.system
+    assert "example.com" not in json.dumps(request.body) + everything(result)
+    assert metrics("adk_fluent.pii.findings", adk_fluent__pii__kind="email") == 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+async def test_streamed(size: int) -> None:
+    """An address in many pieces is never shown, what is before it at once, and all in order."""
+    whole = f"Write to {ANN} or call +49 30 901820. Bye"
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    with GeminiEmulator(reply(chunks=pieces)) as gemini:
+        result = await clerk(gemini, pii_filter()).run("hi", config=SSE)
+    assert result.text == "Write to [EMAIL] or call [PHONE]. Bye"
+    assert "".join(fragments(result)) == result.text
+    assert len(fragments(result)) >= min(5, len(pieces))
+    assert "example" not in everything(result)
+    assert "901820" not in everything(result)
+
+
+async def test_parallel_tools() -> None:
+    """Arguments and results, of several tools at once, by value and with their types."""
+    seen: list[Any] = []
+
+    async def search(
+        word: str, tags: list[str], limit: int, deep: dict[str, Any]
+    ) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        seen.append((word, tags, limit, deep))
+        return {"found": [f"{word} at {BOB}"], "count": 2, "raw": {"ok": True, "none": None}}
+
+    async def weather(city: str) -> str:
+        seen.append(city)
+        return f"sun for {BOB}"
+
+    args: dict[str, Any] = {"word": ANN, "tags": ["a", ANN], "limit": 3, "deep": {"to": [ANN, 1.5]}}
+    model = ScriptedModel(reply(Call("search", args), Call("weather", {"city": ANN})), "done")
+    pipeline = Agent("a", model).tool(search).tool(weather).middleware(pii_filter())
+    result = await pipeline.run("hi")
+    assert len(seen) == 2
+    assert "[EMAIL]" in seen
+    assert ("[EMAIL]", ["a", "[EMAIL]"], 3, {"to": ["[EMAIL]", 1.5]}) in seen
+    assert returned(result) == {
+        "search": {"found": ["[EMAIL] at [EMAIL]"], "count": 2, "raw": {"ok": True, "none": None}},
+        "weather": {"result": "sun for [EMAIL]"},
+    }
+    calls = {each.tool_name: each for event in result for each in event.tool_calls}
+    assert calls["search"].args["limit"] == 3
+    ids = {each.tool_name: each.call_id for event in result for each in event.tool_responses}
+    assert {name: each.call_id for name, each in calls.items()} == ids
+    assert "example" not in everything(result) + repr(model.calls)
+
+
+async def test_cancelled() -> None:
+    """Nothing that was held back comes out when somebody cancels."""
+    shown: list[str] = []
+
+    class Notes:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            emit = call.sink.forward
+
+            async def noted(response: Any) -> None:
+                shown.append(response.content.parts[0].text)
+                if emit is not None:
+                    await emit(response)
+
+            call.sink.forward = noted
+            return await next(call)
+
+    model = ScriptedModel(reply(chunks=["To ann@exa", "mple.com"], pause=60))
+    pipeline = Agent("a", model).middleware(Notes()).middleware(pii_filter())
+    running = asyncio.ensure_future(pipeline.run("hi", config=SSE))
+    await until(lambda: bool(shown))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert shown == ["To "]
+
+
+async def test_error_after_the_first_partial() -> None:
+    """What was held back of an answer that breaks is not shown; the error is the model's."""
+    chunks = ["Write to ", "ann@exam", "ple.c"]
+    shown: list[str | None] = []
+    model = ScriptedModel(reply(chunks=chunks, raises=ConnectionError("reset")), "again")
+    pipeline = Agent("a", model).middleware(retry(backoff_base=0.0)).middleware(pii_filter())
+    with pytest.raises(ConnectionError, match="reset"):
+        async for event in pipeline.stream("hi", config=SSE):
+            shown.append(event.content)
+    assert "".join(each or "" for each in shown) == "Write to "
+    assert len(model.calls) == 1
+
+
+async def test_concurrent() -> None:
+    """Runs share no placeholders: what one of them has, another cannot bring back."""
+    shared = placeholders()
+    ours = next(iter((await _tags(shared, ANN)).split()))
+
+    async def one(n: int) -> str:
+        model = ScriptedModel(lambda asked: f"{asked.prompt.split()[-1]} {ours}")
+        result = await Agent("a", model).middleware(shared).run(f"I am u{n}@example.com")
+        return result.text
+
+    texts = await asyncio.gather(*(one(n) for n in range(8)))
+    assert texts == [f"u{n}@example.com {ours}" for n in range(8)]
+
+
+async def _tags(middleware: PIIFilterMiddleware, text: str) -> str:
+    """What a model is given for a text."""
+    model = ScriptedModel("ok")
+    await Agent("a", model).middleware(middleware).run(text)
+    return model.calls[0].prompt
+
+
+# --- placeholders --------------------------------------------------------------------------------
+
+
+async def test_models_see_placeholders_and_tools_and_users_do_not() -> None:
+    sent: list[tuple[str, str]] = []
+
+    def send(to: str, text: str) -> str:
+        """Send a mail."""
+        sent.append((to, text))
+        return f"sent to {to}, copy to {BOB}"
+
+    def call(asked: Any) -> Any:
+        tag = asked.prompt.split()[-1]
+        return Call("send", {"to": tag, "text": f"Hello {tag}!"})
+
+    def answer(asked: Any) -> str:
+        return asked.prompt
+
+    model = ScriptedModel(call, answer)
+    pipeline = Agent("a", model).tool(send).writes("said").middleware(placeholders())
+    result = await pipeline.run(f"Write to {ANN}")
+    assert sent == [(ANN, f"Hello {ANN}!")]
+    assert ANN in result.text
+    assert BOB in result.text
+    assert result.state["said"] == result.text
+    (called,) = [each for event in result for each in event.tool_calls]
+    assert called.args == {"to": ANN, "text": f"Hello {ANN}!"}
+    assert "EMAIL_" not in everything(result)
+    assert "example" not in repr([(each.prompt, each.turns, each.system) for each in model.calls])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+async def test_placeholders_in_pieces_are_restored(size: int) -> None:
+    def say(asked: Any) -> Any:
+        text = f"To {asked.prompt.split()[-1]}, and <b>that</b> EMAIL_x <EMAIL_00000000> is it"
+        return reply(chunks=[text[at : at + size] for at in range(0, len(text), size)])
+
+    with GeminiEmulator(rules=[rule("Write", reply=say)]) as gemini:
+        result = await clerk(gemini, placeholders()).run(f"Write to {ANN}", config=SSE)
+    assert result.text == f"To {ANN}, and <b>that</b> EMAIL_x <EMAIL_00000000> is it"
+    assert "".join(fragments(result)) == result.text
+
+
+async def test_the_next_run_of_a_session_has_the_same() -> None:
+    prompts: list[str] = []
+
+    def note(asked: Any) -> str:
+        prompts.append(repr(asked.turns))
+        return f"noted {asked.prompt.split()[-1]}"
+
+    pipeline = Agent("a", ScriptedModel(default=note)).middleware(placeholders())
+    kept = Kept()
+    await kept.run(pipeline, f"I am {ANN}", f"Again {ANN}")
+    assert "EMAIL_" not in str(kept)
+    assert str(kept).count(ANN) >= 4
+    assert "example" not in "".join(prompts)
+    (tag,) = {
+        word.strip("<>'\"),.") for each in prompts for word in each.split() if "EMAIL_" in word
+    }
+    assert tag.startswith("EMAIL_")
+
+
+async def test_tools_may_be_left_with_placeholders() -> None:
+    given: list[str] = []
+
+    def foreign(to: str) -> str:
+        """Somebody else's."""
+        given.append(to)
+        return "ok"
+
+    def own(to: str) -> str:
+        """Ours."""
+        given.append(to)
+        return "ok"
+
+    def call(asked: Any) -> Any:
+        tag = asked.prompt.split()[-1]
+        return reply(Call("foreign", {"to": tag}), Call("own", {"to": tag}))
+
+    pipeline = Agent("a", ScriptedModel(call, "done")).tool(foreign).tool(own)
+    await pipeline.middleware(placeholders(tools=["own"])).run(f"Write to {ANN}")
+    assert sorted(given)[1] == ANN
+    assert sorted(given)[0].startswith("<EMAIL_")
+
+
+# --- blocking ------------------------------------------------------------------------------------
+
+
+async def test_a_message_that_is_blocked_reaches_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel(default="hi")
+    pipeline = Agent("a", model).middleware(pii_filter(strategy={"email": "block"}))
+    kept = Kept()
+    with caplog.at_level(logging.DEBUG, "adk_fluent"), pytest.raises(PersonalDataError) as caught:
+        await kept.run(pipeline, f"I am {ANN}")
+    assert caught.value.kinds == ("email",)
+    assert not model.calls
+    assert "example" not in f"{caught.value!r} {caught.value}" + caplog.text
+    assert "I am [EMAIL]" in str(kept)
+    assert "example" not in str(kept)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_that_is_blocked_is_not_shown(streamed: bool) -> None:
+    model = ScriptedModel(reply(chunks=["Write ", f"to {ANN[:5]}", f"{ANN[5:]} now"]))
+    pipeline = Agent("a", model).middleware(pii_filter(strategy="block"))
+    shown: list[str | None] = []
+    with pytest.raises(PersonalDataError):
+        async for event in pipeline.stream("hi", config=SSE if streamed else ExecutionConfig()):
+            shown.append(event.content)
+    assert "example" not in repr(shown)
+    assert bool(shown) == streamed
+
+
+async def test_a_tool_whose_arguments_are_blocked_is_not_called() -> None:
+    called: list[str] = []
+
+    def send(to: str) -> str:
+        """Send."""
+        called.append(to)
+        return "sent"
+
+    model = ScriptedModel(Call("send", {"to": ANN}), "done")
+    pipeline = Agent("a", model).tool(send).middleware(pii_filter(strategy="block"))
+    with pytest.raises(PersonalDataError):
+        await pipeline.run("hi")
+    assert not called
+
+
+# --- what it keeps -------------------------------------------------------------------------------
+
+
+async def test_media_identities_and_signatures_stay() -> None:
+    picture = types.Part(inline_data=types.Blob(data=ANN.encode(), mime_type="image/png"))
+    thought = types.Part(text=f"about {ANN}", thought=True, thought_signature=b"signed")
+    requests: list[Any] = []
+
+    class Notes:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            requests.append(call.request)
+            return await next(call)
+
+    model = ScriptedModel(reply(thought, Call("search", {"word": ANN})), "done")
+    message = types.Content(role="user", parts=[types.Part(text=f"This is {ANN}"), picture])
+
+    def search(word: str) -> str:
+        """Look something up."""
+        return word
+
+    pipeline = Agent("a", model).tool(search).middleware(pii_filter()).middleware(Notes())
+    result = await pipeline.run(message)
+    sent = requests[-1].contents[0].parts
+    assert sent[0].text == "This is [EMAIL]"
+    assert sent[1].inline_data == picture.inline_data
+    parts = [part for each in result for part in each.raw.content.parts if each.raw.content]
+    (kept,) = [part for part in parts if part.thought]
+    assert (kept.text, kept.thought_signature) == ("about [EMAIL]", b"signed")
+    assert message.parts is not None
+    assert message.parts[0].text == f"This is {ANN}"  # the caller's own is not changed
+
+
+async def test_thoughts_and_answers_are_streams_of_their_own() -> None:
+    pieces = (Thought("Is it ann@exa"), Thought("mple.com ? "), "It is ann@exa", "mple.com")
+    with GeminiEmulator(reply(*pieces)) as gemini:
+        result = await clerk(gemini, pii_filter()).run("hi", config=SSE)
+    assert "example" not in everything(result)
+    assert result.text == "It is [EMAIL]"
+
+
+class Customer(BaseModel):
+    name: str
+    mail: str
+    notes: list[str]
+    age: int
+
+
+@pytest.mark.parametrize("strategy", ["redact", "mask", "hash", "placeholder"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_answers_of_a_schema_stay_valid(strategy: Any, streamed: bool) -> None:
+    value = {"name": 'A "B"', "mail": ANN, "notes": [f"x\n{ANN}\\", CARD], "age": 41}
+    text = json.dumps(value, indent=1)
+    chunks = [text[at : at + 3] for at in range(0, len(text), 3)]
+    with GeminiEmulator(reply(chunks=chunks) if streamed else text) as gemini:
+        pipeline = Agent("a", gemini.model()).output_schema(Customer).writes("customer")
+        pipeline = pipeline.middleware(pii_filter(strategy=strategy, key=KEY))
+        result = await pipeline.run(f"I am {ANN}", config=SSE if streamed else ExecutionConfig())
+    customer = result.state["customer"]
+    assert customer["name"] == 'A "B"'
+    assert customer["age"] == 41
+    assert (ANN in repr(customer)) == (strategy == "placeholder")
+    assert json.loads(result.text) == customer
+    if streamed:
+        assert json.loads("".join(fragments(result))) == customer
+
+
+async def test_arguments_that_come_in_pieces() -> None:
+    """Gemini can stream arguments; each of them is a text of its own."""
+    from adk_fluent.middleware._pii._content_adk import Parts
+    from adk_fluent.middleware._pii._filter import Detectors, Filter
+
+    def piece(path: str, text: str, *, more: bool, call_more: bool, name: str | None = None) -> Any:
+        arg = types.PartialArg(json_path=path, string_value=text, will_continue=more)
+        call = types.FunctionCall(name=name, partial_args=[arg], will_continue=call_more)
+        content = types.Content(role="model", parts=[types.Part(function_call=call)])
+        return response(content)
+
+    def response(content: Any) -> Any:
+        from google.adk.models.llm_response import LlmResponse
+
+        return LlmResponse(content=content, partial=True)
+
+    change = Filter(Detectors(("email",), {}, ()), {}, "redact", KEY).outbound()
+    parts = Parts(change)
+    made = [
+        await parts.fragment(
+            piece("$.to", "write ann@exa", more=True, call_more=True, name="send")
+        ),
+        await parts.fragment(piece("$.to", "mple.com x", more=True, call_more=True)),
+        await parts.fragment(piece("$.cc", "bob@example.com", more=False, call_more=True)),
+        await parts.fragment(piece("$.to", "yz", more=True, call_more=False)),
+    ]
+    told: dict[str, str] = {}
+    for each in made:
+        for arg in each.content.parts[0].function_call.partial_args:
+            told[arg.json_path] = told.get(arg.json_path, "") + (arg.string_value or "")
+    assert told == {"$.to": "write [EMAIL] xyz", "$.cc": "[EMAIL]"}
+    assert "exa" not in repr(made)
+
+
+# --- which way past it there is ------------------------------------------------------------------
+
+
+async def test_what_other_middlewares_inside_send_to_models_is_filtered() -> None:
+    """Such as a summary of the conversation, and the text that comes of it."""
+    asked: list[str] = []
+
+    class Summary:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            asked.append(repr(call.request.contents))
+            reply = await next(call)
+            return ModelReply([*reply.responses])
+
+    model = ScriptedModel(f"ask {BOB}")
+    pipeline = Agent("a", model).middleware(pii_filter()).middleware(Summary())
+    result = await pipeline.run(f"I am {ANN}")
+    assert "example" not in repr(asked)
+    assert result.text == "ask [EMAIL]"
+
+
+async def test_what_hooks_answer_instead_of_models_and_tools_is_filtered() -> None:
+    class Answers:
+        async def before_model(self, ctx: Any, request: Any) -> Any:
+            from google.adk.models.llm_response import LlmResponse
+
+            if not model.calls:
+                return None
+            part = types.Part(text=f"ask {BOB}")
+            return LlmResponse(content=types.Content(role="model", parts=[part]))
+
+        async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
+            return {"found": BOB}
+
+    def search(word: str) -> str:
+        """Look something up."""
+        return word
+
+    model = ScriptedModel(Call("search", {"word": "x"}))
+    pipeline = Agent("a", model).tool(search).middleware(pii_filter()).middleware(Answers())
+    result = await pipeline.run("hi")
+    assert result.text == "ask [EMAIL]"
+    assert returned(result) == {"search": {"found": "[EMAIL]"}}
+
+
+async def test_history_that_is_there_already_is_filtered_for_models() -> None:
+    """Of a session that was begun without it, with calls and results of tools."""
+
+    def search(word: str) -> dict[str, str]:
+        """Look something up."""
+        return {"found": BOB}
+
+    kept = Kept()
+    model = ScriptedModel(Call("search", {"word": ANN}), f"it is {BOB}", "hello")
+    plain = Agent("a", model).tool(search)
+    await kept.run(plain, f"I am {ANN}")
+    with GeminiEmulator("hello") as gemini:
+        again = Agent("a", gemini.model()).tool(search).middleware(pii_filter())
+        await kept.run(again, "hi")
+        (request,) = gemini.requests
+    assert "example" not in json.dumps(request.body)
+    assert json.dumps(request.body).count("[EMAIL]") == 4
+
+
+async def test_what_an_agent_writes_to_state_is_filtered() -> None:
+    with GeminiEmulator(f"it is {BOB}", "done") as gemini:
+        first = Agent("a", gemini.model()).writes("who")
+        second = Agent("b", gemini.model()).instruct("Greet {who}.")
+        result = await (first >> second).middleware(pii_filter()).run("hi")
+        assert gemini.requests[1].system.startswith("Greet it is [EMAIL].")
+    assert result.state["who"] == "it is [EMAIL]"
+
+
+async def test_agents_without_a_pipeline_of_ours_are_filtered_too() -> None:
+    """The plugin asks all hooks but `wrap_*` there."""
+    from google.adk.agents.llm_agent import LlmAgent
+    from google.adk.agents.run_config import RunConfig, StreamingMode
+    from google.adk.apps.app import App
+    from google.adk.runners import InMemoryRunner
+
+    from adk_fluent.backends.adk import MiddlewarePlugin
+
+    def search(word: str) -> dict[str, str]:
+        """Look something up."""
+        words.append(word)
+        return {"found": BOB}
+
+    words: list[str] = []
+    chunks = ["it is ", "bob@exam", "ple.com ", "indeed"]
+    model: Any = ScriptedModel(Call("search", {"word": ANN}), reply(chunks=chunks))
+    agent = LlmAgent(name="a", model=model, tools=[search])
+    app = App(name="app", root_agent=agent, plugins=[MiddlewarePlugin(stack=[pii_filter()])])
+    runner = InMemoryRunner(app=app)
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text=f"I am {ANN}")])
+    events = [
+        each
+        async for each in runner.run_async(
+            user_id="u",
+            session_id=session.id,
+            new_message=message,
+            run_config=RunConfig(streaming_mode=StreamingMode.SSE),
+        )
+    ]
+    assert words == ["[EMAIL]"]
+    assert "example" not in repr(events)
+    assert events[-1].content is not None
+    assert "".join(each.text or "" for each in events[-1].content.parts or ()).startswith("it is [")
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+async def test_each_way_may_be_left_open() -> None:
+    model = ScriptedModel(f"to {BOB}")
+    result = await Agent("a", model).middleware(pii_filter(inbound=False)).run(f"I am {ANN}")
+    assert (model.calls[0].prompt, result.text) == (f"I am {ANN}", "to [EMAIL]")
+
+    model = ScriptedModel(f"to {BOB}")
+    result = await Agent("a", model).middleware(pii_filter(outbound=False)).run(f"I am {ANN}")
+    assert (model.calls[0].prompt, result.text) == ("I am [EMAIL]", f"to {BOB}")
+
+    with GeminiEmulator(*TWO_TOOLS) as gemini:
+        named = pii_filter(tools=["search"], patterns={"city": "Rome", "word": "^x$"})
+        result = await clerk(gemini, named).run("hi")
+    assert returned(result) == {
+        "search": {"result": "found [WORD]"},
+        "weather": {"result": "sun in Rome"},
+    }
+
+
+async def test_the_message_may_be_stored_as_it_is() -> None:
+    model = ScriptedModel(default="ok")
+    as_it_is, filtered = Kept(), Kept()
+    await as_it_is.run(Agent("a", model).middleware(pii_filter(stored=False)), f"I am {ANN}")
+    await filtered.run(Agent("a", model).middleware(pii_filter()), f"I am {ANN}")
+    assert ANN in str(as_it_is)
+    assert "I am [EMAIL]" in str(filtered)
+    assert "example" not in str(filtered)
+    assert [each.prompt for each in model.calls] == ["I am [EMAIL]"] * 2
+
+
+async def test_only_kinds_that_are_asked_for_are_found() -> None:
+    model = ScriptedModel(default="ok")
+    middleware = pii_filter(kinds=["credit_card"])
+    await Agent("a", model).middleware(middleware).run(f"{ANN} {CARD}")
+    assert model.calls[0].prompt == f"{ANN} [CREDIT_CARD]"
+
+
+async def test_detectors_of_ones_own_hold_a_stream_back_for_a_line() -> None:
+    async def names(text: str) -> list[Finding]:
+        at = text.find("Ann Lee")
+        return [Finding("name", at, at + 7)] if at >= 0 else []
+
+    chunks = ["Hello An", "n Lee, it", " is\nfine ", "now"]
+    with GeminiEmulator(reply(chunks=chunks)) as gemini:
+        result = await clerk(gemini, pii_filter(detectors=[names])).run("hi", config=SSE)
+    assert fragments(result) == ["Hello [NAME], it is\n", "fine now"]
+
+
+async def test_hashes_are_the_same_with_the_same_key() -> None:
+    async def seen(**options: Any) -> str:
+        return await _tags(pii_filter(strategy="hash", **options), ANN)
+
+    assert await seen(key=KEY) == await seen(key=KEY)
+    assert len({await seen(key=KEY), await seen(), await seen()}) == 3
+
+
+async def test_spans_of_adk_have_nothing_of_the_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    from google.adk.telemetry import tracing
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+    exporter = export.InMemorySpanExporter()
+    provider = trace.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(tracing, "tracer", provider.get_tracer("gcp.vertex.agent"))
+    monkeypatch.setenv("ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "true")
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
+
+    def search(word: str) -> str:
+        """Look something up."""
+        return BOB
+
+    with GeminiEmulator(Call("search", {"word": ANN}), f"it is {BOB}") as gemini:
+        pipeline = Agent("a", gemini.model()).tool(search).middleware(pii_filter())
+        await pipeline.run(f"I am {ANN}")
+    spans = exporter.get_finished_spans()
+    assert "[EMAIL]" in repr([dict(each.attributes or {}) for each in spans])  # content is kept
+    for each in spans:
+        for name, value in (each.attributes or {}).items():
+            assert "@example" not in repr(value), (each.name, name)
+
+
+# --- what it is given ----------------------------------------------------------------------------
+
+
+def test_it_is_a_middleware() -> None:
+    assert isinstance(PIIFilterMiddleware(), Middleware)
+    assert PIIFilterMiddleware().strategy == "redact"
+    assert KEY.decode() not in repr(pii_filter(key=KEY))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"strategy": "delete"}, r"pii_filter\(strategy=\.\.\.\)"),
+        ({"strategy": {"email": "x"}}, r"pii_filter\(strategy=\.\.\.\)"),
+        ({"strategy": {"e-mail": "mask"}}, "a kind that nothing looks for"),
+        ({"kinds": ["email", "name"]}, r"pii_filter\(kinds=\.\.\.\)"),
+        ({"patterns": {"x": "("}}, "a pattern for 'x' that is none"),
+        ({"patterns": {"X": "x"}}, "name of a kind"),
+        ({"patterns": {"x": ""}}, r"pii_filter\(patterns=\.\.\.\)"),
+        ({"tools": "search"}, r"pii_filter\(tools=\.\.\.\)"),
+        ({"key": b"short"}, "16 bytes or more"),
+    ],
+)
+def test_wrong_options_are_refused_where_they_are_given(options: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        pii_filter(**options)
+    assert __file__ in str(caught.value)

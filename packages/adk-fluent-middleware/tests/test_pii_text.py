@@ -1,0 +1,560 @@
+"""What finds personal data in texts, and what replaces it; ADK takes no part in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from adk_fluent.errors import RunError, UsageError
+from adk_fluent.middleware import PersonalDataError
+from adk_fluent.middleware._pii import Finding
+from adk_fluent.middleware._pii._checksums import IBAN_LENGTHS, is_card, is_iban, is_ssn, luhn
+from adk_fluent.middleware._pii._filter import Detectors, Filter
+from adk_fluent.middleware._pii._finding import check_kind, merged
+from adk_fluent.middleware._pii._patterns import BUILT_IN
+from adk_fluent.middleware._pii._strategies import Placeholders, hashed, mask
+
+if TYPE_CHECKING:
+    from adk_fluent.middleware._pii._filter import Change
+
+KEY = b"0123456789abcdef"
+KINDS = tuple(BUILT_IN)
+#: Numbers that banks and card schemes publish as examples.
+CARDS = (
+    "4111111111111111",
+    "4222222222222",
+    "5555555555554444",
+    "2223003122003222",
+    "378282246310005",
+    "6011111111111117",
+    "30569309025904",
+    "3530111333300000",
+    "6759649826438453",
+    "6240008631401148",
+)
+IBANS = (
+    "DE89370400440532013000",
+    "GB82WEST12345698765432",
+    "FR1420041010050500013M02606",
+    "NL91ABNA0417164300",
+    "NO9386011117947",
+    "MT84MALT011000012345MTLCAST001S",
+    "SC18SSCB11010000000000001497USD",
+    "CH9300762011623852957",
+    "PL61109010140000071219812874",
+    "SA0380000000608010167519",
+)
+
+
+def made(
+    strategy: Any = "redact", *, default: Any = "redact", patterns: Any = None, others: Any = ()
+) -> Filter:
+    strategies: Any = {} if isinstance(strategy, str) else strategy
+    default = strategy if isinstance(strategy, str) else default
+    return Filter(Detectors(KINDS, patterns or {}, others), strategies, default, KEY)
+
+
+def hidden(text: str, filter: Filter | None = None) -> str:
+    return asyncio.run((filter or made()).inbound().text(text))
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    detectors = Detectors(KINDS, {}, ())
+    return [(each.kind, text[each.start : each.end]) for each in merged(detectors.built_in(text))]
+
+
+async def streamed(change: Change, pieces: list[str], *, of_json: bool = False) -> list[str]:
+    stream = change.stream(of_json=of_json)
+    return [*[await stream.feed(each) for each in pieces], await stream.end()]
+
+
+def cut(text: str, at: list[int]) -> list[str]:
+    places = sorted({each % (len(text) + 1) for each in at})
+    return [text[i:j] for i, j in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+def in_groups(text: str, by: str = " ") -> str:
+    return by.join(text[at : at + 4] for at in range(0, len(text), 4))
+
+
+# --- what is found -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "what"),
+    [
+        ("mail ann@example.com.", "email", "ann@example.com"),
+        ("<ann.b+c@mail.example.co.uk>", "email", "ann.b+c@mail.example.co.uk"),
+        ("mailto:o'brien@example.ie", "email", "o'brien@example.ie"),
+        ("'ann@example.com' said", "email", "ann@example.com"),
+        ("jörg@müller.de", "email", "jörg@müller.de"),
+        ("иван@пример.рф", "email", "иван@пример.рф"),
+        ("请联系ann@example.com谢谢", "email", "ann@example.com"),
+        ("ann@example.com's", "email", "ann@example.com"),
+        ("a@b.xn--p1ai", "email", "a@b.xn--p1ai"),
+        ("call +49 30 901820, now", "phone", "+49 30 901820"),
+        ("+1 (415) 555-2671", "phone", "+1 (415) 555-2671"),
+        ("tel:+442079460958", "phone", "+442079460958"),
+        ("0049 30 901820", "phone", "0049 30 901820"),
+        ("(415) 555-2671", "phone", "(415) 555-2671"),
+        ("415-555-2671", "phone", "415-555-2671"),
+        ("+33.1.42.68.53.00", "phone", "+33.1.42.68.53.00"),
+        *[(f"card {each} ok", "credit_card", each) for each in CARDS],
+        ("4111 1111 1111 1111", "credit_card", "4111 1111 1111 1111"),
+        ("4111-1111-1111-1111", "credit_card", "4111-1111-1111-1111"),
+        ("12 4111 1111 1111 1111 2nd", "credit_card", "4111 1111 1111 1111"),
+        *[(f"to {each}, please", "iban", each) for each in IBANS],
+        *[(f"to {in_groups(each)} and", "iban", in_groups(each)) for each in IBANS],
+        ("de89370400440532013000", "iban", "de89370400440532013000"),
+        ("from 192.168.10.4.", "ip", "192.168.10.4"),
+        ("10.1.2.3-10.1.2.3", "ip", "10.1.2.3"),
+        ("[2001:db8::8a2e:370:7334]:80", "ip", "2001:db8::8a2e:370:7334"),
+        ("fe80::1.", "ip", "fe80::1"),
+        ("ssn 536-90-4399", "us_ssn", "536-90-4399"),
+        ("ssn 536 90 4399", "us_ssn", "536 90 4399"),
+        ("key=sk-" + "a1B2" * 6, "api_key", "sk-" + "a1B2" * 6),
+        ("AKIA" + "Q" * 16, "api_key", "AKIA" + "Q" * 16),
+        ("AIza" + "x" * 35, "api_key", "AIza" + "x" * 35),
+        ("ghp_" + "a" * 36, "api_key", "ghp_" + "a" * 36),
+        (f"eyJ{'a' * 9}.eyJ{'b' * 9}.c-d", "api_key", f"eyJ{'a' * 9}.eyJ{'b' * 9}.c-d"),
+        ("sk_live_" + "9" * 20, "api_key", "sk_live_" + "9" * 20),
+        ("postgres://ann:s3cr!et@db.example.com/x", "url_credentials", "ann:s3cr!et"),
+        ("redis://:hunter2@cache:6379", "url_credentials", ":hunter2"),
+    ],
+)
+def test_what_is_personal_is_found(text: str, kind: str, what: str) -> None:
+    assert (kind, what) in found(text)
+    assert {each for each, _ in found(text)} == {kind}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-31 12:30:45.123456",
+        "2024-01-31T12:30:45+01:00",
+        "31.12.2024 and 12/31/2024",
+        "order 100200300400, invoice 2024-000123",
+        "ORD-415-555-2671",
+        "build 1234567890123456",
+        "1.2.3 and 12.4.0.rc1 and v1.2.3.4",
+        "300.1.1.1 and 127.0.0.1 and ::1",
+        "std::vector<int> a::b dead::beef 12:30:45",
+        "000-12-3456 666-12-3456 900-12-3456 123-00-4567 123-45-0000 078-05-1120",
+        "4111111111111112",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "a4111111111111111f 0.4111111111111111",
+        "DE88370400440532013000 XX89370400440532013000",
+        "numpy@1.26.4 @decorator user@ @example.com ann@localhost",
+        "https://example.com/a?b=c https://ann@",
+        "3.14159265358979323846 +49 +1 234",
+        "sk-short hf_x AKIA123",
+        "<EMAIL_1f8a3c5e> [EMAIL] [EMAIL:0123456789ab]",
+    ],
+)
+def test_what_is_not_is_left_alone(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("card 4111 1111 1111 1111.", "card [CREDIT_CARD]."),
+        ("ann\u200b@exam\u200bple.com!", "[EMAIL]!"),
+        ("ann＠example．com", "[EMAIL]"),  # noqa: RUF001
+        ("４１１１１１１１１１１１１１１１", "[CREDIT_CARD]"),  # noqa: RUF001
+        ("536\u201190\u20114399", "[US_SSN]"),
+        ("4111\u00a01111\u00a01111\u00a01111", "[CREDIT_CARD]"),
+        ("\u200bx \ufeff4111\u00ad111111111111 y\u200b", "\u200bx \ufeff[CREDIT_CARD] y\u200b"),
+        ("٤١١١١١١١١١١١١١١١", "[CREDIT_CARD]"),
+    ],
+)
+def test_tricks_with_characters_are_seen_through(text: str, after: str) -> None:
+    assert hidden(text) == after
+
+
+def test_findings_that_overlap_are_one_and_no_end_is_left() -> None:
+    findings = [Finding("a", 0, 5), Finding("b", 3, 20), Finding("c", 18, 22), Finding("d", 30, 31)]
+    assert merged(findings) == [Finding("b", 0, 22), Finding("d", 30, 31)]
+    assert merged([Finding("first", 0, 4), Finding("second", 0, 4)]) == [Finding("first", 0, 4)]
+    pin = made(patterns={"pin": r"\d{6}"})
+    assert hidden("4111111111111111", pin) == "[CREDIT_CARD]"
+
+
+def test_a_password_in_an_address_is_no_e_mail() -> None:
+    assert hidden("https://ann:pw@example.com/x") == "https://[URL_CREDENTIALS]@example.com/x"
+
+
+# --- checksums -----------------------------------------------------------------------------------
+
+
+def test_numbers_that_are_valid() -> None:
+    assert all(is_card(each) for each in CARDS)
+    assert all(is_iban(each) for each in IBANS)
+    assert is_ssn("536904399")
+    assert len(IBAN_LENGTHS) > 80
+
+
+@given(st.sampled_from(CARDS), st.data())
+def test_a_card_with_another_digit_is_none(card: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(card) - 1))
+    digit = data.draw(st.sampled_from([each for each in "0123456789" if each != card[at]]))
+    assert not luhn(card[:at] + digit + card[at + 1 :])
+    assert not is_card(card[:at] + digit + card[at + 1 :])
+
+
+@given(st.sampled_from(IBANS), st.data())
+def test_an_iban_with_another_character_is_none(iban: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(iban) - 1))
+    same = "0123456789" if iban[at].isdigit() else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    other = data.draw(st.sampled_from([each for each in same if each != iban[at]]))
+    assert not is_iban(iban[:at] + other + iban[at + 1 :])
+
+
+@given(st.sampled_from(IBANS), st.integers(0, 20))
+def test_an_iban_with_two_characters_exchanged_is_none(iban: str, at: int) -> None:
+    at %= len(iban) - 1
+    assume(iban[at].isdigit() == iban[at + 1].isdigit())
+    changed = iban[:at] + iban[at + 1] + iban[at] + iban[at + 2 :]
+    assert changed == iban or not is_iban(changed)
+
+
+@given(st.text("0123456789", min_size=1, max_size=18))
+def test_every_number_has_one_check_digit(digits: str) -> None:
+    assert sum(luhn(digits + each) for each in "0123456789") == 1
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+#: Texts made of what is found, of what resembles it, and of anything.
+PIECES = st.one_of(
+    st.sampled_from(
+        [
+            *CARDS,
+            *IBANS,
+            *map(in_groups, CARDS + IBANS),
+            *("ann@example.com", "+49 30 901820", "+1 (415) 555-2671", "536-90-4399", "10.1.2.3"),
+            *("2001:db8::1", "https://ann:pw@h.example/", "sk-" + "ab" * 12, "ann@example.c"),
+            *("0049 30 901820", "415-555-2671", "'o'b@x.io'", "<EMAIL_1f8a3c5e>", "ann＠x．de"),  # noqa: RUF001
+            *("DE89 3704 0044", "4111 1111", "(415)", "AB12 WEST", "你好", "jörg", "\u200b"),
+        ]
+    ),
+    st.text(" \n.,-+()<>@:/0123456789aAbE\u200b\u00a0", max_size=6),
+    st.text(max_size=4),
+)
+TEXTS = st.lists(PIECES, max_size=8).map("".join) | st.lists(PIECES, max_size=8).map(" ".join)
+CUTS = st.lists(st.integers(0, 400), max_size=12)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, CUTS)
+@example("to ann@example.com now", list(range(23)))
+@example("4111 1111 1111 1111 4111 1111 1111 1111", [3, 5, 20])
+def test_a_stream_is_what_the_whole_would_be(text: str, at: list[int]) -> None:
+    pieces = asyncio.run(streamed(made().inbound(), cut(text, at)))
+    assert "".join(pieces) == hidden(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, CUTS, st.sampled_from([None, "text"]))
+def test_so_it_is_with_detectors_of_ones_own(text: str, at: list[int], scope: Any) -> None:
+    def twos(text: str) -> list[Finding]:
+        return [Finding("twos", each, each + 2) for each in range(0, len(text) - 1, 7)]
+
+    if scope:
+        vars(twos)["scope"] = scope
+    filter = made(patterns={"line": r"^\d+.*$"}, others=(twos,))
+    pieces = asyncio.run(streamed(filter.inbound(), cut(text, at)))
+    assert "".join(pieces) == hidden(text, filter)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.recursive(
+        TEXTS | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    ),
+    CUTS,
+)
+def test_json_stays_json_also_in_a_stream(value: Any, at: list[int]) -> None:
+    text = json.dumps([value], ensure_ascii=False)
+    pieces = asyncio.run(streamed(made().inbound(), cut(text, at), of_json=True))
+    assert "".join(pieces) == asyncio.run(made().inbound().json(text))
+    after = json.loads("".join(pieces))
+    assert shape(after) == shape([value])
+
+
+def shape(value: Any) -> Any:
+    """A value without what its texts say; numbers may have become texts."""
+    if isinstance(value, list):
+        return [shape(each) for each in value]
+    if isinstance(value, dict):
+        return {key: shape(each) for key, each in value.items()}
+    return None if value is None else "scalar"
+
+
+async def test_words_are_let_through_when_they_are_over() -> None:
+    pieces = await streamed(made().inbound(), ["Wri", "te to a", "nn@exam", "ple.com", " now", "."])
+    assert pieces == ["", "Write to ", "", "", "[EMAIL] ", "", "now."]
+    pieces = await streamed(made().inbound(), ["请联系", "ann@example.com", "谢"])
+    assert pieces == ["请联系", "", "[EMAIL]谢", ""]
+
+
+# --- strategies ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_redacting_twice_changes_nothing(text: str) -> None:
+    once = hidden(text)
+    assert hidden(once) == once
+    assert found(once) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, CUTS)
+def test_placeholders_are_restored_exactly(text: str, at: list[int]) -> None:
+    filter = made("placeholder")
+    away = hidden(text, filter)
+    assert found(away) == []
+    assert asyncio.run(filter.outbound().text(away)) == text
+    assert "".join(asyncio.run(streamed(filter.outbound(), cut(away, at)))) == text
+
+
+def test_placeholders_are_the_same_for_the_same_and_of_one_run() -> None:
+    first, second = made("placeholder"), made("placeholder")
+    assert hidden("ann@example.com", first) == hidden("ann@example.com", second)
+    away = hidden("ann@example.com bob@example.com", first)
+    assert len(set(away.split())) == 2
+    assert asyncio.run(second.outbound().text(away)).split() == ["ann@example.com", away.split()[1]]
+    bare = away.replace("<", "").replace(">", "")
+    assert asyncio.run(first.outbound().text(bare)) == "ann@example.com bob@example.com"
+    assert "example" not in repr(first)
+
+
+def test_placeholders_whose_hashes_begin_alike_are_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adk_fluent.middleware._pii import _strategies
+
+    def alike(_key: bytes, _kind: str, text: str) -> str:
+        return "12345678" + text.encode().hex().ljust(56, "0")
+
+    monkeypatch.setattr(_strategies, "digest", alike)
+    placeholders = Placeholders(KEY)
+    first, second = placeholders.make("email", "a@x.de"), placeholders.make("email", "b@x.de")
+    assert (first, second) == ("<EMAIL_12345678>", "<EMAIL_123456786>")
+    assert placeholders.restore(f"{first} {second}") == "a@x.de b@x.de"
+
+
+def test_what_is_masked_and_hashed() -> None:
+    assert mask("4111 1111 1111 1234") == "**** **** **** 1234"
+    assert mask("ann@example.com") == "***@******e.com"
+    assert mask("10.1.2.3") == "**.*.*.*"  # four of five would be too many
+    one = hashed(KEY, "credit_card", "4111 1111 1111 1234")
+    assert one == hashed(KEY, "credit_card", "4111-1111-1111-1234")
+    assert one != hashed(b"another key, secret", "credit_card", "4111-1111-1111-1234")
+    assert hashed(KEY, "email", "Ann@Example.com") == hashed(KEY, "email", "ann@example.com")
+
+
+def test_blocking_names_kinds_and_nothing_else() -> None:
+    filter = made({"email": "block", "ip": "block"})
+    with pytest.raises(PersonalDataError) as caught:
+        hidden("ann@example.com 10.1.2.3 4111111111111111", filter)
+    assert caught.value.kinds == ("email", "ip")
+    assert "ann" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_each_kind_may_have_its_own() -> None:
+    filter = made({"email": "mask", "credit_card": "hash", "ip": "placeholder"})
+    after = hidden("ann@example.com 4111111111111111 10.1.2.3 536-90-4399", filter)
+    assert after.startswith("***@******e.com ")
+    assert "[CREDIT_CARD:" in after
+    assert "<IP_" in after
+    assert after.endswith("[US_SSN]")
+
+
+def test_numbers_that_hang_together_do_not_get_past() -> None:
+    """Each is one only when the one before it is gone."""
+    assert hidden("+4930123456" * 3) == "[PHONE]" * 3
+    assert "123" not in hidden("a +4930123456" + "+4930123456" * 99 + '", b')
+    assert hidden('"' + "+4930123456" * 99 + '", b').endswith('[PHONE]", b')
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+async def test_values_are_filtered_one_by_one() -> None:
+    value = {
+        "to": ["ann@example.com", {"cc": "bob@example.com"}],
+        "n": 3,
+        "x": 1.5,
+        "ok": True,
+        "none": None,
+        "card": 4111111111111111,
+        "raw": b"ann@example.com",
+        "json": '{"a": "x\\nann@example.com", "n": [1,  2]}',
+        "ann@example.com": 1,
+        "bob@example.com": 2,
+    }
+    assert await made().inbound().value(value) == {
+        "to": ["[EMAIL]", {"cc": "[EMAIL]"}],
+        "n": 3,
+        "x": 1.5,
+        "ok": True,
+        "none": None,
+        "card": "[CREDIT_CARD]",
+        "raw": b"ann@example.com",
+        "json": '{"a": "x\\n[EMAIL]", "n": [1,  2]}',
+        "[EMAIL]": 1,
+        "[EMAIL]_2": 2,
+    }
+
+
+async def test_a_number_is_one_again_when_it_is_restored() -> None:
+    filter = made("placeholder")
+    away = await filter.inbound().value({"card": 4111111111111111, "to": "ann@example.com"})
+    assert isinstance(away["card"], str)
+    back = await filter.outbound().value(away)
+    assert back == {"card": 4111111111111111, "to": "ann@example.com"}
+    text = await filter.outbound().json(json.dumps(away))
+    assert json.loads(text) == {"card": 4111111111111111, "to": "ann@example.com"}
+
+
+async def test_objects_are_left_alone_unless_there_is_something_in_them() -> None:
+    from pydantic import BaseModel
+
+    class Person(BaseModel):
+        name: str
+
+    nobody, change = Person(name="x"), made().inbound()
+    assert await change.value(nobody) is nobody
+    assert await change.value(Person(name="ann@example.com")) == {"name": "[EMAIL]"}
+    thing = object()
+    assert await change.value(thing) is thing
+
+
+# --- detectors of the user's ---------------------------------------------------------------------
+
+
+async def test_detectors_may_be_patterns_functions_and_async() -> None:
+    async def names(text: str) -> list[Finding]:
+        await asyncio.sleep(0)
+        at = text.find("Ann")
+        return [Finding("name", at, at + 3)] if at >= 0 else []
+
+    filter = made(patterns={"staff_id": r"\bE\d{5}\b"}, others=(names,))
+    assert await filter.inbound().text("x\nAnn E12345\nAnn") == "x\n[NAME] [STAFF_ID]\n[NAME]"
+
+
+def fails(text: str) -> list[Finding]:
+    raise ValueError(text)
+
+
+def out_of_bounds(text: str) -> list[Finding]:
+    return [Finding("x", 0, len(text) + 1)]
+
+
+def misnamed(text: str) -> list[Finding]:
+    return [Finding("ann@example.com", 0, 1)]
+
+
+@pytest.mark.parametrize("detector", [fails, out_of_bounds, misnamed])
+def test_a_detector_that_fails_lets_nothing_through_and_tells_nothing(detector: Any) -> None:
+    with pytest.raises(RunError) as caught:
+        hidden("ann@example.com", made(others=(detector,)))
+    assert "example" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_kinds_have_plain_names() -> None:
+    assert check_kind("staff_id") == "staff_id"
+    for each in ("", "Email", "a b", "1a", "a" * 65):
+        with pytest.raises(UsageError):
+            check_kind(each)
+
+
+def test_what_a_detector_sees_in_a_placeholder_does_not_break_it() -> None:
+    filter = made("placeholder", patterns={"hex": r"[0-9a-f]{6}"})
+    away = hidden("ann@example.com", filter)
+    assert hidden(away + " ", filter) == away + " "
+    assert asyncio.run(filter.outbound().text(away)) == "ann@example.com"
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+ADVERSARIAL = [
+    "a",
+    "@",
+    "a@",
+    "a@a.",
+    "a.a",
+    "a@1.",
+    "1",
+    "1 ",
+    "4 ",
+    "4-",
+    "+1",
+    "+1 (",
+    "1.",
+    ":",
+    "a:",
+    "1:",
+    "DE89 ",
+    "DE89",
+    "eyJ-",
+    "eyJaaaaaaaaa.",
+    "sk-",
+    "SG.aaaaaaaaaaaaaaaa.",
+    "a://",
+    "a://a:a",
+    "<",
+    "<E",
+    "E_",
+    "A_0123456",
+    '"',
+    '\\"',
+    "'",
+    "-",
+    " ",
+    "\u200b",
+    "ö",
+    "0049 ",
+    "(415) ",
+    "123-45-",
+    "+4930123456",
+    "415-555-2671 ",
+    "ann@example.com ",
+    "4111111111111111",
+    "4111 1111 1111 1111 ",
+]
+
+
+def seconds(text: str) -> float:
+    """The least of three, as the machine may have other things to do."""
+    filter = made({"email": "placeholder"})
+    filter.placeholders.make("email", "x@y.de")
+
+    async def once() -> float:
+        began = time.process_time()
+        await filter.inbound().text(text, False)
+        await filter.outbound().json(text, False)
+        stream = filter.outbound().stream()
+        size = max(1, len(text) // 200)
+        for at in range(0, len(text), size):
+            await stream.feed(text[at : at + size])
+        await stream.end()
+        return time.process_time() - began
+
+    return min(asyncio.run(once()) for _ in range(2))
+
+
+@pytest.mark.parametrize("unit", ADVERSARIAL)
+def test_eight_times_the_text_takes_about_eight_times_as_long(unit: str) -> None:
+    """Quadratic would be 64 times."""
+    small, large = (seconds((unit * size)[:size]) for size in (4_000, 32_000))
+    assert large < 30 * small + 0.05
