@@ -15,14 +15,14 @@ def is_agent(tool: object) -> bool:
     return isinstance(tool, AgentTool)
 
 
-def agent_run(context: Any) -> object:
-    """What stays the same while an agent runs once, calls of its tools included."""
+def agent_run(context: Any) -> Any:
+    """ADK's InvocationContext: it stays the same while an agent runs once, with its tools."""
     return getattr(context, "_invocation_context", context)
 
 
 def model_of(context: Any) -> Any:
     """The model of the agent that calls a tool."""
-    return cast("Any", agent_run(context)).agent.canonical_model
+    return agent_run(context).agent.canonical_model
 
 
 def declaration(tool: Any) -> types.FunctionDeclaration | None:
