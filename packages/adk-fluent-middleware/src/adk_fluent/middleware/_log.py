@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 _MARK: Final = "…"
+#: What comes before anybody knows which run it is.
+_EARLY: Final = ("on_user_message", "before_run")
 
 
 class _Log:
@@ -73,6 +75,7 @@ class StructuredLogMiddleware(BuiltIn):
         default_factory=dict[tuple[str, int], tuple[object, float]], init=False, repr=False
     )
     _run: str = field(default="", init=False, repr=False)
+    _early: list[Entry] = field(default_factory=list[Entry], init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -103,7 +106,7 @@ class StructuredLogMiddleware(BuiltIn):
     def new(self) -> Self:
         """The instance for one run; the log is the same."""
         made = copy.copy(self)
-        made._began, made._run = {}, ""  # noqa: SLF001  # its own
+        made._began, made._run, made._early = {}, "", []  # noqa: SLF001  # its own
         return made
 
     # --- runs and steps --------------------------------------------------------------------------
@@ -113,8 +116,10 @@ class StructuredLogMiddleware(BuiltIn):
         self._add("on_user_message", ctx, **self._said("message", message))
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
-        """Note which run it is."""
+        """Note which run it is; what was said before it did not know that."""
         self._run = call.run
+        for entry in self._early:
+            entry["run_id"] = call.run
         return await next(call)
 
     async def before_run(self, ctx: Any) -> None:
@@ -196,6 +201,8 @@ class StructuredLogMiddleware(BuiltIn):
 
     def _add(self, event: str, ctx: Any, **found: Any) -> None:
         entry: Entry = {"event": event, "timestamp": self.clock.now(), **self._where(ctx), **found}
+        if event in _EARLY:
+            self._early.append(entry)
         line = json.dumps(entry, ensure_ascii=False) if self.path or self.logger else ""
         with self._kept.lock:
             self._kept.entries.append(entry)
