@@ -1,0 +1,179 @@
+"""Other models, where one does not answer.
+
+This is not compiled to ADK's FallbackModel, which 2.13 has and 1.25 has not: it calls its models
+within what is one call to everybody else, so that retries, limits and circuit breakers cannot stand
+around each of them; it moves on at some statuses only, and never when a connection is lost; and
+it cannot look at an answer. Here each model is called through all middlewares inside of this one.
+A FallbackModel is a model like any other, though, of the agent or among those that are named here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from weakref import WeakKeyDictionary
+
+from pydantic import Field, WithJsonSchema
+
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import Ref
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._errors import CircuitOpenError, RateLimitError
+from adk_fluent.middleware._named import model_name
+from adk_fluent.protocol import (
+    ModelCall,
+    ModelReply,
+    NextModel,
+    RequestSnapshot,
+    classify,
+    status_of,
+)
+from adk_fluent.telemetry import count
+
+if TYPE_CHECKING:
+    from google.adk.models.base_llm import BaseLlm
+else:
+    BaseLlm = Any  # options are checked without ADK
+
+_LOG: Final = logging.getLogger("adk_fluent")
+
+
+def _is_of_the_model(error: Exception) -> bool:
+    refused = isinstance(error, CircuitOpenError | RateLimitError)
+    return refused or classify(error) == "retriable" or status_of(error) == 404
+
+
+def _never(reply: ModelReply) -> bool:
+    return False
+
+
+@builtin("model_fallback")
+class ModelFallbackMiddleware(BuiltIn):
+    """Asks other models, in order, when one fails or gives an answer that will not do.
+
+    Another model is asked after lost connections, timeouts, the statuses 404, 429, 500, 502, 503
+    and 504, and when a circuit breaker or a rate limiter inside refuses the call. What is wrong
+    with the request is raised at once, and so is what happens after the user has read a part of
+    the answer. Each model gets the request as the first one got it.
+
+    Args:
+        models: The models to ask after the agent's own, best first: names, or instances of ADK's
+            BaseLlm.
+        fallback_if: Decides which answers will not do; that of the last model is taken as it is.
+        fallback_on: Decides which errors another model is asked after, instead of the rule above.
+    """
+
+    models: Annotated[
+        Sequence[str | Ref | BaseLlm],
+        Field(min_length=1),
+        WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1}),
+    ]
+    fallback_if: Callable[[ModelReply], bool] = dependency(default_factory=lambda: _never)
+    fallback_on: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_of_the_model)
+    _made: WeakKeyDictionary[asyncio.AbstractEventLoop, Sequence[BaseLlm]] = field(
+        default_factory=WeakKeyDictionary[asyncio.AbstractEventLoop, "Sequence[BaseLlm]"],
+        init=False,
+        repr=False,
+    )
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: There is no model, or something is none.
+        """
+        super().__post_init__()
+        for each in self.models:
+            if not (each if isinstance(each, str) else isinstance(each, Ref) or _generates(each)):
+                raise UsageError(
+                    "model_fallback(models=...) names models",
+                    found=repr(each)[:200],
+                    help="give names such as 'gemini-2.5-flash', or instances of ADK's BaseLlm",
+                )
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Call the model, and the others until one answers."""
+        # all at once: one that cannot be had is found now, and not when it is needed
+        others = self._models()
+        return await _Attempts(self, call, next, others).reply(0)
+
+    def _models(self) -> Sequence[BaseLlm]:
+        """The models for this event loop, since the clients in them belong to one."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            made = self._made.get(loop)
+            if made is None:
+                from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
+
+                made = self._made[loop] = tuple(map(resolve_model, self.models))
+        return made
+
+
+class _Attempts:
+    """One call, as often as it takes."""
+
+    def __init__(
+        self,
+        options: ModelFallbackMiddleware,
+        call: ModelCall,
+        next: NextModel,
+        others: Sequence[BaseLlm],
+    ) -> None:
+        self._options = options
+        self._call = call
+        self._next = next
+        self._others = others
+        self._request = call.request
+        self._snapshot = RequestSnapshot(call.request)
+        self._primary = model_name(call)
+
+    async def reply(self, at: int) -> ModelReply:
+        """What the model at a place says, or one after it."""
+        is_last = at == len(self._others)
+        try:
+            reply = await self._ask(at)
+        except Exception as error:
+            if self._call.emitted or not self._options.fallback_on(error):
+                raise
+            if is_last:
+                error.add_note(f"model_fallback has asked {', '.join(self._names)}")
+                raise
+            self._tell(at, type(error).__name__)
+            return await self.reply(at + 1)  # in here, so that this error is the context of others
+        if is_last or self._call.emitted or not self._options.fallback_if(reply):
+            return reply
+        self._tell(at, "reply")
+        return await self.reply(at + 1)
+
+    async def _ask(self, at: int) -> ModelReply:
+        if at == 0:
+            return await self._next(self._call)
+        model = self._others[at - 1]
+        self._snapshot.restore()
+        self._request.model = model.model
+        # of the other model, if it is ADK's: the old versions of ADK do not look whose it is
+        self._request.cache_metadata = None
+        return await self._next(replace(self._call, request=self._request, model=model))
+
+    def _tell(self, at: int, why: str) -> None:
+        name, to = self._names[at : at + 2]
+        what = {"gen_ai.request.model": name, "adk_fluent.fallback.model": to, "error.type": why}
+        count("adk_fluent.fallback.switches", 1, what)
+        _LOG.warning("model %s has not answered (%s): asking %s", name, why, to)
+
+    @property
+    def _names(self) -> list[str]:
+        return [self._primary, *(each.model for each in self._others)]
+
+
+def _generates(model: object) -> bool:
+    return not isinstance(model, type) and hasattr(model, "generate_content_async")
+
+
+#: `ModelFallbackMiddleware` by its short name.
+model_fallback = ModelFallbackMiddleware
