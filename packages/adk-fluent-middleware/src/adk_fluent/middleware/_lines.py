@@ -203,10 +203,9 @@ class Line:
         self._wake_first()
 
     def settle(self, turn: Turn, tokens: int, now: float) -> None:
-        """Count so many tokens for one that has gone."""
+        """Count so many tokens for one that has gone; `end` comes after it, and wakes the next."""
         if turn.spent is not None:
             self._window.change(turn.spent, tokens, now)
-            self._wake_first()
 
     def end(self) -> None:
         """One of the calls is over."""
@@ -282,7 +281,7 @@ class Window:
     def _has_room(self, number: int, total: int, tokens: int) -> bool:
         requests, limit = self._requests, self._limit
         return (requests is None or number < requests) and (
-            limit is None or total + min(tokens, limit) <= limit
+            limit is None or total + tokens <= limit
         )
 
     def _forget(self, now: float) -> None:
