@@ -46,12 +46,15 @@ def counted(budget: TokenBudgetMiddleware, of: str = "s1", user: str = "user") -
 
 
 class Unmetered:
-    """A model that does not say what it uses."""
+    """A model that does not say what it uses, or says that it is nothing."""
+
+    def __init__(self, usage: Any) -> None:
+        self.usage = usage
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         made = await next(call)
         return ModelReply(
-            [each.model_copy(update={"usage_metadata": None}) for each in made.responses]
+            [each.model_copy(update={"usage_metadata": self.usage}) for each in made.responses]
         )
 
 
@@ -370,10 +373,12 @@ def test_event_loops_in_threads_share_a_budget() -> None:
 
 
 @pytest.mark.parametrize("config", [None, SSE])
-async def test_of_a_model_that_does_not_say_the_estimate_counts(config: Any) -> None:
+@pytest.mark.parametrize("usage", [None, types.GenerateContentResponseUsageMetadata()])
+async def test_of_a_model_that_does_not_say_the_estimate_counts(usage: Any, config: Any) -> None:
     budget = token_budget(max_tokens=ENOUGH, scope="session")
-    model = ScriptedModel(reply(chunks=["x" * 200, "y" * 200]))
-    pipeline = Agent("a", model).middleware(budget).middleware(Unmetered())
+    nothing = None if usage is None else Usage()
+    model = ScriptedModel(reply(chunks=["x" * 200, "y" * 200], usage=nothing))
+    pipeline = Agent("a", model).middleware(budget).middleware(Unmetered(usage))
     await pipeline.run("z" * 4000, session_id="s1", config=config or ExecutionConfig())
     used = counted(budget)
     assert used["output"] == 100

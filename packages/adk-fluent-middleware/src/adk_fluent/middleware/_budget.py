@@ -11,7 +11,7 @@ from pydantic import Field
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import BudgetExceededError
-from adk_fluent.middleware._ledger import Ledger, Limit, Scope, Tally, stopped, take, watched
+from adk_fluent.middleware._ledger import Ledger, Limit, Scope, Tally, take, watched
 from adk_fluent.protocol import (
     AgentReply,
     ModelCall,
@@ -132,6 +132,8 @@ class TokenBudgetMiddleware(BuiltIn):
             {"adk_fluent.limit": self.name, "adk_fluent.scope": self.scope},
         )
         if self.on_exceeded == "stop":
+            from adk_fluent.middleware._stopped_adk import stopped  # noqa: PLC0415  # it is ADK's
+
             return stopped(self.message, self.name)
         used, held = limit.account.total(limit.item), limit.account.held(limit.item)
         needs = sum(expected.values()) if limit.item is None else expected[limit.item]
@@ -152,7 +154,7 @@ def _used(fragments: Sequence[Any], responses: Sequence[Any], prompt: int) -> di
     if not said:  # it failed before it began to answer
         return {}
     usage = ModelReply([*fragments, *responses]).usage
-    if usage is None:
+    if usage is None or not usage.total:
         answer = [each.content for each in said if each.content is not None]
         return {"input": prompt, "output": estimate_tokens(answer)}
     return {"input": usage.prompt + usage.tool, "output": usage.output + usage.thoughts}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from weakref import WeakValueDictionary
 
-from adk_fluent.protocol import ModelCall, ModelReply, Sink
+from adk_fluent.protocol import ModelCall, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
@@ -225,8 +225,8 @@ class Tally:
         """Write down what has to be known when this run, or another one, goes on."""
         if self.scope != "run":
             self.copy_to(state)
-        elif paused:
-            state[self.key] = self.account.used
+        elif paused and (used := self.account.used):
+            state[self.key] = used
         elif state.get(self.key) is not None:
             state[self.key] = None
 
@@ -239,15 +239,3 @@ def watched(call: ModelCall, seen: list[Any]) -> ModelCall:
         await call.emit(response)
 
     return replace(call, sink=Sink(forward, call.emitted))
-
-
-def stopped(message: str, by: str) -> ModelReply:
-    """What is answered in the place of a model that may not be called.
-
-    Args:
-        message: The answer.
-        by: The middleware that says so; ``custom_metadata["adk_fluent_stopped"]`` names it.
-    """
-    from adk_fluent.middleware._adk import says  # noqa: PLC0415  # only when needed
-
-    return ModelReply([says(message, custom_metadata={"adk_fluent_stopped": by})])
