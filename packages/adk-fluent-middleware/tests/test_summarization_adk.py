@@ -20,7 +20,7 @@ from kit import SSE, Time, until
 from adk_fluent import Agent
 from adk_fluent.config import CompactionConfig, ExecutionConfig
 from adk_fluent.errors import RunError, UsageError
-from adk_fluent.middleware import SummarizationMiddleware, retry, summarization
+from adk_fluent.middleware import SummarizationMiddleware, retry, summarization, token_budget
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage
 from adk_fluent.testing import (
     AgentHarness,
@@ -375,6 +375,23 @@ async def test_it_is_known_in_another_process() -> None:
     assert set(told[1::2]) == {"ok"}
 
 
+async def test_a_rewound_session_is_summarised_as_it_is_now() -> None:
+    sessions = InMemorySessionService()
+    with GeminiEmulator(rules=[summary()], default="ok") as gemini:
+        pipeline = clerk(gemini.model(), summarization(trigger_tokens=400))
+        ids: Any = {"user_id": "u", "session_id": "s"}
+        runs = [
+            await pipeline.run(f"question {n} {LONG}", session_service=sessions, **ids)
+            for n in range(6)
+        ]
+        assert summaries(gemini.requests)
+        runner = pipeline.to_runner(session_service=sessions)
+        await runner.rewind_async(**ids, rewind_before_invocation_id=[*runs[1]][-1].invocation_id)
+        await pipeline.run("another one", session_service=sessions, **ids)
+        texts = [each.text for each in gemini.requests[-1].turns]
+        assert texts == [f"question 0 {LONG}", "ok", "another one"]
+
+
 async def test_the_request_of_others_stays_as_it_is() -> None:
     """Whoever stands outside and calls again gets the same."""
     contents = turns_of(5)
@@ -563,6 +580,29 @@ async def test_it_passes_through_the_middlewares_inside() -> None:
         assert "secret" not in str([each.body for each in gemini.requests])
     (of_summary,) = (each for each in passed if told(each).endswith(ASKED))
     assert (of_summary.agent, of_summary.stream, of_summary.emitted) == ("clerk", False, False)
+
+
+async def test_a_budget_inside_counts_it() -> None:
+    budget = token_budget(max_tokens=100_000, scope="session")
+    with GeminiEmulator(rules=[summary()], default="ok") as gemini:
+        middleware = summarization(trigger_contents=3, keep=1)
+        harness = AgentHarness(clerk(gemini.model(), middleware, budget))
+        await talk(harness, 2)
+        assert len(gemini.requests) == 3
+    first, both = (sum(each.state["adk_fluent_tokens"].values()) for each in harness.results)
+    assert both > 3 * first  # the first call, the second, and that for the summary
+
+
+async def test_what_a_budget_inside_says_is_no_summary() -> None:
+    """The call for the summary does not fit, and that of the agent does."""
+    budget = token_budget(max_tokens=400, on_exceeded="stop", message="No more.")
+    with GeminiEmulator(rules=[summary()], default="ok") as gemini:
+        middleware = summarization(trigger_contents=3, keep=1, prompt=LONG * 4)
+        harness = AgentHarness(clerk(gemini.model(), middleware, budget))
+        await talk(harness, 2)
+        assert not summaries(gemini.requests)
+    assert [each.text for each in harness.results] == ["ok", "ok"]
+    assert "adk_fluent_summary:clerk" not in harness.results[-1].state
 
 
 async def test_another_model_may_write_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
@@ -249,12 +250,10 @@ def _with(content: Any, at: int, edits: dict[Place, Any]) -> Any:
 
 
 def _saved(contents: list[Any], place: Place, part: Any) -> int:
-    content = contents[place[0]]
-    before, after = (
-        estimate_tokens(content.model_copy(update={"parts": [each]}))
-        for each in (content.parts[place[1]], part)
+    before = contents[place[0]].parts[place[1]]
+    return estimate_tokens(SimpleNamespace(parts=[before])) - estimate_tokens(
+        SimpleNamespace(parts=[part])
     )
-    return before - after
 
 
 #: `ContextEditingMiddleware` by its short name.
