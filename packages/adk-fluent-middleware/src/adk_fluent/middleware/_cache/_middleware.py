@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
@@ -19,6 +20,9 @@ from adk_fluent.middleware._cache._memory import MemoryStore
 from adk_fluent.middleware._cache._store import CacheStore
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.telemetry import count
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _LOG: Final = logging.getLogger("adk_fluent")
 #: How many leaders one waits for that fail, before one asks by oneself.
@@ -76,7 +80,8 @@ class CacheMiddleware(BuiltIn):
     """Answers a request that a model has answered before, without calling it.
 
     Requests are the same when model, settings, instructions, tools and conversation are. Only
-    complete answers are kept: no errors, nothing blocked, cut off or empty.
+    complete answers are kept: no errors, nothing blocked, cut off or empty. A run that asks the
+    same again wants another answer: the model gives it, and that one is kept.
 
     Args:
         ttl: Seconds that an answer is good for; None is for as long as the store has room.
@@ -106,6 +111,7 @@ class CacheMiddleware(BuiltIn):
         default_factory=lambda: None
     )
     _common: _Common = field(default_factory=_Common, init=False, repr=False)
+    _asked: set[str] = field(default_factory=set[str], init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options, and the store.
@@ -121,6 +127,12 @@ class CacheMiddleware(BuiltIn):
                 found=repr(given)[:200],
                 help="MemoryStore(), DiskStore(path), or an object with get, set, clear and close",
             )
+
+    def new(self) -> Self:
+        """The instance for one run; the answers are those of all."""
+        made = copy.copy(self)
+        made._asked = set()  # noqa: SLF001  # its own
+        return made
 
     @property
     def stats(self) -> CacheStats:
@@ -144,7 +156,9 @@ class CacheMiddleware(BuiltIn):
         if key is None or self._mark(key) in _LEADING.get() or _keeps_conversations(call.model):
             self._common.note("bypass")
             return await next(call)
-        if self.max_wait:
+        again = key in self._asked
+        self._asked.add(key)
+        if self.max_wait and not again:
             for _ in range(_LEADERS):
                 flight, leads = self._common.flights.board(key)
                 if leads:
@@ -154,12 +168,14 @@ class CacheMiddleware(BuiltIn):
                     return await self._replay(call, key, landing, "shared")
                 if landing == "alone":
                     break
-        return await self._lead(call, next, key, Flight())  # which nobody knows of
+        return await self._lead(call, next, key, Flight(), again=again)  # which nobody knows of
 
-    async def _lead(self, call: ModelCall, next: NextModel, key: str, flight: Flight) -> ModelReply:
+    async def _lead(
+        self, call: ModelCall, next: NextModel, key: str, flight: Flight, *, again: bool = False
+    ) -> ModelReply:
         token = _LEADING.set(_LEADING.get() | {self._mark(key)})
         try:
-            found = await self._found(key)
+            found = None if again else await self._found(key)
             if found is not None:
                 flight.land(found)
             else:

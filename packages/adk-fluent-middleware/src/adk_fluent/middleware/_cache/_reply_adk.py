@@ -73,7 +73,8 @@ def encode(key: str, responses: Sequence[LlmResponse]) -> bytes:
         ValueError: There is something in them that is no data.
     """
     entry = _Entry(format=1, key=key, responses=[_portable(each) for each in responses])
-    made = entry.model_dump_json(exclude_unset=True, warnings=False).encode()
+    # not `exclude_unset`: genai's ModelContent has a role that nobody has set
+    made = entry.model_dump_json(exclude_none=True, warnings=False).encode()
     decode(key, made)  # what cannot be read must not be kept
     return made
 
