@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kit import Measured
 
+    from adk_fluent.builders import Builder
     from adk_fluent.protocol import NextModel
 
 
@@ -129,7 +130,7 @@ class Together:
         self.came += 1
         return await next(call)
 
-    def pipeline(self, **options: Any) -> Any:
+    def pipeline(self, **options: Any) -> Builder:
         return Agent("a", self.model).middleware(self).middleware(cache(**options))
 
     async def run(self, *, config: ExecutionConfig | None = None, **options: Any) -> list[Any]:
@@ -701,7 +702,7 @@ async def test_who_gives_up_waiting_leaves_the_others_waiting() -> None:
     impatient.cancel()
     await asyncio.wait([impatient])
     together.came += 1
-    runs: list[Any] = await asyncio.gather(first, patient)
+    runs = await asyncio.gather(first, patient)
     assert [each.text for each in runs] == ["answer"] * 2
     assert impatient.cancelled()
     assert len(together.model.calls) == 1
