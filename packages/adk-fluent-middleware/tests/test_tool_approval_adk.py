@@ -6,12 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import LongRunningFunctionTool
+from google.genai import types
 from kit import SSE, clerk
 
 from adk_fluent import Agent
+from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import ToolApprovalMiddleware, human_in_the_loop, tool_approval
@@ -148,6 +153,20 @@ async def test_parallel_tools_are_asked_about_one_by_one() -> None:
     assert till.paid == [("B2", 2)]
     assert "refused" in done.text
     assert "paid B2" in done.text
+
+
+async def test_questions_may_be_answered_one_after_the_other() -> None:
+    till = Till()
+    three = reply(PAY, Call("pay", {"order": "B2"}), Call("look", {"order": "C3"}))
+    desk = till.desk(three, told, told)
+    asked, kept = await begun(desk)
+    first, second = asked.pending
+    left = await desk.resume(second.answer(True), **kept)
+    assert left.pending == [first]
+    assert till.paid == [("B2", 1)]
+    done = await desk.resume(first.answer(True), **kept)
+    assert done.pending == []
+    assert (till.paid, till.asked) == ([("B2", 1), ("A1", 5)], ["C3"])
 
 
 async def test_cancelled() -> None:
@@ -567,6 +586,53 @@ async def test_a_long_running_tool() -> None:
     done = await desk.resume(delivery.answer({"delivered": 1}), **kept)
     assert "delivered" in done.text
     assert started == ["a wheel"]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_under_an_agent_that_was_built_by_hand(answer: bool) -> None:
+    """ADK's own runner, an agent of ADK's, and no pipeline: nothing runs without an answer."""
+    till = Till()
+    agent = LlmAgent(name="hand", model=ScriptedModel(PAY, told), tools=[till.pay])
+    plugin = MiddlewarePlugin(stack=[tool_approval()])
+    runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+
+    async def send(*parts: types.Part) -> list[Any]:
+        message = types.Content(role="user", parts=list(parts))
+        run = runner.run_async(user_id="u", session_id=session.id, new_message=message)
+        events: list[Any] = [event async for event in run]
+        return [part for event in events for part in event.content.parts]
+
+    parts = await send(types.Part(text="hi"))
+    (asked,) = [
+        part.function_call
+        for part in parts
+        if part.function_call and part.function_call.name == "adk_request_confirmation"
+    ]
+    assert asked.args["toolConfirmation"]["hint"].startswith("Run pay(")
+    assert till.paid == []
+    given = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": answer})
+    parts = await send(types.Part(function_response=given))
+    assert till.paid == ([("A1", 5)] if answer else [])
+    assert ("refused" in (parts[-1].text or "")) is not answer
+
+
+async def test_what_a_form_sends_back_unchanged_is_an_approval(metrics: Measured) -> None:
+    """ADK's page shows what the question has as its payload, and sends it with the answer."""
+    till = Till()
+    desk = till.desk(PAY, told)
+    asked, kept = await begun(desk)
+    (call,) = [
+        call
+        for event in asked
+        for call in event.raw.get_function_calls()
+        if call.name == "adk_request_confirmation"
+    ]
+    sent = {**call.args["toolConfirmation"], "confirmed": True}
+    assert sent["payload"] == {"args": {"order": "A1", "amount": 5}}
+    await desk.resume(asked.pending[0].answer(sent), **kept)
+    assert till.paid == [("A1", 5)]
+    assert metrics("adk_fluent.approval.decisions", adk_fluent__decision="edited") == 0
 
 
 async def test_inner_middlewares_are_not_asked_before_it_is_approved() -> None:

@@ -8,11 +8,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import LongRunningFunctionTool
+from google.genai import types
 from kit import SSE
 
 from adk_fluent import Agent
+from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.middleware import ToolEmulatorMiddleware, retry, tool_emulator
 from adk_fluent.protocol import Middleware
@@ -324,6 +329,28 @@ async def test_the_result_of_a_long_running_tool_comes_at_once() -> None:
     done = await desk.run("hi")
     assert json.loads(done.text) == [{"delivered": 1}]
     assert (done.pending, began) == ([], [])
+
+
+async def test_in_a_pipeline_in_a_pipeline_tools_are_emulated() -> None:
+    bank = Bank()
+    inner = bank.on(ScriptedModel(BALANCE, told), tool_emulator(results={"balance": 3}))
+    result = await (Agent("first").mock("A") >> inner).run("hi")
+    assert json.loads(result.text) == [{"result": 3}]
+    assert bank.ran == []
+
+
+async def test_where_it_cannot_stand_in_for_a_tool_the_tool_does_not_run() -> None:
+    """ADK runs tools of agents that were built by hand; nothing stands around them."""
+    bank = Bank()
+    agent = LlmAgent(name="hand", model=ScriptedModel(BALANCE, OPEN), tools=[bank.balance])
+    plugin = MiddlewarePlugin(stack=[tool_emulator(results={"balance": 3})])
+    runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text="hi")])
+    with pytest.raises(Exception, match="tool 'balance' cannot be emulated here"):
+        async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=message):
+            pass
+    assert bank.ran == []
 
 
 # --- that it is seen -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from adk_fluent.protocol import ToolCall
 if TYPE_CHECKING:
     from typing import Self
 
-    from adk_fluent.protocol import AgentEvent, NextTool
+    from adk_fluent.protocol import AgentEvent, AgentReply, NextRun, NextTool, RunCall
 
 _LOG: Final = logging.getLogger("adk_fluent")
 #: The key of an event's `custom_metadata` that has the ids of the calls whose results are made up.
@@ -81,6 +81,7 @@ class ToolEmulatorMiddleware(BuiltIn):
     _warned: list[bool] = field(default_factory=list[bool], init=False, repr=False)
     _calls: list[Emulated] = field(default_factory=list[Emulated], init=False, repr=False)
     _ids: set[str] = field(default_factory=set[str], init=False, repr=False)
+    _stands_around: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -97,6 +98,24 @@ class ToolEmulatorMiddleware(BuiltIn):
         made = copy.copy(self)
         made._calls, made._ids = [], set()  # noqa: SLF001  # its own
         return made
+
+    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+        """Note that it stands around the tools of this run."""
+        self._stands_around = True
+        return await next(call)
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+        """Let no tool run that it does not stand around: ADK runs those of agents built by hand.
+
+        Raises:
+            RunError: It is one of those.
+        """
+        if not self._stands_around and self._is_chosen(tool_name):
+            raise RunError(
+                f"tool {tool_name!r} cannot be emulated here, and is not run",
+                found="an agent that runs without a pipeline",
+                help=f"run it in a pipeline, or name it: {self.name}(exclude=[{tool_name!r}])",
+            )
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """Make up a result, or run the tool if it is not to be emulated."""
@@ -120,14 +139,17 @@ class ToolEmulatorMiddleware(BuiltIn):
             return None
         return replace(event, custom_metadata={**event.custom_metadata, _MARK: made_up})
 
-    def _is_emulated(self, call: ToolCall) -> bool:
-        if call.name in FRAMEWORK or call.name in self.exclude:
+    def _is_chosen(self, name: str) -> bool:
+        if name in FRAMEWORK or name in self.exclude:
             return False
-        if not isinstance(self.tools, bool):
-            return call.name in self.tools
+        return self.tools if isinstance(self.tools, bool) else name in self.tools
+
+    def _is_emulated(self, call: ToolCall) -> bool:
         from adk_fluent.middleware._tools_adk import is_agent  # noqa: PLC0415  # needs ADK
 
-        return self.tools and not is_agent(call.tool)
+        if not self._is_chosen(call.name):
+            return False
+        return not isinstance(self.tools, bool) or not is_agent(call.tool)
 
     async def _made_up(self, call: ToolCall) -> Any:
         if call.name in self.results:
