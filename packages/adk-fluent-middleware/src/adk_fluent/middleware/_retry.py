@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 from pydantic import Field
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._clients import own_attempts
 from adk_fluent.protocol import (
     Clock,
     ModelCall,
@@ -141,15 +142,6 @@ class RetryMiddleware(BuiltIn):
                 attempts,
                 self.max_attempts,
             )
-
-
-def own_attempts(model: Any) -> int:
-    """How often the client of a model makes a call by itself, at most."""
-    options = getattr(model, "retry_options", None)  # of ADK's Gemini
-    if options is not None:
-        return getattr(options, "attempts", None) or 5  # what google-genai does when it is not said
-    more: dict[str, Any] | None = getattr(model, "_additional_args", None)  # of ADK's LiteLlm
-    return 1 + int((more or {}).get("num_retries") or 0)
 
 
 def retry_after(error: BaseException, clock: Clock) -> float | None:
