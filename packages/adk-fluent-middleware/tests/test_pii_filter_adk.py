@@ -1,4 +1,4 @@
-"""Personal data around agents, over ADK's own Gemini and real HTTP, and on models that are scripted."""
+"""Personal data around agents, over ADK's own Gemini and real HTTP, and on scripted models."""
 
 from __future__ import annotations
 
@@ -51,6 +51,12 @@ def fragments(result: Any) -> list[str]:
     return [each.content for each in result if each.is_partial and each.content]
 
 
+async def watch(pipeline: Any, shown: list[str | None], config: ExecutionConfig) -> None:
+    """Take down what a user is shown, also of a run that fails."""
+    async for event in pipeline.stream("hi", config=config):
+        shown.append(event.content)  # noqa: PERF401  # what came before an error counts
+
+
 class Kept:
     """A session, and all that is stored of it."""
 
@@ -81,7 +87,8 @@ def returned(result: Any) -> dict[str, Any]:
 async def test_happy(metrics: Measured) -> None:
     """Neither the model nor the user is shown an address; what is stored has none, either."""
     with GeminiEmulator(f"I wrote to {BOB}.") as gemini:
-        pipeline = clerk(gemini, pii_filter()).instruct(f"You work for {BOB}.")
+        agent = Agent("clerk", gemini.model()).instruct(f"You work for {BOB}.")
+        pipeline = agent.middleware(pii_filter())
         result = await pipeline.run(f"Write to {ANN}")
         (request,) = gemini.requests
     assert result.text == "I wrote to [EMAIL]."
@@ -171,8 +178,7 @@ async def test_error_after_the_first_partial() -> None:
     model = ScriptedModel(reply(chunks=chunks, raises=ConnectionError("reset")), "again")
     pipeline = Agent("a", model).middleware(retry(backoff_base=0.0)).middleware(pii_filter())
     with pytest.raises(ConnectionError, match="reset"):
-        async for event in pipeline.stream("hi", config=SSE):
-            shown.append(event.content)
+        await watch(pipeline, shown, SSE)
     assert "".join(each or "" for each in shown) == "Write to "
     assert len(model.calls) == 1
 
@@ -279,8 +285,9 @@ async def test_tools_may_be_left_with_placeholders() -> None:
 
     pipeline = Agent("a", ScriptedModel(call, "done")).tool(foreign).tool(own)
     await pipeline.middleware(placeholders(tools=["own"])).run(f"Write to {ANN}")
-    assert sorted(given)[1] == ANN
-    assert sorted(given)[0].startswith("<EMAIL_")
+    (tag,) = set(given) - {ANN}
+    assert tag.startswith("<EMAIL_")
+    assert ANN in given
 
 
 # --- blocking ------------------------------------------------------------------------------------
@@ -305,8 +312,7 @@ async def test_an_answer_that_is_blocked_is_not_shown(streamed: bool) -> None:
     pipeline = Agent("a", model).middleware(pii_filter(strategy="block"))
     shown: list[str | None] = []
     with pytest.raises(PersonalDataError):
-        async for event in pipeline.stream("hi", config=SSE if streamed else ExecutionConfig()):
-            shown.append(event.content)
+        await watch(pipeline, shown, SSE if streamed else ExecutionConfig())
     assert "example" not in repr(shown)
     assert bool(shown) == streamed
 
@@ -419,7 +425,8 @@ async def test_arguments_that_come_in_pieces() -> None:
         await parts.fragment(piece("$.to", "yz", more=True, call_more=False)),
     ]
     told: dict[str, str] = {}
-    for each in made:
+    shown: list[Any] = made
+    for each in shown:
         for arg in each.content.parts[0].function_call.partial_args:
             told[arg.json_path] = told.get(arg.json_path, "") + (arg.string_value or "")
     assert told == {"$.to": "write [EMAIL] xyz", "$.cc": "[EMAIL]"}
@@ -501,7 +508,10 @@ async def test_what_an_agent_writes_to_state_is_filtered() -> None:
 async def test_agents_without_a_pipeline_of_ours_are_filtered_too() -> None:
     """The plugin asks all hooks but `wrap_*` there."""
     from google.adk.agents.llm_agent import LlmAgent
-    from google.adk.agents.run_config import RunConfig, StreamingMode
+    from google.adk.agents.run_config import (
+        RunConfig,
+        StreamingMode,  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
+    )
     from google.adk.apps.app import App
     from google.adk.runners import InMemoryRunner
 
@@ -615,11 +625,10 @@ async def test_spans_of_adk_have_nothing_of_the_conversation(
     with GeminiEmulator(Call("search", {"word": ANN}), f"it is {BOB}") as gemini:
         pipeline = Agent("a", gemini.model()).tool(search).middleware(pii_filter())
         await pipeline.run(f"I am {ANN}")
-    spans = exporter.get_finished_spans()
+    spans: Any = exporter.get_finished_spans()
     assert "[EMAIL]" in repr([dict(each.attributes or {}) for each in spans])  # content is kept
     for each in spans:
-        for name, value in (each.attributes or {}).items():
-            assert "@example" not in repr(value), (each.name, name)
+        assert "@example" not in repr(dict(each.attributes or {})), each.name
 
 
 # --- what it is given ----------------------------------------------------------------------------

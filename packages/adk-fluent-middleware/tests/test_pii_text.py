@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -21,6 +21,8 @@ from adk_fluent.middleware._pii._patterns import BUILT_IN
 from adk_fluent.middleware._pii._strategies import Placeholders, hashed, mask
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adk_fluent.middleware._pii._filter import Change
 
 KEY = b"0123456789abcdef"
@@ -291,9 +293,9 @@ def test_json_stays_json_also_in_a_stream(value: Any, at: list[int]) -> None:
 def shape(value: Any) -> Any:
     """A value without what its texts say; numbers may have become texts."""
     if isinstance(value, list):
-        return [shape(each) for each in value]
+        return [shape(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: shape(each) for key, each in value.items()}
+        return {key: shape(each) for key, each in cast("dict[str, Any]", value).items()}
     return None if value is None else "scalar"
 
 
@@ -446,8 +448,13 @@ async def test_detectors_may_be_patterns_functions_and_async() -> None:
         at = text.find("Ann")
         return [Finding("name", at, at + 3)] if at >= 0 else []
 
-    filter = made(patterns={"staff_id": r"\bE\d{5}\b"}, others=(names,))
-    assert await filter.inbound().text("x\nAnn E12345\nAnn") == "x\n[NAME] [STAFF_ID]\n[NAME]"
+    def plain(text: str) -> Iterator[tuple[str, int, int]]:
+        if text.endswith("!"):
+            yield "cry", len(text) - 1, len(text)
+
+    filter = made(patterns={"staff_id": r"\bE\d{5}\b"}, others=(names, plain))
+    after = await filter.inbound().text("x!\nAnn E12345\nAnn")
+    assert after == "x[CRY]\n[NAME] [STAFF_ID]\n[NAME]"
 
 
 def fails(text: str) -> list[Finding]:

@@ -36,7 +36,7 @@ async def filter_request(request: LlmRequest, change: Change) -> None:
     """
     request.contents = [await filtered(each, change) for each in request.contents or ()]
     config = request.config
-    system: Any = config.system_instruction  # pyright: ignore[reportUnknownMemberType]  # of PIL
+    system: Any = getattr(config, "system_instruction", None)  # of a type that names PIL's
     if system is not None:
         made = await _instruction(system, change)
         request.config = config.model_copy(update={"system_instruction": made})

@@ -119,7 +119,7 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
 async def _asked(detector: Detector, text: str) -> list[Finding]:
     try:
         said = detector(text)
-        found = list(await said if inspect.isawaitable(said) else said)
+        found = [Finding(*each) for each in (await said if inspect.isawaitable(said) else said)]
         for each in found:
             check_kind(each.kind)
             if not 0 <= each.start < each.end <= len(text):
@@ -161,6 +161,11 @@ class Filter:
         """What becomes of a kind."""
         return self.strategies.get(kind, self.default)
 
+    @property
+    def only_placeholders(self) -> bool:
+        """Whether nothing is done on the way out but to put things back."""
+        return self.default == "placeholder" and not self.strategies
+
     def inbound(self) -> Change:
         """What is done to texts for a model: nothing personal is left in them."""
         return Change(self, restores=False)
@@ -195,8 +200,8 @@ class Filter:
         self._known[what] = made
 
     async def _changed(self, text: str, *, restores: bool, counted: bool, blocks: bool) -> str:
-        if restores and self.default == "placeholder" and not self.strategies:
-            return text  # nothing that could be found would be changed
+        if restores and self.only_placeholders:
+            return text
 
         def kept(text: str, findings: list[Finding]) -> list[Finding]:
             """What has to be replaced."""
@@ -218,7 +223,7 @@ class Filter:
             return [*pieces, _Piece(text[at:], bool(found))]
 
         def closed(text: str) -> str:
-            """What is left after all passes: if something is in it, all that hangs on it is, too."""
+            """What is left after all passes: if there is something, so is all that hangs on it."""
             found = kept(text, self.detectors.built_in(text))
             if not found:
                 return text
@@ -390,7 +395,8 @@ class Change:
         """What filters a text that comes in pieces."""
         if of_json:
             return Stream(JsonScalars(), self.json)
-        return Stream(self.filter.detectors.splitter(), self.text)
+        quick = self.restores and self.filter.only_placeholders
+        return Stream(Runs() if quick else self.filter.detectors.splitter(), self.text)
 
 
 @dataclass(slots=True, eq=False)

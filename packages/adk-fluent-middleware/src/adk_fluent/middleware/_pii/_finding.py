@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from adk_fluent.errors import UsageError
 
@@ -18,9 +17,10 @@ Scope = Literal["run", "line", "text"]
 _KIND: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Personal data in a text: of what kind it is and where it stands, never the data itself.
+
+    A plain ``(kind, start, end)`` will do, too.
 
     Attributes:
         kind: Such as ``"email"``: small letters, digits and underscores.
@@ -33,6 +33,10 @@ class Finding:
     end: int
 
 
+#: What a detector returns, or awaits.
+Found: TypeAlias = "Iterable[tuple[str, int, int]]"
+
+
 class Detector(Protocol):
     """Finds personal data in a text; a function, async or not, will do.
 
@@ -40,7 +44,7 @@ class Detector(Protocol):
     it has to see all of a text at once. It is called in the event loop and must not block that.
     """
 
-    def __call__(self, text: str, /) -> Iterable[Finding] | Awaitable[Iterable[Finding]]:
+    def __call__(self, text: str, /) -> Found | Awaitable[Found]:
         """What is in a text."""
         ...
 

@@ -2,8 +2,8 @@
 
 A *break* is a place that no pattern reaches over: most of all a space between words, but not the
 one between two groups of a number. What comes before the last break is complete; the rest is held
-back. Whether a place is a break depends on the run that it ends and on the character after it, not on how
-the text came in.
+back. Whether a place is a break depends on the run that it ends and on the character after it, not
+on how the text came in.
 """
 
 from __future__ import annotations
