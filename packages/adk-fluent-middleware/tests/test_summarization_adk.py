@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions, EventCompaction
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -225,6 +227,7 @@ class Calls:
         self.middleware = middleware
         self.answer = answer
         self.state: dict[str, Any] = {}
+        self.session: Any = None
         self.asked: list[ModelCall] = []
         self.model: Any = SimpleNamespace(model="own")
 
@@ -249,7 +252,7 @@ class Calls:
 
         config = types.GenerateContentConfig(**fields)
         request = LlmRequest(model="own", contents=list(contents), config=config)
-        ctx = SimpleNamespace(state=self.state, session=None)
+        ctx = SimpleNamespace(state=self.state, session=self.session)
         await self.middleware.wrap_model_call(
             ModelCall(request, ctx, self.model, agent=agent), model
         )
@@ -417,6 +420,52 @@ async def test_it_goes_by_what_the_model_counted() -> None:
             await harness.send("a question of few letters")
             await harness.send("?")
             assert len(summaries(gemini.requests)) == asked
+
+
+def event(author: str, run: str, tokens: int | None = None, **actions: Any) -> Event:
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=tokens)
+    return Event(
+        author=author,
+        invocation_id=run,
+        usage_metadata=None if tokens is None else usage,
+        actions=EventActions(**actions),
+    )
+
+
+COMPACTED: Final = EventCompaction(
+    start_timestamp=1.0, end_timestamp=2.0, compacted_content=said("model", "in short")
+)
+
+
+@pytest.mark.parametrize(
+    ("events", "counts"),
+    [
+        ([event("a", "1", 900)], True),
+        ([event("a", "1", 900), event("user", "2"), event("b", "2", 10)], True),
+        ([event("b", "1", 900)], False),
+        ([event("a", "1", 900), event("a", "2", 10)], False),
+        ([event("a", "1", 900), event("user", "1", rewind_before_invocation_id="1")], False),
+        ([event("a", "0", 900), event("user", "1", rewind_before_invocation_id="1")], True),
+        (
+            [
+                event("a", "0", 10),
+                event("user", "1"),
+                event("a", "1", 900),
+                event("user", "2", rewind_before_invocation_id="1"),
+            ],
+            False,
+        ),
+        ([event("a", "1", 900), event("user", "2", compaction=COMPACTED)], False),
+    ],
+)
+async def test_it_goes_by_the_last_count_of_what_there_still_is(
+    events: list[Event], counts: bool
+) -> None:
+    """Of this agent, and neither of what was rewound nor of what was compacted since."""
+    calls = Calls(summarization(trigger_tokens=900, keep=1))
+    calls.session = SimpleNamespace(events=events)
+    await calls([said("user", "q"), said("model", "a"), said("user", "q")])
+    assert bool(calls.asked) == counts
 
 
 async def test_it_goes_by_a_part_of_what_the_model_can_be_sent() -> None:
@@ -749,6 +798,7 @@ async def test_a_summary_that_failed_is_tried_again_later_and_later() -> None:
     "answer",
     [
         LlmResponse(error_code="SAFETY", error_message="blocked"),
+        LlmResponse(error_code="SAFETY", content=said("model", "blocked in the mid")),
         LlmResponse(content=said("model", "cut of"), finish_reason=types.FinishReason.MAX_TOKENS),
         LlmResponse(content=said("model", types.Part(text="hm", thought=True))),
         LlmResponse(content=said("model", "  ")),

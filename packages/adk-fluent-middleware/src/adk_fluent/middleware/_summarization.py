@@ -272,12 +272,21 @@ def _scale(call: ModelCall, shown: list[Any]) -> float:
 
 
 def _counted(call: ModelCall) -> int:
-    """Tokens of the agent's last request, as its model counted them; 0 when it did not."""
+    """Tokens of the agent's last request, as its model counted them; 0 when that tells nothing."""
     session = getattr(call.ctx, "session", None)
-    for event in reversed(session.events if session is not None else ()):
-        if event.author == call.agent and event.usage_metadata is not None:
-            usage = Usage.from_genai(event.usage_metadata)
-            return 0 if usage is None else usage.prompt + usage.tool
+    events: list[Any] = [] if session is None else session.events
+    at = len(events)
+    while at > 0:
+        at -= 1
+        event = events[at]
+        gone = event.actions.rewind_before_invocation_id
+        if gone:  # and all from there to here
+            at = next((n for n, each in enumerate(events) if each.invocation_id == gone), at)
+        elif event.actions.compaction:  # what was counted before, was of more
+            return 0
+        elif event.author == call.agent and event.usage_metadata is not None:
+            usage = Usage.from_genai(event.usage_metadata) or Usage()
+            return usage.prompt + usage.tool
     return 0
 
 
