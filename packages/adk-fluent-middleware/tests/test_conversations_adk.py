@@ -178,8 +178,9 @@ SUMMARIES: Final = st.fixed_dictionaries(
 class Summarised:
     """A conversation that goes on, with one state, and what the model was sent of it."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, inside: Any = None, **options: Any) -> None:
         self.middleware = summarization(**options)
+        self.inside = inside
         self.state: dict[str, Any] = {}
         self.read: list[str] = []
 
@@ -195,10 +196,13 @@ class Summarised:
             sent.extend(call.request.contents)
             return ModelReply([LlmResponse(content=said("model", "ok"))])
 
+        async def within(call: ModelCall) -> ModelReply:
+            return await self.inside.wrap_model_call(call, model)
+
         ctx = SimpleNamespace(state=self.state, session=None)
         llm = SimpleNamespace(model="m")
         call = ModelCall(request_of(contents), ctx, llm, agent="a")
-        await self.middleware.wrap_model_call(call, model)
+        await self.middleware.wrap_model_call(call, within if self.inside else model)
         return sent
 
 
@@ -230,6 +234,18 @@ def test_every_content_is_sent_or_read_by_who_summarises(contents: Any) -> None:
                 assert part.thought or (part.text or "") in told
                 if part.function_response is not None:
                     assert part.function_response.response["result"] in told
+
+
+@settings(max_examples=50, deadline=None)
+@given(contents=conversations(), options=EDITS)
+def test_edits_inside_leave_summaries_valid(contents: Any, options: Any) -> None:
+    """Each summary goes on from the one before, whatever is cleared meanwhile."""
+    going_on = Summarised(context_editing(**options), trigger_tokens=60, keep=4)
+    asked = [at for at in range(1, len(contents)) if contents[at].role == "model"]
+    for end in (*asked, len(contents)):
+        accepted(asyncio.run(going_on.ask(contents[:end])))
+    for number, text in enumerate(going_on.read[1:], 1):
+        assert text.startswith(f"<summary>\nsum {number}\n</summary>")
 
 
 # --- what both know of a conversation ------------------------------------------------------------

@@ -698,12 +698,13 @@ async def test_what_the_service_has_to_know_of_a_call_it_is_told_of_a_summary() 
     fields: Any = {
         "labels": {"team": "desk"},
         "safety_settings": safety,
-        "http_options": types.HttpOptions(timeout=5),
+        "http_options": types.HttpOptions(timeout=5, headers={"x-team": "desk"}),
     }
     await calls(turns_of(5), **fields, temperature=2.0, response_mime_type="application/json")
     config = calls.asked[0].request.config
     assert (config.labels, config.safety_settings) == ({"team": "desk"}, safety)
-    assert config.http_options.timeout == 5
+    assert (config.http_options.timeout, config.http_options.headers) == (5, {"x-team": "desk"})
+    assert config.http_options.headers is not fields["http_options"].headers
     assert config.temperature is None
     assert config.response_mime_type is None
 

@@ -11,8 +11,6 @@ from google.genai import types
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_KEPT = ("labels", "http_options", "safety_settings")
-
 
 def summary_request(
     request: LlmRequest, *, prompt: str, before: str, contents: Sequence[types.Content], limit: int
@@ -26,9 +24,12 @@ def summary_request(
         contents: The conversation since.
         limit: Characters of one text; of a longer one the middle is left out.
     """
+    given = request.config
     config = types.GenerateContentConfig(system_instruction=prompt)
-    for name in _KEPT:
-        setattr(config, name, getattr(request.config, name))
+    config.labels = None if given.labels is None else dict(given.labels)
+    config.safety_settings = given.safety_settings
+    if (http := given.http_options) is not None:  # models write headers of theirs into it
+        config.http_options = http.model_copy(update={"headers": dict(http.headers or {})})
     parts = list(_joined(_told(before, contents, limit)))
     return LlmRequest(contents=[types.Content(role="user", parts=parts)], config=config)
 
