@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -225,6 +227,14 @@ def test_threads_let_exactly_as_many_probes_through() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(probe, range(8))) == 3
+
+
+def test_copies_share_the_circuits_and_those_that_were_pickled_do_not() -> None:
+    breaker = circuit_breaker(failures=1)
+    fail(breaker._circuit("model", "m"))
+    assert copy.copy(breaker).state("m") == "open"
+    assert pickle.loads(pickle.dumps(breaker)).state("m") == "closed"
+    assert copy.deepcopy(breaker).state("m") == "closed"
 
 
 def test_it_is_a_middleware() -> None:

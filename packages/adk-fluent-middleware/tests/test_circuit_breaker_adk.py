@@ -11,7 +11,13 @@ from google.genai.errors import ClientError
 from kit import SSE, TWO_TOOLS, Time, clerk, until
 
 from adk_fluent import Agent
-from adk_fluent.middleware import CircuitOpenError, circuit_breaker, retry
+from adk_fluent.middleware import (
+    CircuitOpenError,
+    RateLimitError,
+    circuit_breaker,
+    rate_limiter,
+    retry,
+)
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -192,6 +198,14 @@ async def test_retries_outside_of_it_do_not_ask_again() -> None:
     pipeline = Agent("a", model).middleware(retry(clock=time)).middleware(breaker)
     await failures(pipeline, 1, CircuitOpenError)
     assert (len(model.calls), len(time.waits)) == (1, 1)
+
+
+async def test_what_is_refused_inside_of_it_says_nothing_about_the_service() -> None:
+    breaker, limiter = circuit_breaker(failures=1), rate_limiter(requests_per_minute=1, max_wait=0)
+    pipeline = Agent("a", ScriptedModel("ok")).middleware(breaker).middleware(limiter)
+    await pipeline.run("hi")
+    await failures(pipeline, 2, RateLimitError)
+    assert breaker.state("scripted") == "closed"
 
 
 async def fails_twice(breaker: CircuitBreakerMiddleware) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import pickle
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -359,6 +360,12 @@ async def test_a_name_that_stands_for_no_model_is_found_before_it_is_needed() ->
 
 
 # --- what it is given ----------------------------------------------------------------------------
+
+
+async def test_it_can_be_pickled_after_it_was_used() -> None:
+    other = model_fallback(models=[FLASH])
+    await Agent("a", ScriptedModel("ok")).middleware(other).run("hi")
+    assert pickle.loads(pickle.dumps(other)).models == [FLASH]
 
 
 def test_it_is_a_middleware() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -276,6 +278,15 @@ async def test_lines_that_nobody_needs_are_dropped() -> None:
 
 
 # --- what it is given ----------------------------------------------------------------------------
+
+
+async def test_copies_stand_in_one_line_and_those_that_were_pickled_do_not() -> None:
+    limiter = rate_limiter(requests_per_minute=1, max_wait=0)
+    await limiter._lines.turn(("all",), "it", (1, None, None))
+    with pytest.raises(RateLimitError):
+        await copy.copy(limiter)._lines.turn(("all",), "it", (1, None, None))
+    await pickle.loads(pickle.dumps(limiter))._lines.turn(("all",), "it", (1, None, None))
+    await copy.deepcopy(limiter)._lines.turn(("all",), "it", (1, None, None))
 
 
 def test_it_is_a_middleware() -> None:

@@ -14,6 +14,7 @@ from kit import SSE, TWO_TOOLS, Time, clerk, until
 from adk_fluent import Agent
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import CallTimeoutError, TimeoutMiddleware, retry, timeout
+from adk_fluent.middleware._adk import says
 from adk_fluent.protocol import Middleware, classify
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
@@ -166,6 +167,20 @@ async def test_it_is_known_inside_what_was_emitted() -> None:
         with pytest.raises(Exception):  # noqa: B017, PT011  # clients of different ages call it differently
             await pipeline.run("hi", config=SSE)
         assert len(gemini.requests) == 1
+
+
+async def test_what_was_emitted_before_is_known_inside() -> None:
+    model = ScriptedModel(ConnectionError("reset"), "never")
+
+    class Greets:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            await call.emit(says("One moment.", partial=True))
+            return await next(call)
+
+    pipeline = Agent("a", model).middleware(Greets()).middleware(timeout(model=60))
+    with pytest.raises(ConnectionError):
+        await pipeline.middleware(retry(clock=Time())).run("hi", config=SSE)
+    assert len(model.calls) == 1
 
 
 @pytest.mark.parametrize("emitted", [True, False])

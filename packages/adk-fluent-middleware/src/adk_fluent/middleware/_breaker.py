@@ -1,8 +1,8 @@
 """Models and tools that fail are left alone for a while.
 
 Failures are counted within a sliding window, as resilience4j and Polly do; in a row, as `pybreaker`
-counts them, one success among many failures would hide them all. No library for Python lets a
-fixed number of probes through, gets over a cancelled one, and serves several event loops at once.
+counts them, one success among many failures would hide them all. Which errors count, probes that
+are cancelled, and calls that began before a change are most of a breaker, so it is written here.
 """
 
 from __future__ import annotations
@@ -39,78 +39,6 @@ def _is_of_the_service(error: Exception) -> bool:
     return classify(error) == "retriable"
 
 
-@builtin("circuit_breaker")
-class CircuitBreakerMiddleware(BuiltIn):
-    """Leaves a model or a tool alone for a while that fails too often.
-
-    Each model and each tool has a circuit of its own, shared by all runs of this object. It opens
-    when, within a window, enough calls have failed and they are a large enough part of all. While
-    it is open, calls are refused at once. Then a few are let through as probes: if they succeed
-    it closes, if one fails it opens again. Failures are lost connections, timeouts, and the
-    statuses 429, 500, 502, 503 and 504; other errors say nothing about the service.
-
-    Args:
-        failures: Failed calls within the window that open a circuit.
-        failure_ratio: The part of the calls within the window that has to have failed as well.
-        window: Seconds for which a call counts.
-        reset_after: Seconds for which a circuit stays open.
-        half_open_calls: Probes after that; each of them has to succeed.
-        models: Watch models.
-        tools: Watch tools: all, none, or those of these names.
-        failure_if: Decides which errors speak of the service, instead of the rule above.
-        clock: Where the time comes from.
-    """
-
-    failures: Annotated[int, Field(ge=1)] = 5
-    failure_ratio: Annotated[float, Field(ge=0, le=1)] = 0.5
-    window: Annotated[float, Field(gt=0)] = 60.0
-    reset_after: Annotated[float, Field(gt=0)] = 30.0
-    half_open_calls: Annotated[int, Field(ge=1)] = 1
-    models: bool = True
-    tools: bool | Sequence[str] = True
-    failure_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_of_the_service)
-    clock: Clock = dependency(default_factory=SystemClock)
-    _circuits: dict[tuple[str, str], Circuit] = field(
-        default_factory=dict[tuple[str, str], "Circuit"], init=False, repr=False
-    )
-
-    def state(self, name: str, kind: Literal["model", "tool"] = "model") -> State:
-        """How the circuit of a model or a tool stands; closed, when it was never called."""
-        circuit = self._circuits.get((kind, name))
-        return "closed" if circuit is None else circuit.state
-
-    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
-        """Call the model, if its circuit lets it."""
-        if not self.models:
-            return await next(call)
-        return await self._through("model", model_name(call), lambda: next(call))
-
-    async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
-        """Call the tool, if its circuit lets it."""
-        if not chosen(self.tools, call.name):
-            return await next(call)
-        return await self._through("tool", call.name, lambda: next(call))
-
-    async def _through(self, kind: str, name: str, doing: Callable[[], Awaitable[T]]) -> T:
-        circuit = self._circuit(kind, name)
-        permit = circuit.enter()
-        succeeded: bool | None = None  # nothing is said about it by a cancelled call
-        try:
-            made = await doing()
-            succeeded = True
-        except Exception as error:
-            if self.failure_if(error):
-                succeeded = False
-            raise
-        finally:
-            circuit.leave(permit, succeeded)
-        return made
-
-    def _circuit(self, kind: str, name: str) -> Circuit:
-        found = self._circuits.get((kind, name))
-        return found or self._circuits.setdefault((kind, name), Circuit(self, kind, name))
-
-
 class Circuit:
     """One model's or tool's: a state machine without a task or a timer of its own.
 
@@ -125,7 +53,7 @@ class Circuit:
         self._what = f"{kind} {name!r}"
         self._attributes = {"adk_fluent.call": kind, named: name}
         self._options = options
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a call that is dropped ends wherever it is collected
         self._state: State = "closed"
         self._age = 0  # how often the state has changed: calls of an earlier one decide nothing
         self._calls: deque[tuple[float, bool]] = deque()
@@ -219,6 +147,83 @@ class Circuit:
         self._calls.clear()
         self._failures = self._probing = self._probed = 0
         measure("adk_fluent.breaker.state", _GAUGE[state], self._attributes)
+
+
+class Circuits(dict[tuple[str, str], Circuit]):
+    """All circuits of a middleware, and of its copies."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Circuits, ())  # whoever unpickles it has seen no failures
+
+
+@builtin("circuit_breaker")
+class CircuitBreakerMiddleware(BuiltIn):
+    """Leaves a model or a tool alone for a while that fails too often.
+
+    Each model and each tool has a circuit of its own, shared by all runs of this object. It opens
+    when, within a window, enough calls have failed and they are a large enough part of all. While
+    it is open, calls are refused at once. Then a few are let through as probes: if they succeed
+    it closes, if one fails it opens again. Failures are lost connections, timeouts, and the
+    statuses 429, 500, 502, 503 and 504; other errors say nothing about the service.
+
+    Args:
+        failures: Failed calls within the window that open a circuit.
+        failure_ratio: The part of the calls within the window that has to have failed as well.
+        window: Seconds for which a call counts.
+        reset_after: Seconds for which a circuit stays open.
+        half_open_calls: Probes after that; each of them has to succeed.
+        models: Watch models.
+        tools: Watch tools: all, none, or those of these names.
+        failure_if: Decides which errors speak of the service, instead of the rule above.
+        clock: Where the time comes from.
+    """
+
+    failures: Annotated[int, Field(ge=1)] = 5
+    failure_ratio: Annotated[float, Field(ge=0, le=1)] = 0.5
+    window: Annotated[float, Field(gt=0)] = 60.0
+    reset_after: Annotated[float, Field(gt=0)] = 30.0
+    half_open_calls: Annotated[int, Field(ge=1)] = 1
+    models: bool = True
+    tools: bool | Sequence[str] = True
+    failure_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_of_the_service)
+    clock: Clock = dependency(default_factory=SystemClock)
+    _circuits: Circuits = field(default_factory=Circuits, init=False, repr=False)
+
+    def state(self, name: str, kind: Literal["model", "tool"] = "model") -> State:
+        """How the circuit of a model or a tool stands; closed, when it was never called."""
+        circuit = self._circuits.get((kind, name))
+        return "closed" if circuit is None else circuit.state
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Call the model, if its circuit lets it."""
+        if not self.models:
+            return await next(call)
+        return await self._through("model", model_name(call), lambda: next(call))
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+        """Call the tool, if its circuit lets it."""
+        if not chosen(self.tools, call.name):
+            return await next(call)
+        return await self._through("tool", call.name, lambda: next(call))
+
+    async def _through(self, kind: str, name: str, doing: Callable[[], Awaitable[T]]) -> T:
+        circuit = self._circuit(kind, name)
+        permit = circuit.enter()
+        succeeded: bool | None = None  # nothing is said about it by a cancelled call
+        try:
+            made = await doing()
+            succeeded = True
+        except Exception as error:
+            if self.failure_if(error):
+                succeeded = False
+            raise
+        finally:
+            circuit.leave(permit, succeeded)
+        return made
+
+    def _circuit(self, kind: str, name: str) -> Circuit:
+        found = self._circuits.get((kind, name))
+        return found or self._circuits.setdefault((kind, name), Circuit(self, kind, name))
 
 
 #: `CircuitBreakerMiddleware` by its short name.

@@ -51,6 +51,33 @@ def _never(reply: ModelReply) -> bool:
     return False
 
 
+class Resolved:
+    """What names of models stand for: in each event loop its own, since clients belong to one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Sequence[BaseLlm]]
+        self._made = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Resolved, ())
+
+    def models(self, given: Sequence[str | Ref | BaseLlm]) -> Sequence[BaseLlm]:
+        """The models.
+
+        Raises:
+            UsageError: There is none of such a name.
+        """
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            made = self._made.get(loop)
+            if made is None:
+                from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
+
+                made = self._made[loop] = tuple(map(resolve_model, given))
+        return made
+
+
 @builtin("model_fallback")
 class ModelFallbackMiddleware(BuiltIn):
     """Asks other models, in order, when one fails or gives an answer that will not do.
@@ -74,12 +101,7 @@ class ModelFallbackMiddleware(BuiltIn):
     ]
     fallback_if: Callable[[ModelReply], bool] = dependency(default_factory=lambda: _never)
     fallback_on: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_of_the_model)
-    _made: WeakKeyDictionary[asyncio.AbstractEventLoop, Sequence[BaseLlm]] = field(
-        default_factory=WeakKeyDictionary[asyncio.AbstractEventLoop, "Sequence[BaseLlm]"],
-        init=False,
-        repr=False,
-    )
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _resolved: Resolved = field(default_factory=Resolved, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -99,19 +121,8 @@ class ModelFallbackMiddleware(BuiltIn):
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Call the model, and the others until one answers."""
         # all at once: one that cannot be had is found now, and not when it is needed
-        others = self._models()
+        others = self._resolved.models(self.models)
         return await _Attempts(self, call, next, others).reply(0)
-
-    def _models(self) -> Sequence[BaseLlm]:
-        """The models for this event loop, since the clients in them belong to one."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            made = self._made.get(loop)
-            if made is None:
-                from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
-
-                made = self._made[loop] = tuple(map(resolve_model, self.models))
-        return made
 
 
 class _Attempts:

@@ -39,9 +39,12 @@ class Lines:
     def __init__(self, clock: Clock, max_wait: float | None = None) -> None:
         self._clock = clock
         self._max_wait = max_wait
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a call that is dropped ends wherever it is collected
         self._lines: dict[Key, Line] = {}
         self._crowd = 64
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Lines, (self._clock, self._max_wait))  # whoever unpickles it has called nothing
 
     async def turn(self, key: Key, what: str, limits: Limits, tokens: int = 0) -> Turn:
         """Wait for one's turn.
