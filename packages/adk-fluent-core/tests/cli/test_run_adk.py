@@ -88,6 +88,24 @@ pipeline = FanOut(Agent("a", model("one ", "two ", "three")), Agent("b", model("
     assert sorted(lines) == ["a: one two three", "b: 1 2 3"]
 
 
+NOTICE = """
+class Notice:
+    async def after_model(self, ctx, response):
+        if not response.partial:
+            metadata = {**(response.custom_metadata or {}), "adk_fluent_notice": "Nearly full."}
+            return response.model_copy(update={"custom_metadata": metadata})
+"""
+
+
+def test_what_a_middleware_says_to_the_user_is_shown(write: Write, here: Cli) -> None:
+    write(
+        "desk.py",
+        f"{HEAD}{NOTICE}\npipeline = Agent('a', ScriptedModel('Hello.')).middleware(Notice())\n",
+    )
+    done = here("run", "desk.py", "hi")
+    assert (done.code, done.out, done.err) == (0, "a: Hello.\n", "[a: Nearly full.]\n")
+
+
 def test_each_event_is_a_line_of_json(desk: str, cli: Cli) -> None:
     done = cli("run", desk, "hi", "--json")
     assert done.code == 0

@@ -95,3 +95,18 @@ def test_long_arguments_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.startswith('[a calls t(x="yyy')
     assert err.endswith("…)]\n")
     assert len(err) < 90
+
+
+def test_what_an_event_says_to_the_user_is_shown_beside_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    notice = {"adk_fluent_notice": "You have used 62% of the model's context.\x1b[2J"}
+    out, err = shown(
+        capsys,
+        part("a", "on", custom_metadata=notice),
+        part("a", "e", custom_metadata=notice),
+        whole("a", "one", custom_metadata=notice),
+        whole("b", "two", custom_metadata={"other": 1}),
+    )
+    assert out == "a: one\nb: two\n"
+    assert err == "[a: You have used 62% of the model's context.[2J]\n"
