@@ -55,6 +55,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
     hashes: bool = True
     clock: Clock = dependency(default_factory=SystemClock)
     _name: str = field(default="", init=False, repr=False)
+    _measures: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options, and see the spans that begin before the first run's hooks."""
@@ -65,6 +66,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
         """The instance for one run."""
         made = copy.copy(self)
         made._name = self.pipeline_name or ""  # noqa: SLF001  # its own
+        made._measures = is_measured()  # noqa: SLF001  # its own
         attach()  # the provider may have been set meanwhile
         return made
 
@@ -101,7 +103,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Measure the call, where ADK does not."""
-        if not is_measured():
+        if not self._measures or self._is_measured_elsewhere(call.model):
             return await next(call)
         began, reply, failed = self.clock.monotonic(), ModelReply(), ""
         try:
@@ -116,16 +118,17 @@ class OTelEnrichmentMiddleware(BuiltIn):
 
     async def after_model(self, ctx: Any, response: Any) -> None:
         """Say how many tokens it took: at once, for with the last fragment the span may end."""
-        usage = Usage.from_genai(getattr(response, "usage_metadata", None))
+        told = getattr(response, "usage_metadata", None)
+        spans = () if told is None else tuple(of_inference())
+        usage = Usage.from_genai(told) if spans else None
         if usage is None:
             return
-        for span in of_inference():
-            span.set_attributes(
-                {
-                    "adk_fluent.actual_input_tokens": usage.prompt + usage.tool,
-                    "adk_fluent.actual_output_tokens": usage.output + usage.thoughts,
-                }
-            )
+        made = {
+            "adk_fluent.actual_input_tokens": usage.prompt + usage.tool,
+            "adk_fluent.actual_output_tokens": usage.output + usage.thoughts,
+        }
+        for span in spans:
+            span.set_attributes(made)
 
     async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> None:
         """Say which agent calls the tool."""
@@ -138,12 +141,16 @@ class OTelEnrichmentMiddleware(BuiltIn):
         named = {"adk_fluent.pipeline": self._name, "error.type": type(error).__name__}
         count("adk_fluent.pipeline.errors", 1, named)
 
+    @staticmethod
+    def _is_measured_elsewhere(model: Any) -> bool:
+        from adk_fluent.telemetry._adk import is_measured_elsewhere  # noqa: PLC0415  # imports ADK
+
+        return is_measured_elsewhere(model)
+
     def _measure(self, call: ModelCall, reply: ModelReply, seconds: float, failed: str) -> None:
         """What ADK 2.x measures itself, with the same names and dimensions."""
-        from adk_fluent.telemetry._adk import is_measured_elsewhere, provider_of  # noqa: PLC0415
+        from adk_fluent.telemetry._adk import provider_of  # noqa: PLC0415  # imports ADK
 
-        if is_measured_elsewhere(call.model):
-            return
         asked = call.request.model or getattr(call.model, "model", "")
         made = {
             "gen_ai.agent.name": call.agent,

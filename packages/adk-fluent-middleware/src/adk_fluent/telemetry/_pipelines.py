@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,10 +57,15 @@ def count_findings(root: Node) -> None:
         )
 
 
-def node_type(node: object) -> str:
+def node_type(node: Node | None) -> str:
     """What kind of step a node is: ``agent``, ``sequence``, ``loop`` and so on."""
-    name = type(node).__name__.removesuffix("Node")
-    return "agent" if node is None else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return "agent" if node is None else _word(type(node))
+
+
+@cache
+def _word(kind: type) -> str:
+    name = kind.__name__.removesuffix("Node")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _keep(known: dict[int, Any], root: Node, what: Any) -> None:

@@ -77,16 +77,18 @@ def begins(span: Any, parent: Context | None) -> None:
     if scope is None or scope.name not in SCOPES:
         return
     above: Any = trace.get_current_span(parent)
-    agent: str | None = None
+    here, agent = _HERE.get(), None
     if is_adks(above):
         _ABOVE[span] = above
-        agent = above.attributes.get(AGENT)
-    here = _HERE.get()
-    if here:
-        if span.name.startswith(_AGENT):
-            agent = span.name.removeprefix(_AGENT)
+        agent = above.attributes.get(AGENT) if here else None
+    if not here:
+        return
+    if span.name.startswith(_AGENT):
+        agent = span.name.removeprefix(_AGENT)
+    span.set_attributes(here)
+    if agent is not None and agent != here.get(AGENT):
         # an agent that a model has handed over to is no step, and yet it is who acts
-        span.set_attributes(here if agent is None else {**here, AGENT: agent})
+        span.set_attribute(AGENT, agent)
 
 
 def is_adks(span: Any) -> bool:
