@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -436,21 +437,88 @@ async def test_arguments_that_come_in_pieces() -> None:
 # --- which way past it there is ------------------------------------------------------------------
 
 
-async def test_what_other_middlewares_inside_send_to_models_is_filtered() -> None:
-    """Such as a summary of the conversation, and the text that comes of it."""
-    asked: list[str] = []
+@pytest.mark.parametrize("strategy", ["redact", "placeholder"])
+@pytest.mark.parametrize("is_inside", [True, False])
+async def test_calls_that_another_middleware_makes_are_filtered(
+    strategy: Any, is_inside: bool
+) -> None:
+    """Such as one that has a model summarise the conversation, and goes on with what it wrote."""
 
     class Summary:
         async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
-            asked.append(repr(call.request.contents))
-            reply = await next(call)
-            return ModelReply([*reply.responses])
+            said = [part.text for each in call.request.contents for part in each.parts]
+            asked = call.request.model_copy(update={"contents": [content(f"Sum up: {said}")]})
+            summary = (await next(replace(call, request=asked))).final.content.parts[0].text
+            call.request.contents = [content(f"So far: {summary}")]
+            return await next(call)
 
-    model = ScriptedModel(f"ask {BOB}")
-    pipeline = Agent("a", model).middleware(pii_filter()).middleware(Summary())
+    def content(text: str) -> types.Content:
+        return types.Content(role="user", parts=[types.Part(text=text)])
+
+    model = ScriptedModel(
+        rules=[rule("Sum up", reply=lambda asked: asked.prompt.removeprefix("Sum up: "))],
+        default=lambda asked: f"{asked.prompt}. Or ask {BOB}",
+    )
+    filter, pipeline = pii_filter(strategy=strategy), Agent("a", model)
+    members: list[Any] = [filter, Summary()] if is_inside else [Summary(), filter]
+    for each in members:
+        pipeline = pipeline.middleware(each)
     result = await pipeline.run(f"I am {ANN}")
-    assert "example" not in repr(asked)
-    assert result.text == "ask [EMAIL]"
+    assert len(model.calls) == 2
+    assert "example" not in repr([(each.prompt, each.turns) for each in model.calls])
+    shown = f"So far: ['I am {ANN}']. Or ask {BOB}"
+    hidden = "So far: ['I am [EMAIL]']. Or ask [EMAIL]"
+    assert result.text == (shown if strategy == "placeholder" else hidden)
+
+
+async def test_code_that_models_run_and_errors_that_they_report_are_filtered() -> None:
+    code = types.Part(
+        executable_code=types.ExecutableCode(code=f"send('{ANN}')", language=types.Language.PYTHON)
+    )
+    output = types.Part(
+        code_execution_result=types.CodeExecutionResult(
+            outcome=types.Outcome.OUTCOME_OK, output=f"sent to {ANN}"
+        )
+    )
+    result = (
+        await Agent("a", ScriptedModel(reply(code, output, "ok")))
+        .middleware(pii_filter())
+        .run("hi")
+    )
+    assert "example" not in everything(result)
+    assert "sent to [EMAIL]" in everything(result)
+    failed = ScriptedModel(reply(error_code="SAFETY", error_message=f"because of {ANN}"))
+    result = await Agent("a", failed).middleware(pii_filter()).run("hi")
+    assert [each.message for each in result.errors] == ["because of [EMAIL]"]
+
+
+@pytest.mark.parametrize("as_parts", [True, False])
+async def test_instructions_of_every_form_are_filtered(as_parts: bool) -> None:
+    part = types.Part(text=f"You are {BOB}")
+    system: Any = ["Hello", part] if as_parts else types.Content(role="user", parts=[part])
+    seen: list[Any] = []
+
+    class Sets:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            request.config.system_instruction = system
+
+    class Sees:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            seen.append(call.request.config.system_instruction)
+            call.request.config.system_instruction = "x"
+            return await next(call)
+
+    pipeline = Agent("a", ScriptedModel("ok"))
+    await pipeline.middleware(Sets()).middleware(pii_filter()).middleware(Sees()).run("hi")
+    assert "You are [EMAIL]" in repr(seen)
+    assert "example" not in repr(seen)
+    assert part.text == f"You are {BOB}"
+
+
+async def test_texts_that_follow_each_other_are_one() -> None:
+    parts = [types.Part(text=each) for each in ("to ann@exa", "mple.com", " now")]
+    result = await Agent("a", ScriptedModel(reply(*parts))).middleware(pii_filter()).run("hi")
+    assert result.text == "to [EMAIL] now"
 
 
 async def test_what_hooks_answer_instead_of_models_and_tools_is_filtered() -> None:

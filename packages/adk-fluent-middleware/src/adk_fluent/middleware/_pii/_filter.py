@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: A string of JSON, to its end or that of the text, or a number.
 _SCALAR: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("|\Z)|-?\d[\d.eE+-]*+', re.DOTALL)
+#: No number of a card has as many digits.
+_TOO_LONG: Final = 10**19
 #: How often what is left is looked at again; what is made to need more is made to get past.
 _PASSES: Final = 8
 _RUN: Final = re.compile(rf"[ {IN_RUN}]*+")
@@ -117,6 +119,8 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
 
 
 async def _asked(detector: Detector, text: str) -> list[Finding]:
+    failure = ""
+    found: list[Finding] = []
     try:
         said = detector(text)
         found = [Finding(*each) for each in (await said if inspect.isawaitable(said) else said)]
@@ -125,12 +129,14 @@ async def _asked(detector: Detector, text: str) -> list[Finding]:
             if not 0 <= each.start < each.end <= len(text):
                 raise ValueError
     except Exception as error:  # noqa: BLE001  # its message may hold what it was reading
+        failure = type(error).__name__
+    if failure:  # not raised above: the error would be its context
         name = getattr(detector, "__qualname__", type(detector).__qualname__)
         raise RunError(
             "a detector of pii_filter failed, so nothing is let through",
-            found=f"{type(error).__name__} in {name}",
-            help="it returns Finding(kind, start, end), within the text that it is given",
-        ) from None
+            found=f"{failure} in {name}",
+            help="it returns (kind, start, end), within the text that it is given",
+        )
     return found
 
 
@@ -349,7 +355,8 @@ class Change:
         """Plain data, value by value; other objects only where there is something in them."""
         if isinstance(value, str):
             known = self.filter.placeholders.value(value) if self.restores else None
-            return await self.string(value) if known is None else known
+            made = await self.string(value) if known is None else known
+            return value if made == value else made  # it may be of a subclass
         if value is None or isinstance(value, bool | bytes):
             return value
         if isinstance(value, int | float):
@@ -357,7 +364,8 @@ class Change:
         if isinstance(value, Mapping):
             return await self._mapping(cast("Mapping[Any, Any]", value))
         if isinstance(value, list | tuple):
-            return [await self.value(each) for each in cast("list[Any]", value)]
+            items = [await self.value(each) for each in cast("list[Any]", value)]
+            return items if isinstance(value, list) else tuple(items)
         return await self._object(value)
 
     async def _mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -372,7 +380,7 @@ class Change:
 
     async def _number(self, value: float) -> Any:
         """A number is what it is, unless it is a card's: then it is a text."""
-        if isinstance(value, float) and not value.is_integer():
+        if not abs(value) < _TOO_LONG or not float(value).is_integer():
             return value
         plain = str(int(value))
         made = await self.text(plain)

@@ -203,7 +203,8 @@ class PIIFilterMiddleware(BuiltIn):
         change: Change = self._filter.outbound()
         args = await change.value(call.args)
         result = await next(replace(call, args=args))
-        return await change.value(result)
+        made = await change.value(result)
+        return result if made == result else made
 
     async def after_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], result: Any) -> Any:
         """Filter what came past `wrap_tool_call`: results of hooks, and agents without it."""
