@@ -316,8 +316,9 @@ def check_names(block: Block) -> None:
     if target is None:
         return
     header, _, *rows = ([cell.strip() for cell in row.split("|")[1:-1]] for row in _rows(block))
-    listed = [name for row in rows for name in re.findall(r"`[.\"]?(\w+)[^`]*`", row[0])]
     known = names_of(target)
+    found = [each for row in rows for each in re.findall(r"`[.\"]?((\w+)[\w.]*)[^`]*`", row[0])]
+    listed = [whole if whole in known else first for whole, first in found]
     assert not set(listed) - set(known), f"{block.place}: unknown {set(listed) - set(known)}"
     if "names" in block.says:
         assert not set(known) - set(listed), f"{block.place} lacks {set(known) - set(listed)}"
