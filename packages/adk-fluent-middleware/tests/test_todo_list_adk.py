@@ -225,6 +225,7 @@ async def test_what_is_left_to_do_is_shown(kept: Any, shown: str) -> None:
     pipeline, model = desk("done")
     await pipeline.run("hi", state={"todos": kept})
     assert list_in(model.calls[0]) == shown
+    assert len(model.calls[0].raw.contents) == (2 if shown else 1)
 
 
 async def test_after_it_was_written_it_is_not_shown_again() -> None:

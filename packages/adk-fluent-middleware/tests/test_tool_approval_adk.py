@@ -11,7 +11,7 @@ from google.adk.apps.app import App
 from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.adk.tools import LongRunningFunctionTool
+from google.adk.tools import BaseTool, LongRunningFunctionTool
 from google.genai import types
 from kit import SSE, clerk
 
@@ -20,6 +20,7 @@ from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import ToolApprovalMiddleware, human_in_the_loop, tool_approval
+from adk_fluent.middleware._tools import wrong_arguments
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
@@ -388,6 +389,8 @@ async def test_what_the_person_is_asked() -> None:
 
     asked, _ = await begun(till.desk(PAY, told, message=said))
     assert asked.pending[0].message == "pay 5 euros?"
+    asked, _ = await begun(till.desk(Call("pay", {"order": "Ä1"}), told))
+    assert asked.pending[0].message == 'Run pay({"order": "Ä1"})?'
 
 
 async def test_handing_over_is_never_asked_about() -> None:
@@ -436,6 +439,22 @@ async def test_what_was_approved_is_remembered_in_the_session(
     other = till.desk(PAY, "one", remember=remember)
     kept["session_id"] = "other"
     assert (await other.run("pay", **kept)).pending
+
+
+async def test_without_it_nothing_is_remembered() -> None:
+    till = Till()
+    desk = till.desk(PAY, "one", PAY, "two", remember="tool")
+    asked, kept = await begun(desk)
+    done = await desk.resume(asked.pending[0].answer(True), **kept)
+    assert done.state == {"approved:pay": True}
+    forgets = till.desk(PAY, "three")
+    asked = await forgets.run("again", **kept)
+    (question,) = asked.pending
+    kept["session_id"] = "other"
+    asked = await till.desk(PAY, "four").run("hi", **kept)
+    assert question.name == "pay"
+    done = await till.desk("five").resume(asked.pending[0].answer(True), **kept)
+    assert done.state == {}
 
 
 @pytest.mark.parametrize(
@@ -666,6 +685,20 @@ async def test_the_model_may_ask_again_after_a_refusal() -> None:
     assert again.pending[0].id != asked.pending[0].id
     await desk.resume(again.pending[0].answer(True), **kept)
     assert till.paid == [("A1", 5)]
+
+
+def test_a_schema_that_nothing_can_be_checked_by_refuses_nothing() -> None:
+    class Odd(BaseTool):
+        def _get_declaration(self) -> types.FunctionDeclaration:
+            schema = {"properties": {"a": {"type": "nonsense"}}}
+            return types.FunctionDeclaration(name="odd", parameters_json_schema=schema)
+
+    class Builtin(BaseTool):
+        def _get_declaration(self) -> None:
+            return None
+
+    assert wrong_arguments(Odd(name="odd", description="Odd."), {"a": 1}) is None
+    assert wrong_arguments(Builtin(name="search", description="Search."), {"a": 1}) is None
 
 
 # --- what it is given ----------------------------------------------------------------------------
