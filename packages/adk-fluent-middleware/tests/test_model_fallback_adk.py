@@ -17,6 +17,7 @@ from kit import SSE, TWO_TOOLS, Time, until
 
 from adk_fluent import Agent
 from adk_fluent.errors import UsageError
+from adk_fluent.ir import Ref
 from adk_fluent.middleware import (
     CircuitOpenError,
     ModelFallbackMiddleware,
@@ -68,15 +69,14 @@ async def test_happy(status: int, metrics: Measured, caplog: pytest.LogCaptureFi
     assert f"model {PRO} has not answered" in caplog.text
 
 
-@pytest.mark.parametrize("fault", ["disconnect", "status"])
-async def test_streamed(fault: str) -> None:
-    broken = reply(fault=fault) if fault == "disconnect" else reply(status=503)
-    with GeminiEmulator(broken, reply(chunks=["a", "b", "c"])) as gemini:
+@pytest.mark.parametrize("error", [DOWN, reply(status=503)])
+async def test_streamed(error: Any) -> None:
+    with GeminiEmulator(reply(chunks=["a", "b", "c"])) as gemini:
         other = model_fallback(models=[gemini.model(FLASH)])
-        result = await Agent("a", gemini.model(PRO)).middleware(other).run("hi", config=SSE)
+        result = await Agent("a", ScriptedModel(error)).middleware(other).run("hi", config=SSE)
         assert result.text == "abc"
         assert [each.content for each in result if each.is_partial][:3] == ["a", "b", "c"]
-        assert [(each.model, each.stream) for each in gemini.requests][1] == (FLASH, True)
+        assert [(each.model, each.stream) for each in gemini.requests] == [(FLASH, True)]
 
 
 async def test_parallel_tools() -> None:
@@ -325,6 +325,11 @@ async def test_models_by_name(gemini_emulator: GeminiEmulator) -> None:
     pipeline = Agent("a", PRO).middleware(model_fallback(models=[FLASH]))
     assert (await pipeline.run("hi")).text == "ok"
     assert [each.model for each in gemini_emulator.requests] == [PRO, FLASH]
+
+
+async def test_models_in_references() -> None:
+    other = model_fallback(models=[Ref(scripted("ok"))])
+    assert (await Agent("a", ScriptedModel(DOWN)).middleware(other).run("hi")).text == "ok"
 
 
 def test_each_event_loop_has_models_of_its_own(gemini_emulator: GeminiEmulator) -> None:
