@@ -122,7 +122,8 @@ class Together:
         async def answers(_: Any) -> Any:
             await until(lambda: self.came >= self.runs)
             await asyncio.sleep(0.01)
-            return answer
+            made: Any = answer
+            return await made() if callable(answer) else made
 
         return answers
 
@@ -667,7 +668,14 @@ async def test_nobody_waits_for_more_than_two_who_fail() -> None:
 
 
 async def test_what_cannot_be_kept_is_not_shared() -> None:
-    together = Together(*[reply("half", finish_reason="MAX_TOKENS")] * 4, runs=4)
+    """Nor do those who have waited for it wait for each other."""
+    half = reply("half", finish_reason="MAX_TOKENS")
+
+    async def with_all_others() -> Any:
+        await until(lambda: len(together.model.calls) == 4)
+        return half
+
+    together = Together(half, *[with_all_others] * 3, runs=4)
     assert [each.text for each in await together.run()] == ["half"] * 4
     assert len(together.model.calls) == 4
 
