@@ -341,6 +341,30 @@ async def test_images_and_files_of_old_turns_are_named_only() -> None:
     assert contents[0].parts == [types.Part(text="see"), image, file]
 
 
+async def test_images_that_tools_have_returned_are_old_ones_too() -> None:
+    image = types.FunctionResponseBlob(data=b"png", mime_type="image/png")
+    call = types.FunctionCall(name="look_up", args={})
+    result = types.FunctionResponse(
+        name="look_up",
+        response={"result": LONG},
+        parts=[types.FunctionResponsePart(inline_data=image)],
+    )
+    contents = [
+        said("user", "question"),
+        said("model", types.Part(function_call=call)),
+        said("user", types.Part(function_response=result)),
+        said("model", "answer"),
+        said("user", "and?"),
+    ]
+    for options, text in (
+        ({"media_turns": 1}, LONG),
+        ({"trigger_tokens": 0, "keep": 0, "clear_at_least": 0}, eager().placeholder),
+    ):
+        told = parts_of((await edited(contents, **options))[2])[0].function_response
+        assert (told.response, told.parts) == ({"result": text}, None)
+    assert result.parts
+
+
 async def test_thoughts_of_earlier_turns_are_left_out() -> None:
     thought = types.Part(text="hm", thought=True)
     call = types.Part(function_call=types.FunctionCall(name="look_up", args={}), thought=True)
@@ -396,7 +420,9 @@ async def test_a_static_instruction_stays_in_front(prefix: int) -> None:
 
 
 async def test_a_conversation_that_the_service_has_is_left_alone() -> None:
-    request: Any = SimpleNamespace(previous_interaction_id="i", contents=conversation("model"))
+    request: Any = SimpleNamespace(
+        previous_interaction_id="i", contents=conversation("model", "user")
+    )
     seen: list[Any] = []
 
     async def model(call: ModelCall) -> ModelReply:

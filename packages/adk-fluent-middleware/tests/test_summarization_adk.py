@@ -670,11 +670,21 @@ async def test_a_name_will_do_for_another_model(monkeypatch: pytest.MonkeyPatch)
     with GeminiEmulator(rules=[summary()], default="ok") as gemini:
         for name, value in gemini.env.items():
             monkeypatch.setenv(name, value)
+        from adk_fluent.backends import adk
+
+        made: list[str] = []
+
+        def resolve(name: str, resolve: Any = adk.resolve_model) -> Any:
+            made.append(name)
+            return resolve(name)
+
+        monkeypatch.setattr(adk, "resolve_model", resolve)
         middleware = summarization(trigger_tokens=400, model="gemini-2.5-flash-lite")
         harness = AgentHarness(clerk(gemini.model("gemini-2.5-pro"), middleware))
-        await talk(harness, 5)
-        (asked,) = summaries(gemini.requests)
-        assert asked.model == "gemini-2.5-flash-lite"
+        await talk(harness, 8)
+        first, second, *_ = summaries(gemini.requests)
+        assert first.model == second.model == "gemini-2.5-flash-lite"
+        assert made == ["gemini-2.5-flash-lite"]
         assert {each.model for each in answers(gemini.requests)} == {"gemini-2.5-pro"}
 
 
@@ -714,7 +724,12 @@ async def test_who_writes_it_is_told_everything() -> None:
     image = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png"))
     file = types.Part(file_data=types.FileData(file_uri="gs://a", mime_type="application/pdf"))
     call = types.FunctionCall(name="look_up", args={"page": "ä"})
-    result = types.FunctionResponse(name="look_up", response={"result": LONG})
+    drawn = types.FunctionResponseBlob(data=b"drawn", mime_type="image/png")
+    result = types.FunctionResponse(
+        name="look_up",
+        response={"result": LONG},
+        parts=[types.FunctionResponsePart(inline_data=drawn)],
+    )
     code = types.Part(executable_code=types.ExecutableCode(code="print(1)", language="PYTHON"))  # pyright: ignore[reportArgumentType]  # pydantic makes an enum of it
     ran = types.Part(
         code_execution_result=types.CodeExecutionResult(outcome="OUTCOME_OK", output="1")  # pyright: ignore[reportArgumentType]  # pydantic makes an enum of it
@@ -732,7 +747,7 @@ async def test_who_writes_it_is_told_everything() -> None:
     assert told(asked) == (
         "<conversation>\n\nuser: see\n\nuser gives:user gives:model: look\n\n"
         'model calls look_up: {"page": "ä"}\n\n'
-        f'look_up returns: {{"result": "{LONG}"}}\n\n'
+        f'look_up returns: {{"result": "{LONG}"}}'
         f"model runs: print(1)\n\nit prints: 1\n\nmodel: done {LONG}\n\n"
         f"</conversation>\n\n{ASKED}"
     )
@@ -740,6 +755,7 @@ async def test_who_writes_it_is_told_everything() -> None:
     assert [each.inline_data or each.file_data for each in parts if not each.text] == [
         image.inline_data,
         file.file_data,
+        types.Blob(data=b"drawn", mime_type="image/png"),
     ]
 
 
