@@ -1,0 +1,34 @@
+"""Errors, delays, cut streams and cancellations at random: every built-in keeps its promise.
+
+``--fault-runs N`` makes more of them, ``--fault-seed N`` the same ones again.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from faults import RULES, cuts_off, once, passes_on
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x says so
+]
+
+
+#: Those that are to be seen at work; the others let everything by unless something takes long.
+BUSY = {name for name, _, promise in RULES if promise not in (passes_on, cuts_off)}
+
+
+async def test_every_built_in_keeps_its_promise(pytestconfig: pytest.Config) -> None:
+    seed = pytestconfig.getoption("--fault-seed")
+    runs = int(pytestconfig.getoption("--fault-runs") or 0)
+    seen: set[str] = set()
+    for run in range(runs):
+        try:
+            seen |= await once(random.Random(f"{seed} {run}"))
+        except AssertionError as error:
+            error.add_note(f"run {run} of --fault-seed {seed}")
+            raise
+    if runs >= 150:
+        assert seen >= BUSY, f"never at work: {BUSY - seen}"

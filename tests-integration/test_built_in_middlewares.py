@@ -1,0 +1,61 @@
+"""Every built-in middleware is tried in the same situations, by tests that find it missing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adk_fluent.middleware._layer import LAYER
+
+PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
+#: Name to where the class is, as ``module:class``.
+BUILT_IN = {
+    entry.name: entry.target.removesuffix(".DESC") for entry in LAYER.entries("middleware")
+}
+SITUATIONS = {
+    *("test_happy", "test_streamed", "test_parallel_tools", "test_cancelled"),
+    *("test_error_after_the_first_partial", "test_concurrent"),
+}
+
+by_name = pytest.mark.parametrize("name", BUILT_IN)
+
+
+@by_name
+def test_it_is_tried_in_every_situation(name: str) -> None:
+    tree = ast.parse((PACKAGE / "tests" / f"test_{name}_adk.py").read_text("utf-8"))
+    functions = {
+        node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    }
+    assert functions >= SITUATIONS
+
+
+@by_name
+def test_it_has_a_page(name: str) -> None:
+    page = (PACKAGE / "docs" / f"{name}.md").read_text("utf-8")
+    assert page.startswith(f"# {name}\n")
+    assert "```python" in page
+    assert "<!-- names: " in page
+    assert f"]({name}.md)" in (PACKAGE / "README.md").read_text("utf-8") or (
+        f"](docs/{name}.md)" in (PACKAGE / "README.md").read_text("utf-8")
+    )
+
+
+@by_name
+@pytest.mark.adk
+def test_without_its_body_its_tests_fail(name: str) -> None:
+    file = PACKAGE / "tests" / f"test_{name}_adk.py"
+    command = [
+        *(sys.executable, "-m", "pytest", str(file), "-x", "-q", "-p", "no:cacheprovider"),
+        *("-p", "no:xdist", "--without", BUILT_IN[name]),
+    ]
+    environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
+    assert " failed" in done.stdout
