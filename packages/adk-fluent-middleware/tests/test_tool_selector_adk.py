@@ -165,12 +165,36 @@ async def test_the_choice_stays_while_an_agent_answers_and_is_made_anew_after_th
     assert len(small.calls) == 2
 
 
+async def test_an_agent_that_has_other_tools_by_now_is_chosen_for_again() -> None:
+    small = ScriptedModel(picks("tool_1"), picks("more"))
+    model = ScriptedModel(Call("tool_1", {"x": "a"}), "done")
+
+    def more(x: str) -> str:
+        """Does more."""
+        return x
+
+    def grow(callback_context: Any, llm_request: Any) -> None:
+        if len(llm_request.contents) > 1:
+            llm_request.append_tools([FunctionTool(more)])
+
+    desk: Any = Shelf().on(model)
+    middleware = tool_selector(max_tools=1, model=small)
+    await desk.before_model(grow).middleware(middleware).run("hi")
+    assert shown(model) == [("tool_1",), ("more",)]
+
+
 async def test_each_round_of_a_loop_chooses() -> None:
     small = ScriptedModel(picks("tool_1"), picks("tool_2"))
     model = ScriptedModel("one", "two")
     loop = Loop("loop", Shelf().on(model), max=2)
     await loop.middleware(tool_selector(max_tools=1, model=small)).run("hi")
     assert shown(model) == [("tool_1",), ("tool_2",)]
+
+
+async def test_nothing_is_left_behind_when_a_run_is_over() -> None:
+    middleware = tool_selector(max_tools=1, model=ScriptedModel(picks("tool_1")))
+    await Shelf().on(ScriptedModel("done"), middleware).run("hi")
+    assert vars(middleware)["_chosen"] == {}
 
 
 async def test_a_call_that_is_made_again_is_shown_the_same() -> None:
