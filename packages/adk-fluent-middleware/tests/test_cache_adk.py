@@ -234,8 +234,10 @@ async def test_a_stream_that_ends_too_early_is_not_kept() -> None:
 async def test_what_took_too_long_is_not_kept() -> None:
     with GeminiEmulator(reply("late", latency=30), default="in time") as gemini:
         pipeline = clerk(gemini, cache())
+        slow = asyncio.ensure_future(pipeline.run("hi"))
+        await until(lambda: bool(gemini.requests), seconds=30)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(pipeline.run("hi"), 0.3)
+            await asyncio.wait_for(slow, 0.01)
         assert (await pipeline.run("hi")).text == "in time"
 
 

@@ -182,6 +182,15 @@ async def test_what_is_over_goes_before_what_was_not_used(make: Callable[..., Ca
     assert [await store.get(key) for key in ("old", "over", "new")] == [b"1", None, b"3"]
 
 
+async def test_what_was_not_used_for_longest_goes_first(make: Callable[..., CacheStore]) -> None:
+    store = make(max_entries=2)
+    await store.set("used", b"1")
+    await store.set("unused", b"2")
+    assert await store.get("used") == b"1"
+    await store.set("new", b"3")
+    assert [await store.get(key) for key in ("used", "unused", "new")] == [b"1", None, b"3"]
+
+
 @pytest.mark.parametrize("limit", ["max_entries", "max_bytes"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "3", True])
 def test_limits_have_to_leave_room(
