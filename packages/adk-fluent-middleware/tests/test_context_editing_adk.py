@@ -244,6 +244,28 @@ async def test_a_growing_conversation_keeps_its_beginning_for_a_while() -> None:
     assert max(estimate_tokens(each) for each in sent) < 10_000
 
 
+async def test_what_was_cleared_counts_no_more() -> None:
+    """Below the trigger again, nothing is cleared until it is exceeded again."""
+    whole = conversation(*["call", "result"] * 20)
+    options: Any = {"trigger_tokens": 3_000, "keep": 1, "clear_at_least": 0, "clear_inputs": True}
+    sent = [await edited(whole[:end], **options) for end in range(1, len(whole) + 1, 2)]
+    cleared = [str(each).count(CLEARED) for each in sent]
+    assert len(set(cleared)) == 2
+    assert cleared[-1] > 10
+
+
+async def test_what_needs_no_edit_is_passed_on_as_it_is() -> None:
+    passed: list[ModelCall] = []
+
+    async def model(call: ModelCall) -> ModelReply:
+        passed.append(call)
+        return ModelReply()
+
+    call = ModelCall(request_of(conversation("call", "result")), agent="a")
+    await context_editing().wrap_model_call(call, model)
+    assert passed[0] is call
+
+
 async def test_calls_keep_their_signatures_and_ids() -> None:
     call = types.FunctionCall(name="look_up", args={"page": LONG}, id="call-1")
     result = types.FunctionResponse(name="look_up", response={"result": LONG}, id="call-1")
