@@ -31,6 +31,13 @@ pytestmark = [
 LATE = reply("late", latency=60)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _warm() -> None:
+    """The first call takes longer: clients are imported, and certificates read."""
+    with GeminiEmulator("warm") as gemini:
+        clerk(gemini).ask("hi")
+
+
 async def read(pipeline: Any, into: list[str], pause: float = 0.0) -> None:
     """Read what is said, with a pause after each event."""
     async for event in pipeline.stream("hi", config=SSE):
@@ -44,12 +51,12 @@ async def read(pipeline: Any, into: list[str], pause: float = 0.0) -> None:
 async def test_happy(metrics: Measured) -> None:
     """The connection of what is ended is closed, too."""
     with GeminiEmulator(LATE, "in time") as gemini:
-        pipeline = clerk(gemini, timeout(model=1.0, tool=60, run=60))
+        pipeline = clerk(gemini, timeout(model=2.0, tool=60, run=60))
         with pytest.raises(
-            CallTimeoutError, match=r"model 'gemini-2.5-flash' .* 1 seconds"
+            CallTimeoutError, match=r"model 'gemini-2.5-flash' .* 2 seconds"
         ) as caught:
             await pipeline.run("hi")
-        assert caught.value.seconds == 1.0
+        assert caught.value.seconds == 2.0
         assert isinstance(caught.value, TimeoutError)
         assert classify(caught.value) == "retriable"
         await until(lambda: len(gemini.abandoned) == 1)
@@ -130,8 +137,8 @@ async def test_concurrent() -> None:
 
 async def test_a_model_that_does_not_begin_is_ended(metrics: Measured) -> None:
     with GeminiEmulator(LATE) as gemini:
-        with pytest.raises(CallTimeoutError, match="to begin its answer took longer than 1 s"):
-            await clerk(gemini, timeout(first=1.0, model=60)).run("hi", config=SSE)
+        with pytest.raises(CallTimeoutError, match="to begin its answer took longer than 2 s"):
+            await clerk(gemini, timeout(first=2.0, model=60)).run("hi", config=SSE)
         await until(lambda: len(gemini.abandoned) == 1)
     assert metrics("adk_fluent.timeout.expirations", adk_fluent__call="first") == 1
 
