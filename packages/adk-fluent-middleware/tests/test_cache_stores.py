@@ -191,6 +191,13 @@ async def test_what_was_not_used_for_longest_goes_first(make: Callable[..., Cach
     assert [await store.get(key) for key in ("used", "unused", "new")] == [b"1", None, b"3"]
 
 
+async def test_what_is_too_large_drives_nothing_out(make: Callable[..., CacheStore]) -> None:
+    store = make(max_bytes=10)
+    await store.set("a", b"1")
+    await store.set("b", b"2" * 11)
+    assert [await store.get(key) for key in ("a", "b")] == [b"1", None]
+
+
 @pytest.mark.parametrize("limit", ["max_entries", "max_bytes"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "3", True])
 def test_limits_have_to_leave_room(

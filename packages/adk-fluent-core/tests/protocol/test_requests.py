@@ -84,6 +84,14 @@ def test_ids_of_calls_do_not_count() -> None:
 
 
 @adk
+def test_answers_without_an_id_are_those_of_the_calls_still_open() -> None:
+    calls = called(("look", "1"), ("look", "2"))
+    some = ask(calls, answered(("look", "1", "A"), ("look", None, "B")))
+    each = ask(calls, answered(("look", "1", "A"), ("look", "2", "B")))
+    assert request_key(some) == request_key(each)
+
+
+@adk
 def test_which_call_an_answer_belongs_to_counts() -> None:
     calls = called(("look", "1"), ("look", "2"))
     straight = ask(calls, answered(("look", "1", "A"), ("look", "2", "B")))
