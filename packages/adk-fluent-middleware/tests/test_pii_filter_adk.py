@@ -24,7 +24,7 @@ from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, rep
 if TYPE_CHECKING:
     from kit import Measured
 
-    from adk_fluent.protocol import ModelCall, NextModel
+    from adk_fluent.protocol import ModelCall, NextModel, NextTool, ToolCall
 
 pytestmark = [
     pytest.mark.adk,
@@ -521,6 +521,49 @@ async def test_texts_that_follow_each_other_are_one() -> None:
     assert result.text == "to [EMAIL] now"
 
 
+async def test_arguments_that_hooks_put_in_are_filtered() -> None:
+    class Fills:
+        async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> None:
+            args["word"] = ANN
+
+    words: list[str] = []
+
+    def search(word: str) -> str:
+        """Look something up."""
+        words.append(word)
+        return "ok"
+
+    model = ScriptedModel(Call("search", {"word": "x"}), "done")
+    pipeline = Agent("a", model).tool(search).middleware(pii_filter()).middleware(Fills())
+    await pipeline.run("hi")
+    assert words == ["[EMAIL]"]
+
+
+async def test_those_outside_see_what_the_user_sees() -> None:
+    seen: list[Any] = []
+
+    class Log:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            reply = await next(call)
+            seen.append((repr(call.request.contents), reply.final.content))
+            return reply
+
+        async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+            result = await next(call)
+            seen.append((call.args, result))
+            return result
+
+    def search(word: str) -> str:
+        """Look something up."""
+        return f"{word} {BOB}"
+
+    model = ScriptedModel(Call("search", {"word": ANN}), f"it is {BOB}")
+    pipeline = Agent("a", model).tool(search).middleware(Log()).middleware(pii_filter())
+    await pipeline.run(f"I am {ANN}")
+    assert len(seen) == 3
+    assert "example" not in repr(seen)
+
+
 async def test_what_hooks_answer_instead_of_models_and_tools_is_filtered() -> None:
     class Answers:
         async def before_model(self, ctx: Any, request: Any) -> Any:
@@ -593,7 +636,7 @@ async def test_agents_without_a_pipeline_of_ours_are_filtered_too() -> None:
     words: list[str] = []
     chunks = ["it is ", "bob@exam", "ple.com ", "indeed"]
     model: Any = ScriptedModel(Call("search", {"word": ANN}), reply(chunks=chunks))
-    agent = LlmAgent(name="a", model=model, tools=[search])
+    agent = LlmAgent(name="a", model=model, tools=[search], instruction=f"You are {ANN}")
     app = App(name="app", root_agent=agent, plugins=[MiddlewarePlugin(stack=[pii_filter()])])
     runner = InMemoryRunner(app=app)
     session = await runner.session_service.create_session(app_name="app", user_id="u")
@@ -608,7 +651,9 @@ async def test_agents_without_a_pipeline_of_ours_are_filtered_too() -> None:
         )
     ]
     assert words == ["[EMAIL]"]
-    assert "example" not in repr(events)
+    assert "bob" not in repr(events)
+    assert "ann" not in repr(events) + repr([(each.system, each.turns) for each in model.calls])
+    assert any(each.partial and each.content for each in events)
     assert events[-1].content is not None
     assert "".join(each.text or "" for each in events[-1].content.parts or ()).startswith("it is [")
 

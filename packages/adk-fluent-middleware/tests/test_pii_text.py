@@ -290,6 +290,18 @@ def test_json_stays_json_also_in_a_stream(value: Any, at: list[int]) -> None:
     assert shape(after) == shape([value])
 
 
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, CUTS)
+@example('{"to": ann@example.com, "tel": +49 30 901820, "ip": 2001:db8::1}', [30, 50])
+@example("Write to ann@example.com, \"or 5' to bob@example.com", [3])
+def test_what_was_to_be_json_and_is_not_is_filtered_nevertheless(text: str, at: list[int]) -> None:
+    text = f"{text} ann@example.com {text}"
+    pieces = "".join(asyncio.run(streamed(made().inbound(), cut(text, at), of_json=True)))
+    assert pieces == asyncio.run(made().inbound().json(text))
+    assert "@example.com" not in pieces
+    assert "901820" not in pieces or "901820" in hidden(text)
+
+
 def shape(value: Any) -> Any:
     """A value without what its texts say; numbers may have become texts."""
     if isinstance(value, list):
@@ -408,12 +420,10 @@ async def test_values_are_filtered_one_by_one() -> None:
         "to": ["[EMAIL]", {"cc": "[EMAIL]"}],
         "n": 3,
         "x": 1.5,
-        "pair": (1, "ann@example.com"),
+        "pair": (1, "[EMAIL]"),
         "large": [10**5000, float("inf"), 1e300, -2.0],
         "ok": True,
         "none": None,
-        "pair": (1, "[EMAIL]"),
-        "large": [10**5000, float("inf"), 1e300, -2.0],
         "card": "[CREDIT_CARD]",
         "raw": b"ann@example.com",
         "json": '{"a": "x\\n[EMAIL]", "n": [1,  2]}',

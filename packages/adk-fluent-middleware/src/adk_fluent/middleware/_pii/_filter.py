@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
     from adk_fluent.middleware._pii._finding import Detector, Scope
 
-#: A string of JSON, to its end or that of the text, or a number.
-_SCALAR: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("|\Z)|-?\d[\d.eE+-]*+', re.DOTALL)
+#: A string of JSON, to its end or that of the text; or what stands there without quotes, such as a
+#: number, or anything else where a model did not keep to JSON.
+_SCALAR: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("|\Z)|[^\s"{}\[\],:][^"{}\[\],]*+', re.DOTALL)
+_NUMBER: Final = re.compile(r"-?\d[\d.eE+-]*+")
+_WORDS: Final = frozenset({"true", "false", "null"})
 #: No number of a card has as many digits.
 _TOO_LONG: Final = 10**19
 #: How often what is left is looked at again; what is made to need more is made to get past.
@@ -339,8 +342,11 @@ class Change:
     async def _scalar(self, match: re.Match[str], counted: bool) -> str:
         literal: str = match[0]
         if match[1] is None:
-            made = await self.text(literal, counted)
-            return literal if made == literal else json.dumps(made)
+            bare = literal.rstrip()
+            made = bare if bare in _WORDS else await self.text(bare, counted)
+            if made != bare and _NUMBER.fullmatch(bare):
+                made = json.dumps(made)
+            return made + literal[len(bare) :]
         try:
             value: str = json.loads(literal)
         except ValueError:  # cut off, or not quite JSON

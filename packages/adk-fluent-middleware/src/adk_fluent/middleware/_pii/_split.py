@@ -134,7 +134,7 @@ class JsonScalars(_Held):
                 self._escaped = True
             elif each == '"':
                 self._quoted = not self._quoted
-            elif not self._quoted and each in ",:{}[]":
+            elif not self._quoted and each in ",{}[]":
                 cut = at + 1
         if cut == 0:
             self._held.append(text)
