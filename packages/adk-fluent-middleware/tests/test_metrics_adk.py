@@ -89,13 +89,15 @@ VIOLATING: Final = """
     from adk_fluent import Agent, Route
     from adk_fluent.telemetry import otel_enrichment
 
-    b = Agent("b").mock("B")
-    shop = (Agent("a").mock("A") >> Route("k").eq("x", b)).named("shop")
-    codes = [each.code for each in shop.check().diagnostics]
-    assert codes, "there is something to find"
-    shop = shop.middleware(otel_enrichment())
-    shop.ask("hi")
-    shop.ask("hi")
+    def build():
+        b = Agent("b").mock("B")
+        return (Agent("a").mock("A") >> Route("k").eq("x", b)).named("shop")
+
+    assert build().check().diagnostics, "there is something to find"
+    for _ in range(2):
+        shop = build().middleware(otel_enrichment())
+        shop.ask("hi")
+        shop.ask("hi")
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adk_fluent.contracts import check_all
 from adk_fluent.ir import content_hash, structure_hash
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import Node
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 #: Pipelines that are remembered; a process that builds one for each run must not keep them all.
 _MOST: Final = 128
 _LOCK: Final = Lock()
 _HASHES: Final[dict[int, tuple[Node, Mapping[str, str]]]] = {}  # kept, so that ids stay theirs
-_CHECKED: Final[dict[int, Node]] = {}
+_CHECKED: Final[dict[str, None]] = {}  # by content: it may be built anew for each run
 
 
 def hashes(root: Node) -> Mapping[str, str]:
@@ -32,7 +35,7 @@ def hashes(root: Node) -> Mapping[str, str]:
             "adk_fluent.content_hash": content_hash(root),
         }
         with _LOCK:
-            _keep(_HASHES, root, (root, made))
+            _keep(_HASHES, id(root), (root, made))
         return made
     return known[1]
 
@@ -41,10 +44,11 @@ def count_findings(root: Node) -> None:
     """Count what the checks of contracts find in a pipeline, once, if anybody measures."""
     if not is_measured():
         return
+    content = hashes(root)["adk_fluent.content_hash"]
     with _LOCK:
-        if id(root) in _CHECKED:
+        if content in _CHECKED:
             return
-        _keep(_CHECKED, root, root)
+        _keep(_CHECKED, content, None)
     for finding in check_all(root).diagnostics:
         count(
             "adk_fluent.contracts.violations",
@@ -68,7 +72,7 @@ def _word(kind: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-def _keep(known: dict[int, Any], root: Node, what: Any) -> None:
+def _keep(known: dict[K, V], key: K, value: V) -> None:
     if len(known) >= _MOST:
         known.pop(next(iter(known)))
-    known[id(root)] = what
+    known[key] = value

@@ -73,7 +73,7 @@ def described(attributes: Mapping[str, Any]) -> Generator[None]:
 
 def begins(span: Any, parent: Context | None) -> None:
     """Describe a span of ADK's that begins."""
-    scope = span.instrumentation_scope
+    scope = getattr(span, "instrumentation_scope", None)
     if scope is None or scope.name not in SCOPES:
         return
     above: Any = trace.get_current_span(parent)
