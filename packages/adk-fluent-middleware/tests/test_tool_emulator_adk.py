@@ -197,12 +197,19 @@ async def test_a_result_is_a_dict(said: str, result: Any) -> None:
     assert await one(model=ScriptedModel(said)) == ([], result)
 
 
-@pytest.mark.parametrize("said", [reply(), reply(error_code="SAFETY", error_message="blocked")])
-async def test_a_model_that_says_nothing_fails_the_call(said: Any) -> None:
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (reply(), "it said nothing"),
+        (reply(error_code="SAFETY", error_message="blocked"), "SAFETY: blocked"),
+    ],
+)
+async def test_a_model_that_says_nothing_fails_the_call(said: Any, why: str) -> None:
     bank = Bank()
     desk = bank.on(ScriptedModel(BALANCE), tool_emulator(model=ScriptedModel(said)))
-    with pytest.raises(RunError, match="nobody made up a result of tool 'balance'"):
+    with pytest.raises(RunError, match="nobody made up a result of tool 'balance'") as caught:
         await desk.run("hi")
+    assert f"model 'scripted': {why}" in str(caught.value)
     assert bank.ran == []
 
 

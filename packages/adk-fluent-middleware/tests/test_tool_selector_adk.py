@@ -16,7 +16,7 @@ from adk_fluent import Agent, Loop
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import ToolSelectorMiddleware, retry, tool_selector
 from adk_fluent.protocol import Middleware
-from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
+from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -287,6 +287,25 @@ async def test_a_model_may_be_named() -> None:
             await Shelf().on(model, middleware).run("hi")
         assert [each.model for each in gemini.requests] == ["gemini-2.5-flash-lite"]
     assert shown(model) == [("tool_5",)]
+
+
+async def test_the_conversation_is_told_in_order_and_without_thoughts() -> None:
+    chooses = reply(Thought("Which one?"), picks("tool_1"))
+    small = ScriptedModel(picks("tool_1"), chooses)
+    first = reply(Thought("Hm."), Call("tool_1", {"x": "a"}))
+    model = ScriptedModel(first, "It is 1.", "done")
+    desk = Shelf().on(model, tool_selector(max_tools=1, model=small))
+    await desk.run("first", session_id="s")
+    await desk.run("second", session_id="s")
+    told = small.calls[1].prompt.partition("<conversation>\n")[2].partition("\n</conversation>")[0]
+    assert told.splitlines() == [
+        "user: first",
+        'model calls tool_1: {"x": "a"}',
+        'tool_1 returns: {"result": "1 of a"}',
+        "model: It is 1.",
+        "user: second",
+    ]
+    assert shown(model) == [("tool_1",)] * 3
 
 
 async def test_a_long_conversation_is_cut_at_its_beginning() -> None:
