@@ -278,6 +278,7 @@ SEARCHED = types.GroundingMetadata(web_search_queries=["A1"])
     [
         (says(), {}, 1),
         (says(interrupted=True), {}, 2),
+        (says(error_code="ODD"), {}, 2),
         (says(error_message="odd"), {}, 2),
         (says(interaction_id="i/1"), {}, 2),
         (says(finish_reason=None), {}, 2),
