@@ -373,6 +373,45 @@ async def test_thoughts_and_answers_are_streams_of_their_own() -> None:
     assert result.text == "It is [EMAIL]"
 
 
+async def test_what_is_held_back_comes_before_what_follows_it() -> None:
+    from google.adk.models.llm_response import LlmResponse
+
+    from adk_fluent.middleware._pii._content_adk import Parts
+    from adk_fluent.middleware._pii._filter import Detectors, Filter
+
+    parts = Parts(Filter(Detectors(("email",), {}, ()), {}, "redact", KEY).outbound())
+    given = [
+        types.Part(text="Hm, so", thought=True),
+        types.Part(text="Yes, ann@exa"),
+        types.Part(text="mple.com"),
+        types.Part(function_call=types.FunctionCall(name="x", args={"to": ANN})),
+        types.Part(text="do"),
+        types.Part(text="ne"),
+    ]
+    shown: list[list[Any]] = []
+    for each in given:
+        content = types.Content(role="model", parts=[each])
+        made = await parts.fragment(LlmResponse(content=content, partial=True))
+        shown.append(_said(made))
+    shown.append(_said(await parts.end()))
+    assert shown == [
+        [("Hm, ", True)],
+        [("so", True), ("Yes, ", False)],
+        [],
+        [("[EMAIL]", False), {"to": "[EMAIL]"}],
+        [],
+        [],
+        [("done", False)],
+    ]
+
+
+def _said(response: Any) -> list[Any]:
+    return [
+        each.function_call.args if each.text is None else (each.text, bool(each.thought))
+        for each in (response.content.parts if response is not None else ())
+    ]
+
+
 class Customer(BaseModel):
     name: str
     mail: str
