@@ -29,7 +29,11 @@ MAYBE = st.none() | st.integers(1, 3)
 class Account(RuleBasedStateMachine):
     """Keeps who waits and who went, and works out from that who may go."""
 
-    @initialize(requests=MAYBE, tokens=st.none() | st.integers(1, 30), concurrency=MAYBE)
+    @initialize(
+        requests=MAYBE,
+        tokens=st.none() | st.integers(1, 30),
+        concurrency=st.sampled_from([None, None, None, 2]),
+    )
     def begin(self, requests: int | None, tokens: int | None, concurrency: int | None) -> None:
         self.requests, self.tokens, self.concurrency = requests, tokens, concurrency
         self.line = Line(requests, tokens, concurrency)
@@ -191,6 +195,13 @@ async def test_one_that_is_larger_than_the_limit_goes_when_it_is_alone() -> None
     assert gaps == [60.0, 60.0]
 
 
+def test_who_waits_looks_again_when_the_first_call_leaves_the_window() -> None:
+    line = Line(requests=2)
+    for at in (1000.0, 1010.0):
+        assert line.look(line.come(0, lambda: None), at) is None
+    assert line.look(line.come(0, lambda: None), 1020.0) == 1060.0
+
+
 async def test_what_was_not_needed_is_there_for_the_next_at_once() -> None:
     time = Time()
     lines, limits = Lines(time), (None, 100, None)
@@ -285,8 +296,10 @@ async def test_copies_stand_in_one_line_and_those_that_were_pickled_do_not() -> 
     await limiter._lines.turn(("all",), "it", (1, None, None))
     with pytest.raises(RateLimitError):
         await copy.copy(limiter)._lines.turn(("all",), "it", (1, None, None))
-    await pickle.loads(pickle.dumps(limiter))._lines.turn(("all",), "it", (1, None, None))
-    await copy.deepcopy(limiter)._lines.turn(("all",), "it", (1, None, None))
+    for anew in (copy.deepcopy(limiter), pickle.loads(pickle.dumps(limiter))):
+        await anew._lines.turn(("all",), "it", (1, None, None))
+        with pytest.raises(RateLimitError):
+            await anew._lines.turn(("all",), "it", (1, None, None))
 
 
 def test_it_is_a_middleware() -> None:
