@@ -471,6 +471,9 @@ async def test_arguments_that_come_in_pieces() -> None:
             told[arg.json_path] = told.get(arg.json_path, "") + (arg.string_value or "")
     assert told == {"$.to": "write [EMAIL] xyz", "$.cc": "[EMAIL]"}
     assert "exa" not in repr(made)
+    alone = Parts(change, tools=lambda name: name != "send")
+    first = piece("$.to", "to bob@exa", more=True, call_more=True, name="send")
+    assert await alone.fragment(first) == first
 
 
 # --- which way past it there is ------------------------------------------------------------------
