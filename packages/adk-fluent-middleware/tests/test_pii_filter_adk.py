@@ -205,6 +205,19 @@ async def _tags(middleware: PIIFilterMiddleware, text: str) -> str:
     return model.calls[0].prompt
 
 
+async def test_what_is_found_again_in_a_run_counts_once(metrics: Measured) -> None:
+    model = ScriptedModel(Call("search", {"word": "x"}), "done")
+
+    def search(word: str) -> str:
+        """Look something up."""
+        return word
+
+    pipeline = Agent("a", model).instruct(f"You are {BOB}").tool(search).middleware(pii_filter())
+    await pipeline.run("hi")
+    assert len(model.calls) == 2
+    assert metrics("adk_fluent.pii.findings") == 1
+
+
 # --- placeholders --------------------------------------------------------------------------------
 
 

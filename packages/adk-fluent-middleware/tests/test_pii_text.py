@@ -318,6 +318,16 @@ async def test_words_are_let_through_when_they_are_over() -> None:
     assert pieces == ["请联系", "", "[EMAIL]谢", ""]
 
 
+async def test_what_is_only_put_back_is_held_back_for_words() -> None:
+    filter = made("placeholder", patterns={"x": "x"})
+    assert await streamed(filter.outbound(), ["One ", "two"]) == ["", "One ", "two"]
+    assert await streamed(made(patterns={"x": "x"}).outbound(), ["One ", "two"]) == [
+        "",
+        "",
+        "One two",
+    ]
+
+
 # --- strategies ----------------------------------------------------------------------------------
 
 
