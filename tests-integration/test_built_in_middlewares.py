@@ -14,9 +14,7 @@ from adk_fluent.middleware._layer import LAYER
 
 PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
 #: Name to where the class is, as ``module:class``.
-BUILT_IN = {
-    entry.name: entry.target.removesuffix(".DESC") for entry in LAYER.entries("middleware")
-}
+BUILT_IN = {entry.name: entry.target.removesuffix(".DESC") for entry in LAYER.entries("middleware")}
 SITUATIONS = {
     *("test_happy", "test_streamed", "test_parallel_tools", "test_cancelled"),
     *("test_error_after_the_first_partial", "test_concurrent"),

@@ -1,4 +1,4 @@
-"""The page of errors has every error and every finding, each with an example that really is one.
+"""The pages of errors have every error and every finding, each with an example that is one.
 
 That the examples run, and print what stands below them, is tested in `test_docs.py`.
 """
@@ -18,20 +18,26 @@ import pytest
 import adk_fluent
 from adk_fluent import contracts, errors
 from adk_fluent.contracts import CODES
+from adk_fluent.contracts._checkers import all_checkers
 from adk_fluent.errors import AdkFluentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-core"
-PAGE = (CORE / "docs" / "errors.md").read_text("utf-8")
-FINDINGS = {code.code: code for code in CODES.values() if code.code.startswith("FLW")}
+PACKAGES = Path(__file__).resolve().parent.parent / "packages"
+#: Each package's page, the prefix of its findings, and the modules of its errors.
+PAGES = {
+    "adk-fluent-core": ("FLW", "adk_fluent."),
+    "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
+}
+all_checkers()  # imports them, and with them the codes of their findings
 
 
 @dataclass(frozen=True)
 class Section:
     """What the page says about one code."""
 
+    package: str
     code: str
     name: str
     text: str
@@ -45,11 +51,15 @@ class Section:
         return re.findall(r"^```(?:text|console)\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
 
 
-def sections() -> Iterator[Section]:
-    parts = re.split(r"^##+ (.+)$", PAGE, flags=re.MULTILINE)[1:]
+def page(package: str) -> str:
+    return (PACKAGES / package / "docs" / "errors.md").read_text("utf-8")
+
+
+def sections(package: str) -> Iterator[Section]:
+    parts = re.split(r"^##+ (.+)$", page(package), flags=re.MULTILINE)[1:]
     for heading, text in zip(parts[::2], parts[1::2], strict=True):
         if found := re.fullmatch(r"([A-Z]+\d+) (\w+)", heading):
-            yield Section(found[1], found[2], text)
+            yield Section(package, found[1], found[2], text)
 
 
 def public_errors() -> Iterator[type[AdkFluentError]]:
@@ -63,14 +73,30 @@ def public_errors() -> Iterator[type[AdkFluentError]]:
                     yield value
 
 
-SECTIONS = list(sections())
+SECTIONS = [each for package in PAGES for each in sections(package)]
 ERRORS = {kind.code: kind for kind in public_errors()}
+FINDINGS = {
+    code.code: code
+    for code in CODES.values()
+    if any(code.code.startswith(prefix) for prefix, _ in PAGES.values())
+}
 
 
-def test_every_error_and_every_finding_has_one_section_and_nothing_else_does() -> None:
-    wanted = {code: kind.__name__ for code, kind in ERRORS.items()}
-    wanted |= {code: known.name for code, known in FINDINGS.items()}
-    assert [(each.code, each.name) for each in SECTIONS] == sorted(wanted.items())
+def package_of(kind: type[AdkFluentError]) -> str:
+    """The last that fits: core's module is the beginning of all others'."""
+    return [name for name, (_, module) in PAGES.items() if kind.__module__.startswith(module)][-1]
+
+
+@pytest.mark.parametrize("package", PAGES)
+def test_every_error_and_every_finding_has_one_section_and_nothing_else_does(package: str) -> None:
+    wanted = {code: kind.__name__ for code, kind in ERRORS.items() if package_of(kind) == package}
+    prefix, _ = PAGES[package]
+    wanted |= {code: known.name for code, known in FINDINGS.items() if code.startswith(prefix)}
+    found = [(each.code, each.name) for each in SECTIONS if each.package == package]
+    assert found == sorted(wanted.items())
+
+
+def test_the_pages_have_all_errors() -> None:
     assert {kind.__name__ for kind in ERRORS.values()} >= {
         name for name in errors.__all__ if name.endswith("Error")
     }
@@ -99,20 +125,32 @@ def test_a_section_has_a_cause_an_example_and_a_fix(section: Section) -> None:
 
 def test_the_tables_lead_to_every_section() -> None:
     for section in SECTIONS:
-        assert f"]({section.anchor})" in PAGE, section.anchor
+        assert f"]({section.anchor})" in page(section.package), section.anchor
     for code in FINDINGS.values():
         anchor = f"#{code.code}-{code.name}".lower()
         row = (
             f"| [`{code.code}`]({anchor}) | `{code.name}` | {code.severity} | {code.explanation} |"
         )
-        assert row in PAGE
+        assert any(row in page(package) for package in PAGES), row
 
 
 def test_reports_for_code_hosts_lead_to_the_page() -> None:
-    found = [getattr(contracts, code.name)(message="x") for code in FINDINGS.values()]
+    found = [
+        kind(message="x") for kind in subclasses(contracts.Diagnostic) if kind.code in FINDINGS
+    ]
     (run,) = json.loads(contracts.ContractReport.of(found).to_sarif())["runs"]
     leads = {
-        rule["id"]: rule["helpUri"].partition("/docs/errors.md")[2]
+        rule["id"]: rule["helpUri"].partition("/packages/")[2]
         for rule in run["tool"]["driver"]["rules"]
     }
-    assert leads == {each.code: each.anchor for each in SECTIONS if each.code in FINDINGS}
+    assert leads == {
+        each.code: f"{each.package}/docs/errors.md{each.anchor}"
+        for each in SECTIONS
+        if each.code in FINDINGS
+    }
+
+
+def subclasses(kind: type[contracts.Diagnostic]) -> Iterator[type[contracts.Diagnostic]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)

@@ -123,6 +123,20 @@ def test_nothing_is_checked_where_nobody_measures() -> None:
     assert measured(program + VIOLATING, provider="pass") == []
 
 
+def test_a_checker_that_fails_stops_no_run() -> None:
+    program = """
+    from adk_fluent import Agent
+    from adk_fluent.telemetry import _pipelines, otel_enrichment
+
+    def broken(root):
+        raise KeyError("the checker's own")
+
+    _pipelines.check_all = broken
+    assert Agent("a").mock("A").middleware(otel_enrichment()).ask("hi") == "A"
+    """
+    assert of(measured(program), "adk_fluent.contracts.violations") == []
+
+
 @pytest.mark.parametrize("stream", ["none", "sse"])
 def test_model_calls_are_measured_once(stream: str) -> None:
     """By ADK 2.x itself, or by us; never by both, and never by nobody."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME: Final = "https://github.com/adk-fluent/adk-fluent"
-_DOCS: Final = f"{_HOME}/blob/main/packages/adk-fluent-core/docs"
+_DOCS: Final = f"{_HOME}/blob/main/packages/{{package}}/docs"
+#: The prefixes of the codes of our own packages.
+_PACKAGES: Final = {OURS: "adk-fluent-core", "MDW": "adk-fluent-middleware"}
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -60,9 +62,10 @@ def _rule(code: str) -> dict[str, Any]:
 
 def _page(code: Code) -> str:
     """Where people read more about a finding; what is not core's is explained by its authors."""
-    if not code.code.startswith(OURS):
-        return f"{_DOCS}/running.md#checking"
-    return f"{_DOCS}/errors.md#{code.code}-{code.name}".lower()
+    package = next((_PACKAGES[each] for each in _PACKAGES if code.code.startswith(each)), None)
+    if package is None:
+        return f"{_DOCS.format(package=_PACKAGES[OURS])}/running.md#checking"
+    return f"{_DOCS.format(package=package)}/errors.md#{code.code}-{code.name}".lower()
 
 
 def _result(each: Diagnostic, rule: int) -> dict[str, Any]:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._budget import TokenBudgetMiddleware as TokenBudgetMiddleware
     from adk_fluent.middleware._budget import token_budget as token_budget
     from adk_fluent.middleware._cache import CacheMiddleware as CacheMiddleware
+    from adk_fluent.middleware._cache import CacheStats as CacheStats
     from adk_fluent.middleware._cache import CacheStore as CacheStore
     from adk_fluent.middleware._cache import DiskStore as DiskStore
     from adk_fluent.middleware._cache import MemoryStore as MemoryStore
     from adk_fluent.middleware._cache import cache as cache
+    from adk_fluent.middleware._context_warning import ContextUsage as ContextUsage
     from adk_fluent.middleware._context_warning import (
         ContextWarningMiddleware as ContextWarningMiddleware,
     )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._define import describe_middleware as describe_middleware
     from adk_fluent.middleware._editing import ContextEditingMiddleware as ContextEditingMiddleware
     from adk_fluent.middleware._editing import context_editing as context_editing
+    from adk_fluent.middleware._emulator import Emulated as Emulated
     from adk_fluent.middleware._emulator import ToolEmulatorMiddleware as ToolEmulatorMiddleware
     from adk_fluent.middleware._emulator import tool_emulator as tool_emulator
     from adk_fluent.middleware._errors import BudgetExceededError as BudgetExceededError
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._errors import RateLimitError as RateLimitError
     from adk_fluent.middleware._fallback import ModelFallbackMiddleware as ModelFallbackMiddleware
     from adk_fluent.middleware._fallback import model_fallback as model_fallback
+    from adk_fluent.middleware._ledger import Ledger as Ledger
     from adk_fluent.middleware._limiter import RateLimiterMiddleware as RateLimiterMiddleware
     from adk_fluent.middleware._limiter import rate_limiter as rate_limiter
     from adk_fluent.middleware._limits import ModelCallLimitMiddleware as ModelCallLimitMiddleware
@@ -80,14 +84,15 @@ _NAMES: Final[dict[str, str]] = {
         f"{_HERE}._approval": "ToolApprovalMiddleware human_in_the_loop tool_approval",
         f"{_HERE}._breaker": "CircuitBreakerMiddleware circuit_breaker",
         f"{_HERE}._budget": "TokenBudgetMiddleware token_budget",
-        f"{_HERE}._cache": "CacheMiddleware CacheStore DiskStore MemoryStore cache",
-        f"{_HERE}._context_warning": "ContextWarningMiddleware context_warning",
+        f"{_HERE}._cache": "CacheMiddleware CacheStats CacheStore DiskStore MemoryStore cache",
+        f"{_HERE}._context_warning": "ContextUsage ContextWarningMiddleware context_warning",
         f"{_HERE}._define": "define_middleware describe_middleware",
         f"{_HERE}._editing": "ContextEditingMiddleware context_editing",
-        f"{_HERE}._emulator": "ToolEmulatorMiddleware tool_emulator",
+        f"{_HERE}._emulator": "Emulated ToolEmulatorMiddleware tool_emulator",
         f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
         " CircuitOpenError PersonalDataError RateLimitError",
         f"{_HERE}._fallback": "ModelFallbackMiddleware model_fallback",
+        f"{_HERE}._ledger": "Ledger",
         f"{_HERE}._limiter": "RateLimiterMiddleware rate_limiter",
         f"{_HERE}._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
         " model_call_limit tool_call_limit",
@@ -109,14 +114,18 @@ _NAMES: Final[dict[str, str]] = {
 __all__ = [
     "BudgetExceededError",
     "CacheMiddleware",
+    "CacheStats",
     "CacheStore",
     "CallLimitError",
     "CallTimeoutError",
     "CircuitBreakerMiddleware",
     "CircuitOpenError",
     "ContextEditingMiddleware",
+    "ContextUsage",
     "ContextWarningMiddleware",
     "DiskStore",
+    "Emulated",
+    "Ledger",
     "MemoryStore",
     "Middleware",
     "MiddlewareDesc",

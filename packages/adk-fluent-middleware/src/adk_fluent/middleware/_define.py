@@ -84,7 +84,9 @@ def describe_middleware(
         options = options_of(kind)
     else:
         options = _options(kind, None if is_class else middleware)
-    schema = schema_of(options, {**arguments(doc), **arguments(cleandoc(kind.__init__.__doc__ or ""))})
+    schema = schema_of(
+        options, {**arguments(doc), **arguments(cleandoc(kind.__init__.__doc__ or ""))}
+    )
     factory = _Factory(called, options, middleware)
     return MiddlewareDesc(called, says, factory, schema)
 

@@ -20,7 +20,7 @@ class CircuitOpenError(RunError, ConnectionError):
         retry_after: Seconds until it is tried again.
     """
 
-    code = "ADKF400"
+    code = "ADKF500"
     #: The same again at once is refused again.
     retriable = False
 
@@ -39,7 +39,7 @@ class RateLimitError(RunError, TimeoutError):
         retry_after: Seconds until it would have been its turn.
     """
 
-    code = "ADKF401"
+    code = "ADKF501"
     #: Waiting on top of a wait that was too long would be no limit.
     retriable = False
 
@@ -59,7 +59,7 @@ class BudgetExceededError(RunError):
         used: Tokens used.
     """
 
-    code = "ADKF402"
+    code = "ADKF502"
 
     def __init__(self, what: str, *, limit: int, used: int, **details: Unpack[Details]) -> None:
         self.limit = limit
@@ -77,7 +77,7 @@ class CallLimitError(RunError):
         limit: Calls that are allowed.
     """
 
-    code = "ADKF403"
+    code = "ADKF503"
 
     def __init__(self, what: str, *, limit: int, **details: Unpack[Details]) -> None:
         self.limit = limit
@@ -94,7 +94,7 @@ class CallTimeoutError(RunError, TimeoutError):
         seconds: How long it may take.
     """
 
-    code = "ADKF404"
+    code = "ADKF504"
 
     def __init__(self, what: str, *, seconds: float, **details: Unpack[Details]) -> None:
         self.seconds = seconds
@@ -111,8 +111,15 @@ class PersonalDataError(RunError):
         kinds: What was found, such as ``("email",)``; never the data itself.
     """
 
-    code = "ADKF405"
+    code = "ADKF505"
 
     def __init__(self, what: str, *, kinds: tuple[str, ...], **details: Unpack[Details]) -> None:
         self.kinds = kinds
         super().__init__(what, **details)
+
+
+for _each in (
+    *(BudgetExceededError, CallLimitError, CallTimeoutError),
+    *(CircuitOpenError, PersonalDataError, RateLimitError),
+):
+    _each.__module__ = "adk_fluent.middleware"  # where they are public

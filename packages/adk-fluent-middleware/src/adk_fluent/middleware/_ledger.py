@@ -160,6 +160,9 @@ class Ledger:
         self._all: WeakValueDictionary[tuple[str, ...], Account] = WeakValueDictionary()
         self._last: OrderedDict[tuple[str, ...], Account] = OrderedDict()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Ledger, (self._idle,))  # whoever unpickles it finds what is in state
+
     def account(self, *owner: str) -> Account:
         """The account of an owner.
 

@@ -42,6 +42,9 @@ class _Log:
         self.entries: deque[Entry] = deque(maxlen=most)
         self.lock = Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Log, (self.entries.maxlen,))  # whoever unpickles it has logged nothing
+
 
 @builtin("structured_log")
 class StructuredLogMiddleware(BuiltIn):

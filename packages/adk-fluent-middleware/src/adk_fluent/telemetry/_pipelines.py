@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from threading import Lock
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_LOG: Final = logging.getLogger("adk_fluent")
 
 #: Pipelines that are remembered; a process that builds one for each run must not keep them all.
 _MOST: Final = 128
@@ -49,7 +52,12 @@ def count_findings(root: Node) -> None:
         if content in _CHECKED:
             return
         _keep(_CHECKED, content, None)
-    for finding in check_all(root).diagnostics:
+    try:
+        found = check_all(root).diagnostics
+    except Exception:  # a checker's own; the pipeline runs without it
+        _LOG.exception("the pipeline %s cannot be checked; the run goes on", root.name)
+        return
+    for finding in found:
         count(
             "adk_fluent.contracts.violations",
             1,

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.middleware._cache._store import check_limits
 from adk_fluent.protocol import SystemClock
@@ -75,6 +75,9 @@ class DiskStore:
         self._limits = max_entries, max_bytes
         self._clock: Clock = clock or SystemClock()
         self._databases: dict[int, _Database] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_databases": {}}  # a connection belongs to a process
 
     def __repr__(self) -> str:
         """Where it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent.middleware._cache._store import check_limits
 from adk_fluent.protocol import SystemClock
@@ -38,6 +38,16 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[bytes, float | None]] = OrderedDict()
         self._bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "max_entries": self._max_entries,
+            "max_bytes": self._max_bytes,
+            "clock": self._clock,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        MemoryStore.__init__(self, **state)  # whoever unpickles it has nothing in it
 
     async def get(self, key: str) -> bytes | None:
         """What is kept under a key."""

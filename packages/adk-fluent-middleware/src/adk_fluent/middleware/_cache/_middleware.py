@@ -64,6 +64,9 @@ class _Common:
         self.warned = False
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Common, ())  # whoever unpickles it has asked nothing
+
     def note(self, result: str, saved: Usage | None = None) -> None:
         """Count a call by what came of it."""
         count("adk_fluent.cache.requests", 1, {"adk_fluent.cache.result": result})
