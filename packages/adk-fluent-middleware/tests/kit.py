@@ -139,3 +139,59 @@ class Measured:
             for each, value, having in self.points
             if each == name and wanted.items() <= having.items()
         )
+
+
+# --- programs in a process of their own, where what is global is set once and for all -------------
+
+#: What such a process must not find of the one that starts it.
+_SETTINGS: Final = ("OTEL_", "ADK_CAPTURE_", "ADK_TELEMETRY_")
+
+
+def run_program(program: str, folder: Path | None = None, **env: str) -> str:
+    """What a program prints.
+
+    Args:
+        program: Its source; may be indented.
+        folder: Where the metadata is written by which core finds this layer, if it is not
+            installed but on the path.
+        **env: Further variables of its environment.
+
+    Raises:
+        AssertionError: It failed.
+    """
+    own = {name: text for name, text in os.environ.items() if not name.startswith(_SETTINGS)}
+    if folder is not None and not _is_installed():
+        own["PYTHONPATH"] = os.pathsep.join([own.get("PYTHONPATH", ""), _metadata(folder)])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", dedent(program)],
+        env={**own, **env},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def told_by(program: str, folder: Path | None = None, **env: str) -> Any:
+    """The JSON on the last line that a program prints."""
+    return json.loads(run_program(program, folder, **env).splitlines()[-1])
+
+
+def _is_installed() -> bool:
+    try:
+        return bool(distribution("adk-fluent-middleware").entry_points)
+    except PackageNotFoundError:
+        return False
+
+
+def _metadata(folder: Path) -> str:
+    info = folder / "adk_fluent_middleware-0.1.0.dist-info"
+    info.mkdir(exist_ok=True)
+    head = "Metadata-Version: 2.1\nName: adk-fluent-middleware\nVersion: 0.1.0\n"
+    layer = "[adk_fluent.layers]\nmiddleware = adk_fluent.middleware._layer:LAYER\n"
+    (info / "METADATA").write_text(head, "utf-8")
+    (info / "entry_points.txt").write_text(layer, "utf-8")
+    return str(folder)
