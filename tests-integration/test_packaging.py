@@ -75,8 +75,8 @@ def add_toy(manifest: str) -> str:
     """Give the root manifest as CONTRIBUTING says to change it for a new layer."""
     for old, new in (
         (
-            'dependencies = ["adk-fluent-core"]',
-            'dependencies = ["adk-fluent-core", "adk-fluent-toy"]',
+            'dependencies = ["adk-fluent-core", "adk-fluent-middleware"]',
+            'dependencies = ["adk-fluent-core", "adk-fluent-middleware", "adk-fluent-toy"]',
         ),
         ("[tool.uv.sources]\n", "[tool.uv.sources]\nadk-fluent-toy = { workspace = true }\n"),
     ):
@@ -310,6 +310,7 @@ def test_the_wheel_of_core_says_what_it_is(archives: Path) -> None:
         "click",
         "google-adk",
         "jsonschema",
+        "pyyaml",
         "rich",
     }
     assert str(needs["google-adk"].specifier) == "<3,>=1.25"

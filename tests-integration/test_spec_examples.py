@@ -104,7 +104,6 @@ IMPORTS = {
     "6.10": "adk-fluent-eval",
     "8.2": "adk-fluent-debug",
     "8.5": "adk-fluent-debug",
-    "11.1": "adk-fluent-middleware",
 }
 #: Example that shows the use or the inside of something, to the name of that and its wheel.
 USES = {
@@ -123,9 +122,10 @@ USES = {
 
 
 @pytest.fixture(autouse=True)
-def only_core() -> None:
+def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
-    assert not found().keys() & WHEELS.keys(), "a layer has arrived: run its examples"
+    arrived = found().keys() & WHEELS.keys()
+    assert arrived == {"middleware"}, "a layer has arrived: run its examples"
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -391,6 +391,20 @@ def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
     assert ir.verify(ir.AppNode("support", AgentNode("a"), execution=config)) == ()
     with pytest.raises(MissingLayerError, match="adk-fluent-cost"):
         Agent("a").mock("x").ask("hello", config=config)
+
+
+# --- 11: middlewares -----------------------------------------------------------------------------
+
+
+def test_11_1_the_built_in_middlewares_are_there_and_the_others_name_their_wheels() -> None:
+    lines = re.findall(r"^    ([^#\n]+)", PYTHON["11.1"], re.MULTILINE)
+    listed = {name for line in lines for name in re.findall(r"\w+", line)}
+    elsewhere = {"cost_attribution": "adk-fluent-cost", "recorder": "adk-fluent-debug"}
+    assert listed > elsewhere.keys()
+    execute("11.1", f"from adk_fluent.middleware import {', '.join(listed - elsewhere.keys())}")
+    for name, wheel in elsewhere.items():
+        with pytest.raises(MissingLayerError, match=f"pip install {wheel}"):
+            execute("11.1", f"from adk_fluent.middleware import {name}")
 
 
 # --- 7: content ----------------------------------------------------------------------------------

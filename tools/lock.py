@@ -41,6 +41,9 @@ COLUMNS = {
     "adk-2x": "google-adk>=2,<3",
 }
 
+#: The extras that tests need. The others bring large libraries, which their tests do without.
+EXTRAS = ("context", "testing")
+
 
 class LockError(Exception):
     """The pins could not be computed; the message is for the person at the terminal."""
@@ -169,7 +172,8 @@ def column(requirements: str, previous: Path, *, upgrade: list[str] | None) -> s
             shutil.copy(previous, output)
         uv(
             *("pip", "compile", "--quiet", "--no-config", "--universal", "--python-version=3.11"),
-            *("--no-header", "--no-annotate", "--no-emit-index-url", "--all-extras"),
+            *("--no-header", "--no-annotate", "--no-emit-index-url"),
+            *(part for extra in EXTRAS for part in ("--extra", extra)),
             *(f"--no-emit-package={path.parent.name}" for path in manifests),
             *("--group=test", f"--output-file={output}"),
             *_upgrade_options(upgrade),

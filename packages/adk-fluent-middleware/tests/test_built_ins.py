@@ -36,7 +36,8 @@ def made(name: str) -> Any:
 @by_name
 def test_it_has_a_class_and_a_short_name_and_hooks(name: str) -> None:
     middleware = made(name)
-    assert isinstance(middleware, Middleware)
+    is_one: bool = isinstance(middleware, Middleware)
+    assert is_one
     assert type(middleware).__name__ in public
     assert name in public
     assert hooks_of(middleware)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin  # noqa: F401
+    from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from adk_fluent.ir import MiddlewareRef as MiddlewareRef
     from adk_fluent.middleware._approval import ToolApprovalMiddleware as ToolApprovalMiddleware
     from adk_fluent.middleware._approval import human_in_the_loop as human_in_the_loop
@@ -53,8 +53,12 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._limits import tool_call_limit as tool_call_limit
     from adk_fluent.middleware._log import StructuredLogMiddleware as StructuredLogMiddleware
     from adk_fluent.middleware._log import structured_log as structured_log
+    from adk_fluent.middleware._pii import Detector as Detector
+    from adk_fluent.middleware._pii import Finding as Finding
     from adk_fluent.middleware._pii import PIIFilterMiddleware as PIIFilterMiddleware
+    from adk_fluent.middleware._pii import PresidioDetector as PresidioDetector
     from adk_fluent.middleware._pii import pii_filter as pii_filter
+    from adk_fluent.middleware._pii import presidio as presidio
     from adk_fluent.middleware._presets import development as development
     from adk_fluent.middleware._presets import production as production
     from adk_fluent.middleware._retry import RetryMiddleware as RetryMiddleware
@@ -97,7 +101,8 @@ _NAMES: Final[dict[str, str]] = {
         f"{_HERE}._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
         " model_call_limit tool_call_limit",
         f"{_HERE}._log": "StructuredLogMiddleware structured_log",
-        f"{_HERE}._pii": "PIIFilterMiddleware pii_filter",
+        f"{_HERE}._pii": "Detector Finding PIIFilterMiddleware PresidioDetector"
+        " pii_filter presidio",
         f"{_HERE}._presets": "development production",
         f"{_HERE}._retry": "RetryMiddleware retry",
         f"{_HERE}._selector": "ToolSelectorMiddleware tool_selector",
@@ -123,8 +128,10 @@ __all__ = [
     "ContextEditingMiddleware",
     "ContextUsage",
     "ContextWarningMiddleware",
+    "Detector",
     "DiskStore",
     "Emulated",
+    "Finding",
     "Ledger",
     "MemoryStore",
     "Middleware",
@@ -135,6 +142,7 @@ __all__ = [
     "OTelEnrichmentMiddleware",
     "PIIFilterMiddleware",
     "PersonalDataError",
+    "PresidioDetector",
     "RateLimitError",
     "RateLimiterMiddleware",
     "RetryMiddleware",
@@ -159,6 +167,7 @@ __all__ = [
     "model_fallback",
     "otel_enrichment",
     "pii_filter",
+    "presidio",
     "production",
     "rate_limiter",
     "retry",
