@@ -41,7 +41,7 @@ def test_it_has_a_class_and_a_short_name_and_hooks(name: str) -> None:
     assert type(middleware).__name__ in public
     assert name in public
     assert hooks_of(middleware)
-    assert name == middleware.name
+    assert made(name).name == name
 
 
 @by_name

@@ -206,13 +206,13 @@ class Enclosed(Generic[E]):
         if isinstance(outcome, Exception):
             self._failure = outcome
             raise_error(outcome)
-        self.signal = outcome
+        self.signal, text = outcome, heard.text
         if outcome is not PAUSE:
             if self.strand.heard is not None:
                 self.strand.heard.merge(heard)
             self._drop()
-            self._end(heard.text, heard.delta)
-        self._reply = AgentReply(heard.text, heard.delta, paused=outcome is PAUSE)
+            self._end(text, heard.delta)
+        self._reply = AgentReply(text, heard.delta, paused=outcome is PAUSE)
         return self._reply
 
     def before(self) -> AgentReply:

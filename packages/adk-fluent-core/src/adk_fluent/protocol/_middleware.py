@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol._hooks import (
@@ -197,6 +198,10 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 #: The names of all hooks, in the order in which they come up in a run.
 HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
+_ASKED: Final = frozenset({*HOOKS, "new"})
+#: Classes whose instances may be used, as far as those have the hooks of the class.
+_CHECKED: Final[WeakSet[type]] = WeakSet()
+
 #: The hooks that are asked about a whole run, and never about a part of one.
 HOOKS_OF_RUNS: Final = frozenset(
     {"on_user_message", "before_run", "wrap_run", "after_run", "on_run_error", "close"}
@@ -226,7 +231,7 @@ def hooks_of(middleware: object) -> frozenset[str]:
 
 
 def fresh(middleware: Any) -> Any:
-    """The instance for one run: what its `new` returns, or itself when it has none."""
+    """The instance for one run: what its ``new`` returns, or itself when it has none."""
     new: Callable[[], Any] | None = getattr(middleware, "new", None)
     return middleware if new is None else new()
 
@@ -256,12 +261,23 @@ def check_middleware(value: Any) -> Any:
     Raises:
         UsageError: It is none, or one of its hooks cannot be asked.
     """
+    kind = type(value)
+    if kind in _CHECKED and _is_like_its_class(value):  # each run asks again
+        return value
     wanted = refusal(value)
     if wanted is None:
         _check_hooks(value)
+        if _is_like_its_class(value):
+            _CHECKED.add(kind)
         return value
     found = f"the class {value.__qualname__}" if isinstance(value, type) else _described(value)
     raise UsageError("this is no middleware", found=found, help=wanted)
+
+
+def _is_like_its_class(middleware: object) -> bool:
+    """Whether all its hooks are those of its class."""
+    own: dict[str, Any] = getattr(middleware, "__dict__", {})
+    return own.keys().isdisjoint(_ASKED) and not hasattr(type(middleware), "__getattr__")
 
 
 def _check_hooks(middleware: object) -> None:

@@ -39,9 +39,9 @@ class ToolApprovalMiddleware(BuiltIn):
     The run pauses, as it does for every confirmation of ADK's. The answer approves the call,
     changes its arguments, or refuses it with a reason, which the model is told.
 
-    Args:
+    Attributes:
         tools: Ask about all tools, about none, or about those of these names. ADK's own, such as
-            `transfer_to_agent`, are never asked about.
+            ``transfer_to_agent``, are never asked about.
         exclude: Names of tools that are not asked about.
         message: What the person is asked: a text, which the call is put behind, or a function of
             the tool's name and arguments. By default "Run ...?".

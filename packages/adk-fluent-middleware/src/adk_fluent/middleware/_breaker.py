@@ -166,7 +166,7 @@ class CircuitBreakerMiddleware(BuiltIn):
     it closes, if one fails it opens again. Failures are lost connections, timeouts, and the
     statuses 429, 500, 502, 503 and 504; other errors say nothing about the service.
 
-    Args:
+    Attributes:
         failures: Failed calls within the window that open a circuit.
         failure_ratio: The part of the calls within the window that has to have failed as well.
         window: Seconds for which a call counts.

@@ -39,14 +39,14 @@ class TokenBudgetMiddleware(BuiltIn):
     the same time cannot spend the same ones; afterwards what the model reports counts, or the
     estimate when it reports nothing. A call that does not fit is not made.
 
-    Args:
+    Attributes:
         max_tokens: Tokens in all: prompts, answers and thoughts.
         max_input_tokens: Tokens of prompts.
         max_output_tokens: Tokens of answers and thoughts.
         scope: Whose tokens are counted together: of a run (with agents in its tools, and when it
             is resumed), of a session, or of a user in an app.
         reserve_output: Tokens set aside for an answer whose request sets no limit itself.
-        on_exceeded: `error` raises `BudgetExceededError`; `stop` answers with `message` in the
+        on_exceeded: ``"error"`` raises `BudgetExceededError`; ``"stop"`` answers with `message` in the
             model's place.
         message: What is answered in the model's place.
         state_key: Key of the state that the count is copied to, for `user` with that prefix.
@@ -62,7 +62,7 @@ class TokenBudgetMiddleware(BuiltIn):
     message: str = _MESSAGE
     state_key: Annotated[str, Field(min_length=1)] = "adk_fluent_tokens"
     ledger: Ledger = dependency(default_factory=Ledger)
-    tally: Tally = field(init=False, repr=False)
+    _tally: Tally = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -76,23 +76,23 @@ class TokenBudgetMiddleware(BuiltIn):
                 "token_budget() is given no budget",
                 help="token_budget(max_tokens=...), or max_input_tokens, or max_output_tokens",
             )
-        self.tally = Tally(self.scope, self.state_key)
+        self._tally = Tally(self.scope, self.state_key)
 
     def new(self) -> Self:
         """The instance for one run; sessions and users are shared with all others."""
         made = copy.copy(self)
-        made.tally = Tally(self.scope, self.state_key)
+        made._tally = Tally(self.scope, self.state_key)  # noqa: SLF001  # its own
         return made
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Find what was used before, and write down what is used after it."""
-        self.tally.begin(call, self.ledger)
+        self._tally.begin(call, self.ledger)
         paused = False
         try:
             reply = await next(call)
             paused = reply.paused
         finally:
-            self.tally.end(call.ctx.state, paused=paused)
+            self._tally.end(call.ctx.state, paused=paused)
         return reply
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
@@ -108,7 +108,7 @@ class TokenBudgetMiddleware(BuiltIn):
             responses = reply.responses
         finally:  # what failed, or was cut off, has used what it has said by then
             hold.settle(_used(fragments, responses, expected["input"]))
-            self.tally.copy_to(call.ctx.state)
+            self._tally.copy_to(call.ctx.state)
         return reply
 
     def _expected(self, request: Any) -> dict[str, int]:
@@ -122,7 +122,7 @@ class TokenBudgetMiddleware(BuiltIn):
             (self.max_input_tokens, "input tokens", "input"),
             (self.max_output_tokens, "output tokens", "output"),
         )
-        account = self.tally.account
+        account = self._tally.account
         return [Limit(account, most, of, item) for most, of, item in given if most is not None]
 
     def _refused(self, call: ModelCall, expected: Mapping[str, int], limit: Limit) -> ModelReply:

@@ -184,16 +184,15 @@ def summary(doc: str) -> str:
 
 
 def arguments(doc: str) -> Mapping[str, str]:
-    """What a Google-style docstring says about each argument."""
-    _, _, rest = doc.partition("\nArgs:\n")
-    block = rest.partition("\n\n")[0]
+    """What a Google-style docstring says about each argument or attribute."""
     found: dict[str, str] = {}
-    last = ""
-    for line in block.splitlines():
-        named = re.fullmatch(r"    (\w+): (.*)", line)
-        if named:
-            last = named[1]
-            found[last] = named[2].strip()
-        elif last:
-            found[last] += f" {line.strip()}"
+    for section in re.findall(r"\n(?:Args|Attributes):\n((?: .*\n?)*)", doc):
+        last = ""
+        for line in section.splitlines():
+            named = re.fullmatch(r"    (\w+): (.*)", line)
+            if named:
+                last = named[1]
+                found[last] = named[2].strip()
+            elif last:
+                found[last] += f" {line.strip()}"
     return found

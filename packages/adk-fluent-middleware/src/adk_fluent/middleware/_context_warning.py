@@ -64,7 +64,7 @@ class ContextWarningMiddleware(BuiltIn):
     The warning is logged, and goes with the answer for a user interface to show. It comes once in
     a session for each agent, and again only if its context was less full in between.
 
-    Args:
+    Attributes:
         threshold_percent: The part of the context from which it warns; 0.5 is half of it.
         max_context: Tokens of the model's context: a number, or numbers by the model's name. None
             takes what the package `genai-prices` knows, if it is installed.
@@ -76,13 +76,13 @@ class ContextWarningMiddleware(BuiltIn):
     on_warning: Callable[[ContextUsage], Awaitable[None] | None] = dependency(
         default_factory=lambda: _tell_nobody
     )
-    full: set[str] = field(default_factory=set[str], init=False, repr=False)
+    _full: set[str] = field(default_factory=set[str], init=False, repr=False)
     _unknown: set[str] = field(default_factory=set[str], init=False, repr=False)
 
     def new(self) -> Self:
         """The instance for one run."""
         made = copy.copy(self)
-        made.full = set()
+        made._full = set()  # noqa: SLF001  # its own
         return made
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
@@ -104,15 +104,15 @@ class ContextWarningMiddleware(BuiltIn):
     async def _warns(self, call: ModelCall, usage: ContextUsage) -> bool:
         """Warn if it has become full."""
         key = f"{_KEY}/{call.agent}/{self.threshold_percent:g}"
-        known = call.agent in self.full or bool(call.ctx.state.get(key))
+        known = call.agent in self._full or bool(call.ctx.state.get(key))
         is_full = usage.part >= self.threshold_percent
         if is_full == known:
             return False
         if not is_full:
-            self.full.discard(call.agent)
+            self._full.discard(call.agent)
             call.ctx.state[key] = None
             return False
-        self.full.add(call.agent)
+        self._full.add(call.agent)
         call.ctx.state[key] = True
         _LOG.warning("agent %s: %s", usage.agent, usage)
         try:

@@ -34,7 +34,7 @@ def define_middleware(
 
     Its settings are the annotated parameters of its constructor that JSON can hold, checked before
     they are used. A prototype, that is an object instead of a class, keeps what it was given
-    besides (connections, clients): settings are put on a fresh one made by its `new`.
+    besides (connections, clients): settings are put on a fresh one made by its ``new``.
 
     ::
 

@@ -30,7 +30,7 @@ class ContextEditingMiddleware(BuiltIn):
     edited in the same way, and one that grows in the same way for a long while, so that prompt
     caches keep working. Tokens are estimated, four characters each.
 
-    Args:
+    Attributes:
         trigger_tokens: Tokens of a conversation above which results of tools are cleared; None
             clears none.
         keep: The newest results that are never cleared.

@@ -58,7 +58,7 @@ class ToolEmulatorMiddleware(BuiltIn):
     that they are consistent within a run. That it does so is said in the log, and in the metadata
     of the events that have the results.
 
-    Args:
+    Attributes:
         tools: Emulate all tools, none, or those of these names. Agents that are tools are run,
             unless they are named here; their own tools are emulated.
         exclude: Names of tools that are run.

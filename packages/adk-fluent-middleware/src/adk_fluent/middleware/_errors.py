@@ -32,7 +32,7 @@ class CircuitOpenError(RunError, ConnectionError):
 class RateLimitError(RunError, TimeoutError):
     """A call would have had to wait longer than it may for its turn.
 
-    Cause: a `rate_limiter` with a `max_wait`, and more calls than it lets through.
+    Cause: a `rate_limiter` with a ``max_wait``, and more calls than it lets through.
     Fix: fewer calls at once, a higher limit, or a longer wait.
 
     Attributes:

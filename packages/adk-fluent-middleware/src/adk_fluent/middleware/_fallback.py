@@ -87,7 +87,7 @@ class ModelFallbackMiddleware(BuiltIn):
     with the request is raised at once, and so is what happens after the user has read a part of
     the answer. Each model gets the request as the first one got it.
 
-    Args:
+    Attributes:
         models: The models to ask after the agent's own, best first: names, or instances of ADK's
             BaseLlm.
         fallback_if: Decides which answers will not do; that of the last model is taken as it is.

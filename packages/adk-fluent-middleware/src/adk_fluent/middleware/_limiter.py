@@ -50,7 +50,7 @@ class RateLimiterMiddleware(BuiltIn):
     are estimated, with as many for the answer as it may have at most; after it the real number
     counts. At least one limit has to be given.
 
-    Args:
+    Attributes:
         requests_per_minute: Model calls that may begin within any 60 seconds.
         tokens_per_minute: Tokens that those may take, with their answers. A call with more of them
             goes when it is alone.

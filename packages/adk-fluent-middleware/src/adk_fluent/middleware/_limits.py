@@ -41,8 +41,8 @@ class _CallLimit(BuiltIn):
     per_session: int | None
     state_key: str
     ledger: Ledger
-    of_run: Tally
-    of_session: Tally
+    _of_run: Tally
+    _of_session: Tally
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,12 +56,12 @@ class _CallLimit(BuiltIn):
 
     def begin_anew(self) -> None:
         """Count from the beginning."""
-        self.of_run = Tally("run", self.state_key)
-        self.of_session = Tally("session", self.state_key)
+        self._of_run = Tally("run", self.state_key)
+        self._of_session = Tally("session", self.state_key)
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Find what was called before, and write down what is called after it."""
-        tallies = [self.of_run] if self.per_session is None else [self.of_run, self.of_session]
+        tallies = [self._of_run] if self.per_session is None else [self._of_run, self._of_session]
         for tally in tallies:
             tally.begin(call, self.ledger)
         paused = False
@@ -75,7 +75,7 @@ class _CallLimit(BuiltIn):
 
     def _take(self, name: str, own: int | None, ctx: Any) -> Limit | None:
         """Count a call, if every limit lets it through; else say which one does not."""
-        run, session = self.of_run.account, self.of_session.account
+        run, session = self._of_run.account, self._of_session.account
         limits = [
             Limit(account, most, of, item)
             for account, most, of, item in (
@@ -90,7 +90,7 @@ class _CallLimit(BuiltIn):
             return hold
         hold.settle({name: 1})  # a call that fails was made, too
         if self.per_session is not None:
-            self.of_session.copy_to(ctx.state)
+            self._of_session.copy_to(ctx.state)
         return None
 
 
@@ -100,11 +100,11 @@ class ModelCallLimitMiddleware(_CallLimit):
 
     Agents in tools and pipelines in pipelines call models of the same run. What fails counts.
 
-    Args:
+    Attributes:
         per_run: Model calls of a run, also when it is paused and resumed.
         per_session: Model calls of all runs of a session.
         per_agent: Model calls of each agent in a run: a number for all, or numbers by name.
-        on_exceeded: `error` raises `CallLimitError`; `stop` answers with `message` in the
+        on_exceeded: ``"error"`` raises `CallLimitError`; ``"stop"`` answers with `message` in the
             model's place.
         message: What is answered in the model's place.
         state_key: Key of the state that the count is copied to.
@@ -118,8 +118,8 @@ class ModelCallLimitMiddleware(_CallLimit):
     message: str = "I have to stop here: I have worked on this as long as I may."
     state_key: Annotated[str, Field(min_length=1)] = "adk_fluent_model_calls"
     ledger: Ledger = dependency(default_factory=Ledger)
-    of_run: Tally = field(init=False, repr=False)
-    of_session: Tally = field(init=False, repr=False)
+    _of_run: Tally = field(init=False, repr=False)
+    _of_session: Tally = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -155,13 +155,13 @@ class ToolCallLimitMiddleware(_CallLimit):
 
     Of parallel calls exactly as many are made as are left. Agents in tools and pipelines in
     pipelines call tools of the same run. What fails counts. ADK's own tools with which a model
-    ends or hands over (such as `transfer_to_agent`) count only if they are named.
+    ends or hands over (such as ``transfer_to_agent``) count only if they are named.
 
-    Args:
+    Attributes:
         per_run: Tool calls of a run, also when it is paused and resumed.
         per_session: Tool calls of all runs of a session.
         tools: Calls of single tools in a run, by name.
-        on_exceeded: `error` raises `CallLimitError`; `stop` does not call the tool and tells the
+        on_exceeded: ``"error"`` raises `CallLimitError`; ``"stop"`` does not call the tool and tells the
             model so, as the tool's result.
         message: What the model is told.
         state_key: Key of the state that the count is copied to.
@@ -175,8 +175,8 @@ class ToolCallLimitMiddleware(_CallLimit):
     message: str = "This tool was not called and will not be again: its limit is reached."
     state_key: Annotated[str, Field(min_length=1)] = "adk_fluent_tool_calls"
     ledger: Ledger = dependency(default_factory=Ledger)
-    of_run: Tally = field(init=False, repr=False)
-    of_session: Tally = field(init=False, repr=False)
+    _of_run: Tally = field(init=False, repr=False)
+    _of_session: Tally = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -54,7 +54,7 @@ class StructuredLogMiddleware(BuiltIn):
     stands under keys that name a credential is left out. It only looks: it changes nothing, and an
     error of its own stops no run.
 
-    Args:
+    Attributes:
         max_entries: Entries that are kept, of all runs together; the oldest go first.
         max_chars: Characters that are kept of a text, of arguments and of a result.
         content: Keep what is said: texts, arguments, results, and the messages of errors.

@@ -47,7 +47,7 @@ class RetryMiddleware(BuiltIn):
     whose answer the user has read a part of is not called again. The request of a further call is
     what that of the first was, whatever the model did to it.
 
-    Args:
+    Attributes:
         max_attempts: Calls in all, the first one included.
         backoff_base: Seconds before the second call; each further wait is twice as long.
         backoff_max: Seconds that one wait takes at most.

@@ -54,7 +54,7 @@ class ToolSelectorMiddleware(BuiltIn):
     conversation stays the same while the agent works, and providers can cache it. If the choice
     fails, the model is shown all tools.
 
-    Args:
+    Attributes:
         max_tools: Tools that are shown at most, besides those that always are. Agents with no more
             than that are left alone.
         always: Names of tools that are always shown, and do not count.

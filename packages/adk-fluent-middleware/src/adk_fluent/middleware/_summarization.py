@@ -68,7 +68,7 @@ class SummarizationMiddleware(BuiltIn):
     ``adk_fluent_summary:<agent>``; the next one goes on from it. The events of the session stay as
     they are. Tokens are those that the model has counted last, plus an estimate of what is new.
 
-    Args:
+    Attributes:
         trigger_tokens: Tokens of a request, instruction and tools included, at which its older part
             is summarised; None stands for a part of `max_context`.
         max_context: Tokens that the model can be sent.

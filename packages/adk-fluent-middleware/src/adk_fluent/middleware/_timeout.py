@@ -42,7 +42,7 @@ class TimeoutMiddleware(BuiltIn):
     asynchronous holds everything up until it returns: neither can be ended from outside. At least
     one of the options has to be given.
 
-    Args:
+    Attributes:
         model: Seconds for a model call, to the end of its answer; the time that the user takes to
             read what is streamed does not count.
         first: Seconds until a model has begun to answer: until its first fragment where it is

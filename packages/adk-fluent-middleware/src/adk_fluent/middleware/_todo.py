@@ -42,9 +42,9 @@ class TodoListMiddleware(BuiltIn):
 
     Agents are told when to use it, and are shown what is left to do with every request.
 
-    Args:
+    Attributes:
         agents: Names of the agents that have it; all, or none.
-        key: The state key of the list: dicts with `content` and `status`.
+        key: The state key of the list: dicts with ``content`` and ``status``.
         max_items: Steps that a list may have.
         instruction: What agents are told about it, in the place of our own words.
     """

@@ -44,7 +44,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
     Where no OpenTelemetry SDK is set up, nothing is done. It counts failed runs, and once for each
     pipeline what `check` finds in it; on ADK 1.x it measures model calls, as ADK 2.x does itself.
 
-    Args:
+    Attributes:
         pipeline_name: What the pipeline is called on spans; without it, the name of its root.
         hashes: Say on spans which structure and content the pipeline has, so that those of two
             versions of it can be told apart.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.callback_context import CallbackContext
@@ -17,6 +18,8 @@ from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
 from adk_fluent.protocol import AgentCall, AgentReply, RunCall
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.genai import types
@@ -112,9 +115,11 @@ class AdkAround:
         if not stack.has(*_OF_STEPS):
             return await step.go_on()
         writes = _Writes(self, step)
-        ctx = CallbackContext(
-            self._leaf.seen_by_hooks(node, step.strand, writes.drafts), event_actions=writes.actions
-        )
+
+        @cache  # it is made for who asks: making it takes as long as many a hook
+        def context() -> CallbackContext:
+            seen = self._leaf.seen_by_hooks(node, step.strand, writes.drafts)
+            return CallbackContext(seen, event_actions=writes.actions)
 
         async def go_on(_: AgentCall) -> AgentReply:
             await writes.put()
@@ -125,32 +130,38 @@ class AdkAround:
             if step.is_settled:
                 reply = step.before()
             else:
-                said, place = await stack.before("before_agent", ctx, name)
-                await writes.put()
+                said = None
+                if stack.has("before_agent"):
+                    said, place = await stack.before("before_agent", context(), name)
+                    await writes.put()
                 if said is not None:
                     reply = await self._answer(step, said)
-                else:
-                    call = AgentCall(
+                elif stack.has("wrap_agent"):
+                    call = _StepCall(
                         name,
                         node,
-                        ctx,
+                        None,
                         StateView(step.strand.state),
                         self._leaf.path(node, step.strand),
                         step.iteration,
                         step.resumed,
                         self._chain.run,
                     )
+                    call.leave_to(context)
                     reply = await stack.around("wrap_agent", go_on)(call)
                     await writes.put()
+                else:
+                    reply = await step.go_on()
                 await step.settle(reply)
-            if not reply.paused:
-                said = await stack.after("after_agent", ctx, name, outside=place)
+            if not reply.paused and stack.has("after_agent"):
+                said = await stack.after("after_agent", context(), name, outside=place)
                 await writes.put()
                 if said is not None:
                     event, _ = self._leaf.said(node, step.strand, said, answers=False)
                     await step.put(event)
         except Exception as error:
-            await stack.tell("on_agent_error", ctx, name, error)
+            if stack.has("on_agent_error"):
+                await stack.tell("on_agent_error", context(), name, error)
             await writes.put()
             raise
         return reply
@@ -226,6 +237,24 @@ class AdkAround:
         event.actions.state_delta.update(actions.state_delta)
         event.actions.artifact_delta.update(actions.artifact_delta)
         await step.put(event)
+
+
+class _StepCall(AgentCall):
+    """A step about to run, whose `ctx` is made when somebody asks for it."""
+
+    __slots__ = ("_context",)
+
+    def leave_to(self, context: Callable[[], Any]) -> None:
+        """Leave it to a function to make the context."""
+        self._context = context
+        del self.ctx
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the context; asked only for what is not there yet."""
+        if name != "ctx":
+            raise AttributeError(name=name, obj=self)
+        self.ctx = made = self._context()
+        return made
 
 
 class _Writes:

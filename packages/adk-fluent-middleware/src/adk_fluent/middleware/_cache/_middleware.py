@@ -86,7 +86,7 @@ class CacheMiddleware(BuiltIn):
     complete answers are kept: no errors, nothing blocked, cut off or empty. A run that asks the
     same again wants another answer: the model gives it, and that one is kept.
 
-    Args:
+    Attributes:
         ttl: Seconds that an answer is good for; None is for as long as the store has room.
         shared: Give the answers of one user to all others, and those of one app to others that
             use the same store.

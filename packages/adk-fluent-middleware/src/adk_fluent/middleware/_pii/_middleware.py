@@ -37,7 +37,7 @@ _KEY_LENGTH = 16
 class PIIFilterMiddleware(BuiltIn):
     """Finds personal data in what models, users and tools are given, and replaces it.
 
-    Args:
+    Attributes:
         strategy: What becomes of it: ``redact`` leaves the kind, as in ``[EMAIL]``; ``mask`` the
             last four characters; ``hash`` a keyed hash; ``block`` raises `PersonalDataError`;
             ``placeholder`` gives models ``<EMAIL_1f8a3c5e>``, and users and tools what it stands
