@@ -16,7 +16,7 @@ from kit import Time
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import CircuitBreakerMiddleware, CircuitOpenError, circuit_breaker
-from adk_fluent.middleware._breaker import Circuit
+from adk_fluent.middleware._resilience._breaker import Circuit
 from adk_fluent.protocol import Middleware
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adk_fluent.middleware._context_warning import ContextUsage
+    from adk_fluent.middleware._context._warning import ContextUsage
     from adk_fluent.protocol import ModelCall, NextModel
 
 pytestmark = [
@@ -286,7 +286,7 @@ async def test_a_package_that_knows_models_is_asked(
 
 def test_genai_prices_knows_models() -> None:
     pytest.importorskip("genai_prices")
-    from adk_fluent.middleware._context_warning import known_window
+    from adk_fluent.middleware._context._warning import known_window
 
     assert known_window("gemini-2.5-flash") == 1_048_576
     assert (

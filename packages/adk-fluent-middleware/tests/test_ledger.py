@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from adk_fluent.middleware._ledger import Account, Hold, Ledger, Limit, take
+from adk_fluent.middleware._budgets._ledger import Account, Hold, Ledger, Limit, take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,11 +17,11 @@ from kit import Time
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import RateLimiterMiddleware, RateLimitError, rate_limiter
-from adk_fluent.middleware._lines import Line, Lines
+from adk_fluent.middleware._resilience._lines import Line, Lines
 from adk_fluent.protocol import Middleware, SystemClock
 
 if TYPE_CHECKING:
-    from adk_fluent.middleware._lines import Limits, Turn
+    from adk_fluent.middleware._resilience._lines import Limits, Turn
 
 MAYBE = st.none() | st.integers(1, 3)
 

@@ -16,7 +16,7 @@ from adk_fluent import Agent, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import BudgetExceededError, TokenBudgetMiddleware, token_budget
-from adk_fluent.middleware._ledger import Ledger
+from adk_fluent.middleware._budgets._ledger import Ledger
 from adk_fluent.protocol import AgentReply, Middleware, ModelReply, Usage, classify
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 

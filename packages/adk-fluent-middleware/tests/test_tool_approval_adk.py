@@ -20,7 +20,7 @@ from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import ToolApprovalMiddleware, human_in_the_loop, tool_approval
-from adk_fluent.middleware._tools import wrong_arguments
+from adk_fluent.middleware._tools._machinery import wrong_arguments
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adk_fluent.builders import Builder
-    from adk_fluent.middleware._emulator import Emulated
+    from adk_fluent.middleware._tools._emulator import Emulated
     from adk_fluent.protocol import ToolCall
     from adk_fluent.testing import Asked
 

@@ -341,7 +341,7 @@ async def test_tools_of_adk_and_those_that_run_long_are_always_shown() -> None:
 
 
 async def test_built_in_tools_and_shared_objects_are_left_alone() -> None:
-    from adk_fluent.middleware._selector_adk import show
+    from adk_fluent.middleware._tools._selector_adk import show
 
     declared = [types.FunctionDeclaration(name=name) for name in ("a", "b")]
     mixed = types.Tool(function_declarations=declared, google_search=types.GoogleSearch())

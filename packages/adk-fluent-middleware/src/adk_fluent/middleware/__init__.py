@@ -11,46 +11,46 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from adk_fluent.ir import MiddlewareRef as MiddlewareRef
-    from adk_fluent.middleware._approval import ToolApprovalMiddleware as ToolApprovalMiddleware
-    from adk_fluent.middleware._approval import human_in_the_loop as human_in_the_loop
-    from adk_fluent.middleware._approval import tool_approval as tool_approval
-    from adk_fluent.middleware._breaker import CircuitBreakerMiddleware as CircuitBreakerMiddleware
-    from adk_fluent.middleware._breaker import circuit_breaker as circuit_breaker
-    from adk_fluent.middleware._budget import TokenBudgetMiddleware as TokenBudgetMiddleware
-    from adk_fluent.middleware._budget import token_budget as token_budget
+    from adk_fluent.middleware._budgets._budget import (
+        TokenBudgetMiddleware as TokenBudgetMiddleware,
+    )
+    from adk_fluent.middleware._budgets._budget import token_budget as token_budget
+    from adk_fluent.middleware._budgets._ledger import Ledger as Ledger
+    from adk_fluent.middleware._budgets._limits import (
+        ModelCallLimitMiddleware as ModelCallLimitMiddleware,
+    )
+    from adk_fluent.middleware._budgets._limits import (
+        ToolCallLimitMiddleware as ToolCallLimitMiddleware,
+    )
+    from adk_fluent.middleware._budgets._limits import model_call_limit as model_call_limit
+    from adk_fluent.middleware._budgets._limits import tool_call_limit as tool_call_limit
     from adk_fluent.middleware._cache import CacheMiddleware as CacheMiddleware
     from adk_fluent.middleware._cache import CacheStats as CacheStats
     from adk_fluent.middleware._cache import CacheStore as CacheStore
     from adk_fluent.middleware._cache import DiskStore as DiskStore
     from adk_fluent.middleware._cache import MemoryStore as MemoryStore
     from adk_fluent.middleware._cache import cache as cache
-    from adk_fluent.middleware._context_warning import ContextUsage as ContextUsage
-    from adk_fluent.middleware._context_warning import (
+    from adk_fluent.middleware._context._editing import (
+        ContextEditingMiddleware as ContextEditingMiddleware,
+    )
+    from adk_fluent.middleware._context._editing import context_editing as context_editing
+    from adk_fluent.middleware._context._summarization import (
+        SummarizationMiddleware as SummarizationMiddleware,
+    )
+    from adk_fluent.middleware._context._summarization import summarization as summarization
+    from adk_fluent.middleware._context._warning import ContextUsage as ContextUsage
+    from adk_fluent.middleware._context._warning import (
         ContextWarningMiddleware as ContextWarningMiddleware,
     )
-    from adk_fluent.middleware._context_warning import context_warning as context_warning
+    from adk_fluent.middleware._context._warning import context_warning as context_warning
     from adk_fluent.middleware._define import define_middleware as define_middleware
     from adk_fluent.middleware._define import describe_middleware as describe_middleware
-    from adk_fluent.middleware._editing import ContextEditingMiddleware as ContextEditingMiddleware
-    from adk_fluent.middleware._editing import context_editing as context_editing
-    from adk_fluent.middleware._emulator import Emulated as Emulated
-    from adk_fluent.middleware._emulator import ToolEmulatorMiddleware as ToolEmulatorMiddleware
-    from adk_fluent.middleware._emulator import tool_emulator as tool_emulator
     from adk_fluent.middleware._errors import BudgetExceededError as BudgetExceededError
     from adk_fluent.middleware._errors import CallLimitError as CallLimitError
     from adk_fluent.middleware._errors import CallTimeoutError as CallTimeoutError
     from adk_fluent.middleware._errors import CircuitOpenError as CircuitOpenError
     from adk_fluent.middleware._errors import PersonalDataError as PersonalDataError
     from adk_fluent.middleware._errors import RateLimitError as RateLimitError
-    from adk_fluent.middleware._fallback import ModelFallbackMiddleware as ModelFallbackMiddleware
-    from adk_fluent.middleware._fallback import model_fallback as model_fallback
-    from adk_fluent.middleware._ledger import Ledger as Ledger
-    from adk_fluent.middleware._limiter import RateLimiterMiddleware as RateLimiterMiddleware
-    from adk_fluent.middleware._limiter import rate_limiter as rate_limiter
-    from adk_fluent.middleware._limits import ModelCallLimitMiddleware as ModelCallLimitMiddleware
-    from adk_fluent.middleware._limits import ToolCallLimitMiddleware as ToolCallLimitMiddleware
-    from adk_fluent.middleware._limits import model_call_limit as model_call_limit
-    from adk_fluent.middleware._limits import tool_call_limit as tool_call_limit
     from adk_fluent.middleware._log import StructuredLogMiddleware as StructuredLogMiddleware
     from adk_fluent.middleware._log import structured_log as structured_log
     from adk_fluent.middleware._pii import Detector as Detector
@@ -61,18 +61,38 @@ if TYPE_CHECKING:
     from adk_fluent.middleware._pii import presidio as presidio
     from adk_fluent.middleware._presets import development as development
     from adk_fluent.middleware._presets import production as production
-    from adk_fluent.middleware._retry import RetryMiddleware as RetryMiddleware
-    from adk_fluent.middleware._retry import retry as retry
-    from adk_fluent.middleware._selector import ToolSelectorMiddleware as ToolSelectorMiddleware
-    from adk_fluent.middleware._selector import tool_selector as tool_selector
-    from adk_fluent.middleware._summarization import (
-        SummarizationMiddleware as SummarizationMiddleware,
+    from adk_fluent.middleware._resilience._breaker import (
+        CircuitBreakerMiddleware as CircuitBreakerMiddleware,
     )
-    from adk_fluent.middleware._summarization import summarization as summarization
-    from adk_fluent.middleware._timeout import TimeoutMiddleware as TimeoutMiddleware
-    from adk_fluent.middleware._timeout import timeout as timeout
-    from adk_fluent.middleware._todo import TodoListMiddleware as TodoListMiddleware
-    from adk_fluent.middleware._todo import todo_list as todo_list
+    from adk_fluent.middleware._resilience._breaker import circuit_breaker as circuit_breaker
+    from adk_fluent.middleware._resilience._fallback import (
+        ModelFallbackMiddleware as ModelFallbackMiddleware,
+    )
+    from adk_fluent.middleware._resilience._fallback import model_fallback as model_fallback
+    from adk_fluent.middleware._resilience._limiter import (
+        RateLimiterMiddleware as RateLimiterMiddleware,
+    )
+    from adk_fluent.middleware._resilience._limiter import rate_limiter as rate_limiter
+    from adk_fluent.middleware._resilience._retry import RetryMiddleware as RetryMiddleware
+    from adk_fluent.middleware._resilience._retry import retry as retry
+    from adk_fluent.middleware._resilience._timeout import TimeoutMiddleware as TimeoutMiddleware
+    from adk_fluent.middleware._resilience._timeout import timeout as timeout
+    from adk_fluent.middleware._tools._approval import (
+        ToolApprovalMiddleware as ToolApprovalMiddleware,
+    )
+    from adk_fluent.middleware._tools._approval import human_in_the_loop as human_in_the_loop
+    from adk_fluent.middleware._tools._approval import tool_approval as tool_approval
+    from adk_fluent.middleware._tools._emulator import Emulated as Emulated
+    from adk_fluent.middleware._tools._emulator import (
+        ToolEmulatorMiddleware as ToolEmulatorMiddleware,
+    )
+    from adk_fluent.middleware._tools._emulator import tool_emulator as tool_emulator
+    from adk_fluent.middleware._tools._selector import (
+        ToolSelectorMiddleware as ToolSelectorMiddleware,
+    )
+    from adk_fluent.middleware._tools._selector import tool_selector as tool_selector
+    from adk_fluent.middleware._tools._todo import TodoListMiddleware as TodoListMiddleware
+    from adk_fluent.middleware._tools._todo import todo_list as todo_list
     from adk_fluent.protocol import Middleware as Middleware
     from adk_fluent.protocol import MiddlewareDesc as MiddlewareDesc
     from adk_fluent.protocol import wrap as wrap
@@ -85,30 +105,30 @@ _HERE: Final = "adk_fluent.middleware"
 _NAMES: Final[dict[str, str]] = {
     name: module
     for module, names in {
-        f"{_HERE}._approval": "ToolApprovalMiddleware human_in_the_loop tool_approval",
-        f"{_HERE}._breaker": "CircuitBreakerMiddleware circuit_breaker",
-        f"{_HERE}._budget": "TokenBudgetMiddleware token_budget",
+        f"{_HERE}._tools._approval": "ToolApprovalMiddleware human_in_the_loop tool_approval",
+        f"{_HERE}._resilience._breaker": "CircuitBreakerMiddleware circuit_breaker",
+        f"{_HERE}._budgets._budget": "TokenBudgetMiddleware token_budget",
         f"{_HERE}._cache": "CacheMiddleware CacheStats CacheStore DiskStore MemoryStore cache",
-        f"{_HERE}._context_warning": "ContextUsage ContextWarningMiddleware context_warning",
+        f"{_HERE}._context._warning": "ContextUsage ContextWarningMiddleware context_warning",
         f"{_HERE}._define": "define_middleware describe_middleware",
-        f"{_HERE}._editing": "ContextEditingMiddleware context_editing",
-        f"{_HERE}._emulator": "Emulated ToolEmulatorMiddleware tool_emulator",
+        f"{_HERE}._context._editing": "ContextEditingMiddleware context_editing",
+        f"{_HERE}._tools._emulator": "Emulated ToolEmulatorMiddleware tool_emulator",
         f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
         " CircuitOpenError PersonalDataError RateLimitError",
-        f"{_HERE}._fallback": "ModelFallbackMiddleware model_fallback",
-        f"{_HERE}._ledger": "Ledger",
-        f"{_HERE}._limiter": "RateLimiterMiddleware rate_limiter",
-        f"{_HERE}._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
+        f"{_HERE}._resilience._fallback": "ModelFallbackMiddleware model_fallback",
+        f"{_HERE}._budgets._ledger": "Ledger",
+        f"{_HERE}._resilience._limiter": "RateLimiterMiddleware rate_limiter",
+        f"{_HERE}._budgets._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
         " model_call_limit tool_call_limit",
         f"{_HERE}._log": "StructuredLogMiddleware structured_log",
         f"{_HERE}._pii": "Detector Finding PIIFilterMiddleware PresidioDetector"
         " pii_filter presidio",
         f"{_HERE}._presets": "development production",
-        f"{_HERE}._retry": "RetryMiddleware retry",
-        f"{_HERE}._selector": "ToolSelectorMiddleware tool_selector",
-        f"{_HERE}._summarization": "SummarizationMiddleware summarization",
-        f"{_HERE}._timeout": "TimeoutMiddleware timeout",
-        f"{_HERE}._todo": "TodoListMiddleware todo_list",
+        f"{_HERE}._resilience._retry": "RetryMiddleware retry",
+        f"{_HERE}._tools._selector": "ToolSelectorMiddleware tool_selector",
+        f"{_HERE}._context._summarization": "SummarizationMiddleware summarization",
+        f"{_HERE}._resilience._timeout": "TimeoutMiddleware timeout",
+        f"{_HERE}._tools._todo": "TodoListMiddleware todo_list",
         "adk_fluent.ir": "MiddlewareRef",
         "adk_fluent.protocol": "Middleware MiddlewareDesc wrap",
         "adk_fluent.telemetry": "OTelEnrichmentMiddleware otel_enrichment",

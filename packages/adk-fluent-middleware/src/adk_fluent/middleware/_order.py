@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, MiddlewareRef, Ref
 from adk_fluent.middleware._builtin import BuiltIn
-from adk_fluent.middleware._clients import own_attempts
+from adk_fluent.middleware._resilience._clients import own_attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

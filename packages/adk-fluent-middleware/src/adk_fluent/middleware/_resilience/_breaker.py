@@ -17,7 +17,7 @@ from pydantic import Field
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import CircuitOpenError
-from adk_fluent.middleware._named import chosen, model_name
+from adk_fluent.middleware._resilience._names import chosen, model_name
 from adk_fluent.protocol import (
     Clock,
     ModelCall,

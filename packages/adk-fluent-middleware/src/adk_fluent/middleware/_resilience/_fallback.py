@@ -23,7 +23,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import CircuitOpenError, RateLimitError
-from adk_fluent.middleware._named import model_name
+from adk_fluent.middleware._resilience._names import model_name
 from adk_fluent.protocol import (
     ModelCall,
     ModelReply,

@@ -12,7 +12,7 @@ from pydantic import Field
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin
 from adk_fluent.middleware._errors import CallTimeoutError
-from adk_fluent.middleware._named import model_name
+from adk_fluent.middleware._resilience._names import model_name
 from adk_fluent.protocol import (
     AgentReply,
     ModelCall,

@@ -52,7 +52,7 @@ def wrong_arguments(tool: Any, args: Mapping[str, Any]) -> str | None:
         tool: ADK's BaseTool.
         args: The arguments.
     """
-    from adk_fluent.middleware._tools_adk import parameters  # noqa: PLC0415  # needs genai
+    from adk_fluent.middleware._tools._machinery_adk import parameters  # noqa: PLC0415  # needs genai
 
     schema = parameters(tool)
     if schema is None:

@@ -12,8 +12,8 @@ from pydantic import Field, WithJsonSchema
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin
-from adk_fluent.middleware._history import first_of, is_kept_elsewhere
-from adk_fluent.middleware._summaries import (
+from adk_fluent.middleware._context._history import first_of, is_kept_elsewhere
+from adk_fluent.middleware._context._summaries import (
     History,
     Shared,
     Summary,
@@ -209,7 +209,7 @@ class SummarizationMiddleware(BuiltIn):
         self, call: ModelCall, contents: list[Any], before: Summary | None, end: int, model: Any
     ) -> ModelCall:
         """The call that asks for a summary up to `end`, going on from another one."""
-        from adk_fluent.middleware._summarization_adk import summary_request  # noqa: PLC0415
+        from adk_fluent.middleware._context._summarization_adk import summary_request  # noqa: PLC0415
 
         request = summary_request(
             call.request,

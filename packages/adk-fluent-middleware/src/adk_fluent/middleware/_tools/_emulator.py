@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.errors import RunError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._helpers import Helper, Resolved, check_helper
-from adk_fluent.middleware._tools import FRAMEWORK, check_tools
+from adk_fluent.middleware._tools._helpers import Helper, Resolved, check_helper
+from adk_fluent.middleware._tools._machinery import FRAMEWORK, check_tools
 from adk_fluent.protocol import ToolCall
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class ToolEmulatorMiddleware(BuiltIn):
         return self.tools if isinstance(self.tools, bool) else name in self.tools
 
     def _is_emulated(self, call: ToolCall) -> bool:
-        from adk_fluent.middleware._tools_adk import is_agent  # noqa: PLC0415  # needs ADK
+        from adk_fluent.middleware._tools._machinery_adk import is_agent  # noqa: PLC0415  # needs ADK
 
         if not self._is_chosen(call.name):
             return False
@@ -165,8 +165,8 @@ class ToolEmulatorMiddleware(BuiltIn):
         Raises:
             RunError: It made up nothing.
         """
-        from adk_fluent.middleware._helpers_adk import ask, loads  # noqa: PLC0415
-        from adk_fluent.middleware._tools_adk import declared, model_of  # noqa: PLC0415
+        from adk_fluent.middleware._tools._helpers_adk import ask, loads  # noqa: PLC0415
+        from adk_fluent.middleware._tools._machinery_adk import declared, model_of  # noqa: PLC0415
 
         asked = {
             "tool": declared(call.tool),

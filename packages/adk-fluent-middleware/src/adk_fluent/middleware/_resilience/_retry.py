@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 from pydantic import Field
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._clients import own_attempts
+from adk_fluent.middleware._resilience._clients import own_attempts
 from adk_fluent.protocol import (
     Clock,
     ModelCall,

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adk_fluent.errors import RunError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._tools import FRAMEWORK, check_tools, wrong_arguments
+from adk_fluent.middleware._tools._machinery import FRAMEWORK, check_tools, wrong_arguments
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ToolApprovalMiddleware(BuiltIn):
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """See that changed arguments are what the tool takes, and note where an agent is a tool."""
-        from adk_fluent.middleware._tools_adk import is_agent  # noqa: PLC0415  # needs ADK
+        from adk_fluent.middleware._tools._machinery_adk import is_agent  # noqa: PLC0415  # needs ADK
 
         if call.call_id in self._edited:
             wrong = wrong_arguments(call.tool, call.args)

@@ -11,7 +11,14 @@ from pydantic import Field
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin
-from adk_fluent.middleware._history import Place, cuts, first_of, is_kept_elsewhere, pairs, turns
+from adk_fluent.middleware._context._history import (
+    Place,
+    cuts,
+    first_of,
+    is_kept_elsewhere,
+    pairs,
+    turns,
+)
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, estimate_tokens
 from adk_fluent.telemetry import count
 

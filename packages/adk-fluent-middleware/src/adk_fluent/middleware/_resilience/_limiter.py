@@ -20,8 +20,8 @@ from pydantic import Field
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._lines import Lines
-from adk_fluent.middleware._named import model_name
+from adk_fluent.middleware._resilience._lines import Lines
+from adk_fluent.middleware._resilience._names import model_name
 from adk_fluent.protocol import (
     Clock,
     ModelCall,
@@ -37,7 +37,7 @@ from adk_fluent.telemetry import measure
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from adk_fluent.middleware._lines import Key, Limits, Turn
+    from adk_fluent.middleware._resilience._lines import Key, Limits, Turn
 
 Limit = Annotated[int, Field(ge=1)]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
+from adk_fluent.middleware._budgets._ledger import Ledger, Limit, Scope, Tally, take, watched
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import BudgetExceededError
-from adk_fluent.middleware._ledger import Ledger, Limit, Scope, Tally, take, watched
 from adk_fluent.protocol import (
     AgentReply,
     ModelCall,
@@ -46,8 +46,8 @@ class TokenBudgetMiddleware(BuiltIn):
         scope: Whose tokens are counted together: of a run (with agents in its tools, and when it
             is resumed), of a session, or of a user in an app.
         reserve_output: Tokens set aside for an answer whose request sets no limit itself.
-        on_exceeded: ``"error"`` raises `BudgetExceededError`; ``"stop"`` answers with `message` in the
-            model's place.
+        on_exceeded: ``"error"`` raises `BudgetExceededError`; ``"stop"`` answers with `message`
+            in the model's place.
         message: What is answered in the model's place.
         state_key: Key of the state that the count is copied to, for `user` with that prefix.
         ledger: Where sessions and users are counted; share one to share their budgets.
@@ -132,7 +132,7 @@ class TokenBudgetMiddleware(BuiltIn):
             {"adk_fluent.limit": self.name, "adk_fluent.scope": self.scope},
         )
         if self.on_exceeded == "stop":
-            from adk_fluent.middleware._stopped_adk import stopped  # noqa: PLC0415  # it is ADK's
+            from adk_fluent.middleware._budgets._stopped_adk import stopped  # noqa: PLC0415  # it is ADK's
 
             return stopped(self.message, self.name)
         used, held = limit.account.total(limit.item), limit.account.held(limit.item)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from pydantic import BaseModel, Field
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
-from adk_fluent.middleware._helpers import Helper, Resolved, check_helper
-from adk_fluent.middleware._tools import FRAMEWORK
+from adk_fluent.middleware._tools._helpers import Helper, Resolved, check_helper
+from adk_fluent.middleware._tools._machinery import FRAMEWORK
 from adk_fluent.protocol import ModelCall
 from adk_fluent.telemetry import count
 
@@ -91,7 +91,7 @@ class ToolSelectorMiddleware(BuiltIn):
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Leave tools out of the request; ADK still knows all of them."""
-        from adk_fluent.middleware._selector_adk import offered, show  # noqa: PLC0415
+        from adk_fluent.middleware._tools._selector_adk import offered, show  # noqa: PLC0415
 
         tools = {
             name: said
@@ -108,7 +108,7 @@ class ToolSelectorMiddleware(BuiltIn):
         self, call: ModelCall, tools: Mapping[str, str]
     ) -> frozenset[str] | None:
         """What is chosen while the agent answers a message; again if it has other tools by now."""
-        from adk_fluent.middleware._tools_adk import agent_run  # noqa: PLC0415
+        from adk_fluent.middleware._tools._machinery_adk import agent_run  # noqa: PLC0415
 
         run = agent_run(call.ctx)
         _, choice = self._chosen.get(id(run), (run, None))
@@ -135,7 +135,7 @@ class ToolSelectorMiddleware(BuiltIn):
         if self.select is not None:
             names = self.select(call, tools)
             return list(await names if isawaitable(names) else names)
-        from adk_fluent.middleware._helpers_adk import ask, loads, told  # noqa: PLC0415
+        from adk_fluent.middleware._tools._helpers_adk import ask, loads, told  # noqa: PLC0415
 
         model = self._resolved.model(self.model, call.model)
         listed = "\n".join(f"- {name}: {' '.join(said.split())}" for name, said in tools.items())

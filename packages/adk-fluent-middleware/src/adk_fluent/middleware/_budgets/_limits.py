@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
+from adk_fluent.middleware._budgets._ledger import Ledger, Limit, Tally, take
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import CallLimitError
-from adk_fluent.middleware._ledger import Ledger, Limit, Tally, take
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class ModelCallLimitMiddleware(_CallLimit):
             return await next(call)
         count("adk_fluent.limit.denials", 1, {"adk_fluent.limit": self.name})
         if self.on_exceeded == "stop":
-            from adk_fluent.middleware._stopped_adk import stopped  # noqa: PLC0415  # it is ADK's
+            from adk_fluent.middleware._budgets._stopped_adk import stopped  # noqa: PLC0415  # it is ADK's
 
             return stopped(self.message, self.name)
         raise _exceeded("the model", limit, call, self.name)
@@ -161,8 +161,8 @@ class ToolCallLimitMiddleware(_CallLimit):
         per_run: Tool calls of a run, also when it is paused and resumed.
         per_session: Tool calls of all runs of a session.
         tools: Calls of single tools in a run, by name.
-        on_exceeded: ``"error"`` raises `CallLimitError`; ``"stop"`` does not call the tool and tells the
-            model so, as the tool's result.
+        on_exceeded: ``"error"`` raises `CallLimitError`; ``"stop"`` does not call the tool and
+            tells the model so, as the tool's result.
         message: What the model is told.
         state_key: Key of the state that the count is copied to.
         ledger: Where sessions are counted; share one to share their limits.

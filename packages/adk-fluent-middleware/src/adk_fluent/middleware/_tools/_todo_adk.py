@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
-from adk_fluent.middleware._tools import TODO
-from adk_fluent.middleware._tools_adk import agent_run
+from adk_fluent.middleware._tools._machinery import TODO
+from adk_fluent.middleware._tools._machinery_adk import agent_run
 
 if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
 
-    from adk_fluent.middleware._todo import TodoListMiddleware
+    from adk_fluent.middleware._tools._todo import TodoListMiddleware
 
 #: What `Todos` takes, without references: not every provider follows them.
 _SCHEMA: Final[dict[str, Any]] = {

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.errors import RunError
-from adk_fluent.middleware._history import cuts, turns
+from adk_fluent.middleware._context._history import cuts, turns
 from adk_fluent.protocol import Usage, estimate_tokens
 from adk_fluent.telemetry import count
 
@@ -67,7 +67,7 @@ class Summary:
     @property
     def content(self) -> Any:
         """What says it to the model."""
-        from adk_fluent.middleware._summarization_adk import summary_content  # noqa: PLC0415
+        from adk_fluent.middleware._context._summarization_adk import summary_content  # noqa: PLC0415
 
         return summary_content(self.text)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin
-from adk_fluent.middleware._tools import TODO
+from adk_fluent.middleware._tools._machinery import TODO
 
 _INSTRUCTION: Final = (
     f"You keep a list of what is to do with the tool {TODO}. Use it when a task takes three or "
@@ -56,7 +56,7 @@ class TodoListMiddleware(BuiltIn):
 
     async def before_model(self, ctx: Any, request: Any, /) -> Any:
         """Add the tool, what is said about it, and what is left to do."""
-        from adk_fluent.middleware._todo_adk import TodoTool, can_call, show  # noqa: PLC0415
+        from adk_fluent.middleware._tools._todo_adk import TodoTool, can_call, show  # noqa: PLC0415
 
         if not self._has(ctx.agent_name) or not can_call(request):
             return

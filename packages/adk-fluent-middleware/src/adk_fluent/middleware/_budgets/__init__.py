@@ -1,0 +1,1 @@
+"""How many calls and tokens a run, a session or a user may have."""

@@ -1,0 +1,1 @@
+"""What models are sent of long conversations."""

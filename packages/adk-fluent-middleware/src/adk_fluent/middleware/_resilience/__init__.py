@@ -1,0 +1,1 @@
+"""Calls that fail, come too often, or take too long."""
