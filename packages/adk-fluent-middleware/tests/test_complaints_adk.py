@@ -98,7 +98,7 @@ async def test_no_result_of_a_tool_is_left_without_its_call() -> None:
                 summarization(model=ScriptedModel(default="They talked."), trigger_tokens=60)
             )
         )
-            harness = AgentHarness(pipeline)
+        harness = AgentHarness(pipeline)
         for _ in range(3):
             await harness.send("word " * 40)  # the emulator refuses what Gemini would refuse
 
