@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,32 @@ async def test_a_reply_tells_what_was_written_and_nothing_of_our_own(durable: bo
     config = ExecutionConfig(resumable=durable)
     await pipeline.middleware(made_of(wrap_run=looks, wrap_agent=looks)).run("hi", config=config)
     assert deltas == [{"o": "A"}, *[{"o": "A", "n": 1}] * 2]
+
+
+async def test_a_step_has_one_context_whoever_asks_for_it_and_when() -> None:
+    seen: list[Any] = []
+
+    async def before(ctx: Any, name: str) -> None:
+        seen.append(ctx)
+
+    async def looks(call: Any, following: Any) -> AgentReply:
+        done = await following(replace(call, run="other"))
+        seen.extend([call.ctx, copy(call).ctx])
+        call.ctx.state["late"] = call.ctx.agent_name
+        return done
+
+    async def misspells(call: Any, following: Any) -> AgentReply:
+        assert not hasattr(call, "context")
+        return await following(call)
+
+    result = await Agent("a").mock("A").middleware(made_of(wrap_agent=looks)).run("hi")
+    assert result.state["late"] == "a"
+    stack = made_of(before_agent=before, wrap_agent=looks), made_of(wrap_agent=misspells)
+    seen.clear()
+    pipeline = Agent("a").mock("A").middleware(stack[0]).middleware(stack[1])
+    assert (await pipeline.run("hi")).state["late"] == "a"
+    assert len({id(each) for each in seen}) == 1
+    assert len(seen) == 3
 
 
 async def test_runs_that_are_closed_early_leave_nothing_behind() -> None:

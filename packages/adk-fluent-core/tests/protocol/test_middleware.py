@@ -217,6 +217,19 @@ def test_inherited_hooks_do_not_count_as_implemented() -> None:
     assert hooks_of(AsyncMock()) == set(HOOKS)
 
 
+def test_an_instance_with_a_hook_of_its_own_is_looked_at_though_its_class_is_known() -> None:
+    assert check_middleware(HasBeforeModel())
+    own: Any = HasBeforeModel()
+    own.before_model = lambda: None
+    with pytest.raises(UsageError, match="before_model of HasBeforeModel"):
+        check_middleware(own)
+    own = HasBeforeModel()
+    own.new = 3
+    with pytest.raises(UsageError, match="new of HasBeforeModel"):
+        check_middleware(own)
+    assert check_middleware(HasBeforeModel())
+
+
 def test_a_hook_switched_off_does_not_count() -> None:
     class Off(HasBeforeModel):
         before_model = None  # pyright: ignore[reportAssignmentType]

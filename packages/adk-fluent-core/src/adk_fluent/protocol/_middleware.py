@@ -7,7 +7,7 @@ from abc import ABCMeta
 from dataclasses import dataclass, field
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
 from adk_fluent.errors import UsageError
@@ -261,7 +261,7 @@ def check_middleware(value: Any) -> Any:
     Raises:
         UsageError: It is none, or one of its hooks cannot be asked.
     """
-    kind = type(value)
+    kind = cast("type[Any]", type(value))
     if kind in _CHECKED and _is_like_its_class(value):  # each run asks again
         return value
     wanted = refusal(value)

@@ -257,6 +257,9 @@ class _StepCall(AgentCall):
         return made
 
 
+_StepCall.__name__ = _StepCall.__qualname__ = AgentCall.__name__  # nobody has to know of it
+
+
 class _Writes:
     """What the hooks of one step write, until it is put out."""
 

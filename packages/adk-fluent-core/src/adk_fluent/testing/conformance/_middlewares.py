@@ -97,6 +97,21 @@ def middlewares() -> Iterator[Program]:
         events=("s0 a 'A'",),
     )
     yield case(
+        "middleware/a part has its own",
+        "middleware",
+        lambda p: Pipeline(
+            "root",
+            p.agent("a"),
+            Pipeline("part", p.agent("b"), p.agent("c")).middleware(
+                _Noting("1", p.calls), scope="agent"
+            ),
+            p.agent("d"),
+        ),
+        text="D",
+        calls=("a", "1>part", "1>b", "b", "1<b", "1>c", "c", "1<c", "1<part", "d"),
+        events=("s0 a 'A'", "s1.a0.s0 b 'B'", "s1.a0.s1 c 'C'", "s2 d 'D'"),
+    )
+    yield case(
         "middleware/an agent is answered for",
         "middleware",
         lambda p: _around("a", _instead, p.agent("a", writes="k"), p.agent("b")),
