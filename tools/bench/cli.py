@@ -89,6 +89,10 @@ def _measure(
     if not measured:
         return {}, {}
     own = {id: row.rounds for id, row in measured.items()}
+    cases = {
+        id: {label: case.quickly() if options.quick else case for label, case in row.cases.items()}
+        for id, row in measured.items()
+    }
 
     def rounds_of(row: str, generation: int) -> int:
         mine = own[row]
@@ -98,7 +102,7 @@ def _measure(
 
     return interleaved(
         prepare(options.env_dir, options.ours, options.mono),
-        {id: row.cases for id, row in measured.items()},
+        cases,
         rounds=rounds_of,
         processes=processes,
         collect=options.gc,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from bench.environments import ROOT, BenchError
@@ -23,11 +23,12 @@ class Case:
     """One thing to measure.
 
     Attributes:
-        side: ``ours``, ``adk`` or ``mono``.
+        side: ``ours``, ``adk`` or ``mono``; ``traced`` and ``enriched`` are ours with spans.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
         repeat: How often in one sample.
+        quick: How much of it with ``--quick``, where that is less.
     """
 
     side: str
@@ -35,6 +36,11 @@ class Case:
     size: int = 0
     expect: object = None
     repeat: int = 1
+    quick: int | None = None
+
+    def quickly(self) -> Case:
+        """The same, as ``--quick`` has it."""
+        return self if self.quick is None else replace(self, size=self.quick)
 
 
 @dataclass(slots=True)
@@ -51,6 +57,8 @@ class Samples:
     failed: dict[str, str] = field(default_factory=dict[str, str])
     results: dict[str, Any] = field(default_factory=dict[str, Any])
 
+
+_SOAK = "from bench.side import soak; soak.main({level!r}, {{size}})"
 
 #: What runs in a new process each time; prints CPU seconds and a result.
 COLD: dict[str, str] = {
@@ -72,6 +80,8 @@ seconds = spent.children_user + spent.children_system
 print(json.dumps({{"seconds": seconds, "result": done.stdout.strip().splitlines()[-1]}}))
 sys.exit(done.returncode)
 """,
+    "soak-calls": _SOAK.format(level="calls"),
+    "soak-runs": _SOAK.format(level="runs"),
 }
 _MODULES = {
     "ours": "adk_fluent import Agent",
@@ -183,7 +193,7 @@ class Crew:
         )
 
     def _cold(self, case: Case) -> dict[str, Any]:
-        code = COLD[case.task].format(module=_MODULES[case.side])
+        code = COLD[case.task].format(module=_MODULES[case.side], size=case.size)
         done = subprocess.run(
             [self.environments.python(case.side), "-c", code],
             env=self.environments.variables(case.side),

@@ -38,7 +38,7 @@ class Environments:
     def variables(self, side: str) -> dict[str, str]:
         """The environment variables of a process of a side."""
         kept = {k: v for k, v in os.environ.items() if k not in _UNSET}
-        path = [ROOT / "tools", *(self.sources if side == "ours" else ())]
+        path = [ROOT / "tools", *(() if side in ("adk", "mono") else self.sources)]
         return {**kept, "PYTHONPATH": os.pathsep.join(map(str, path))}
 
     def python(self, side: str) -> Path:

@@ -125,7 +125,8 @@ def above(per: float, size: int, other: str) -> Judge:
         more = differences(samples.seconds["ours"], samples.seconds[other])
         parted = estimate([[value / size for value in group] for group in more])
         finding.numbers |= {"more each": parted.median, "more each upper": parted.upper}
-        finding.ratio = f"+{duration(parted.median)} each (<= {duration(parted.upper)})"
+        sign = "" if parted.median < 0 else "+"
+        finding.ratio = f"{sign}{duration(parted.median)} each (<= {duration(parted.upper)})"
         finding.reached = parted.upper <= per
         return finding
 
@@ -142,6 +143,29 @@ def growing(order: Callable[[float], float], small: int, large: int, slack: floa
         finding.numbers |= {"growth": growth.median, "allowed": allowed * slack}
         finding.ratio = f"x{growth.median:.1f} for x{large // small}"
         finding.reached = growth.median <= allowed * slack
+        return finding
+
+    return judge
+
+
+def level(blocks: float, share: float) -> Judge:
+    """Of a soak: from its first tenth to its last, memory stays as it is.
+
+    Args:
+        blocks: At most so many more of Python's blocks a call.
+        share: At most so much more memory of the process, as a share of what it had.
+    """
+
+    def judge(samples: Samples) -> Finding:
+        finding, soak = shown(samples), samples.results["ours"]
+        calls = soak["calls"] * (1 - 1 / len(soak["blocks"]))
+        more = (soak["blocks"][-1] - soak["blocks"][0]) / calls
+        before, after = soak["resident"][0], soak["resident"][-1]
+        grown = (after - before) / before if before else 0.0  # not every system tells
+        each = finding.numbers["ours"] / soak["calls"]
+        finding.numbers |= {"blocks a call": more, "grown": grown, "each": each}
+        finding.ratio = f"{more:+.4f} blocks a call, {grown:+.2%} memory"
+        finding.reached = more <= blocks and grown <= share and soak["reached"] >= soak["calls"]
         return finding
 
     return judge

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bench.side.worker import Task
 
 Agent: Any = import_module("adk_fluent").Agent
+StructuredLogMiddleware: Any = import_module("adk_fluent.middleware").StructuredLogMiddleware
 check_contracts: Any = import_module("adk_fluent.testing").check_contracts
 
 
@@ -60,6 +61,21 @@ def run(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     return driven(InMemoryRunner(app=_chain(size, Echo(model="echo")).to_app()))
 
 
+def run_logged(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
+    """The same inside the middleware of its own that logs to a list."""
+    log = StructuredLogMiddleware()
+    run = driven(InMemoryRunner(app=_chain(size, Echo(model="echo")).middleware(log).to_app()))
+
+    async def once() -> int:
+        events = await run()
+        if not log.log:
+            raise RuntimeError("it was not asked")
+        log.log.clear()
+        return events
+
+    return once
+
+
 def run_functions(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     """A pipeline of functions over state, behind one agent that it cannot do without."""
     chain = Agent(name(0), Echo(model="echo")).instruct("x")
@@ -78,4 +94,5 @@ TASKS: dict[str, Task] = {
     "compile": compile_app,
     "run": run,
     "run-functions": run_functions,
+    "run-logged": run_logged,
 }

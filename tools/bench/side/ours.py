@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent import Agent, Pipeline, gate
 from adk_fluent.contracts import check_all
+from bench.side import around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -184,4 +185,5 @@ TASKS: dict[str, Task] = {
     "run-deep": run_deep,
     "run-pausable": run_pausable,
     "run-twice": run_twice,
+    **around.TASKS,
 }

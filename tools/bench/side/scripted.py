@@ -6,6 +6,7 @@ import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
@@ -33,8 +34,30 @@ class Echo(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         """One reply."""
-        said = types.Content(role="model", parts=[types.Part(text="ok")])
-        yield LlmResponse(content=said, usage_metadata=_USAGE)
+        yield _text("ok")
+
+
+class Chunks(BaseLlm):
+    """A model that streams: so many chunks, then the whole, as ADK's own does.
+
+    Attributes:
+        count: How many chunks.
+    """
+
+    count: int
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """One reply."""
+        for _ in range(self.count if stream else 0):
+            yield _text("ok ", partial=True)
+        yield _text("ok " * self.count)
+
+
+def _text(text: str, *, partial: bool | None = None) -> LlmResponse:
+    said = types.Content(role="model", parts=[types.Part(text=text)])
+    return LlmResponse(content=said, usage_metadata=None if partial else _USAGE, partial=partial)
 
 
 def name(at: int) -> str:
@@ -42,7 +65,9 @@ def name(at: int) -> str:
     return f"a{at}"
 
 
-def driven(runner: Runner) -> Callable[[], Coroutine[Any, Any, int]]:
+def driven(
+    runner: Runner, run_config: RunConfig | None = None
+) -> Callable[[], Coroutine[Any, Any, int]]:
     """A run in a session of its own, as ADK's documentation does it; returns how many events."""
     message = types.Content(role="user", parts=[types.Part(text=MESSAGE)])
 
@@ -51,8 +76,15 @@ def driven(runner: Runner) -> Callable[[], Coroutine[Any, Any, int]]:
             app_name=runner.app_name, user_id=USER
         )
         count = 0
-        async for _ in runner.run_async(user_id=USER, session_id=session.id, new_message=message):
+        async for _ in runner.run_async(
+            user_id=USER, session_id=session.id, new_message=message, run_config=run_config
+        ):
             count += 1
         return count
 
     return once
+
+
+def streamed(runner: Runner) -> Callable[[], Coroutine[Any, Any, int]]:
+    """The same, with fragments of what a model says."""
+    return driven(runner, RunConfig(streaming_mode=StreamingMode.SSE))

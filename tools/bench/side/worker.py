@@ -91,7 +91,14 @@ async def _timed_async(once: Callable[[], Awaitable[Any]], repeat: int) -> tuple
 def versions() -> dict[str, str]:
     """What is installed here."""
     found = {"python": sys.version.split()[0]}
-    for name in ("google-adk", "google-genai", "pydantic", "a2a-sdk", "adk-fluent"):
+    for name in (
+        "google-adk",
+        "google-genai",
+        "pydantic",
+        "a2a-sdk",
+        "opentelemetry-sdk",
+        "adk-fluent",
+    ):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

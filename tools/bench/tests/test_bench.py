@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from bench.judges import (
     at_most,
     duration,
     growing,
+    level,
     linear,
     runs,
     shown,
@@ -130,6 +132,28 @@ def test_growth() -> None:
     assert growing(sorting, 1000, 10_000, 1.0)(grown).reached is True
 
 
+def soaked(blocks: list[int], resident: list[int], *, reached: int = 1000) -> Samples:
+    run = samples(ours=8.0)
+    found = {"calls": 1000, "reached": reached, "blocks": blocks, "resident": resident}
+    run.results["ours"] = found
+    return run
+
+
+def test_memory_stays_level() -> None:
+    judged = level(0.01, 0.01)
+    finding = judged(soaked([500, 900, 506], [1000, 1500, 1010]))
+    assert finding.reached is True
+    assert finding.ratio == "+0.0090 blocks a call, +1.00% memory"
+    assert judged(soaked([500, 900, 400], [1000, 1500, 900])).reached is True
+    assert judged(soaked([500, 900, 600], [1000, 1500, 1000])).reached is False
+    assert judged(soaked([500, 500, 500], [1000, 1500, 1020])).reached is False
+    assert judged(soaked([500, 500, 500], [0, 0, 0])).reached is True
+
+
+def test_a_soak_that_did_not_reach_the_model_says_nothing() -> None:
+    assert level(0.01, 0.01)(soaked([500] * 3, [1000] * 3, reached=900)).reached is False
+
+
 def test_what_failed_is_shown_where_its_time_would_be() -> None:
     failed = samples(ours=0.001)
     failed.failed["adk sequential"] = "RecursionError: too deep"
@@ -207,6 +231,43 @@ def test_processes_measure_and_check_what_was_done() -> None:
     assert len(measured["cold"].seconds["ours"]) == 1
     assert versions["ours"]["python"] == sys.version.split()[0]
     assert len(done) == 7
+
+
+def test_what_stands_around_a_run_is_asked() -> None:
+    """The rows say how often; what they measure says nothing otherwise."""
+    rows = {
+        row.id: {label: case for label, case in row.cases.items() if case.side != "mono"}
+        for row in ROWS
+        if row.id.startswith(("middleware-", "stream-", "enrichment"))
+    }
+    assert len(rows) == 11
+    measured, _ = interleaved(
+        HERE,
+        {
+            row: {label: replace(case, repeat=1) for label, case in cases.items()}
+            for row, cases in rows.items()
+        },
+        rounds=lambda _row, _generation: 1,
+        processes=1,
+        progress=list[str]().append,
+    )
+    assert {row: found.failed for row, found in measured.items() if found.failed} == {}
+
+
+@pytest.mark.parametrize("soak", ["soak-calls", "soak-runs"])
+def test_a_soak_goes_through_what_it_is_to_go_through(soak: str) -> None:
+    measured, _ = interleaved(
+        HERE,
+        {"soak": {"ours": Case("ours", soak, 200_000, quick=300).quickly()}},
+        rounds=lambda _row, _generation: 1,
+        processes=1,
+        progress=list[str]().append,
+    )
+    assert measured["soak"].failed == {}
+    found = measured["soak"].results["ours"]
+    assert found["calls"] == 300
+    assert found["reached"] == 303  # every hundredth is made again
+    assert len(found["blocks"]) == len(found["resident"]) == 10
 
 
 def test_a_worker_that_dies_says_why() -> None:
