@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum, Flag, auto
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +23,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from kit import SSE, TWO_TOOLS, Time, clerk, until
+from pydantic import BaseModel, ConfigDict
 
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig
@@ -27,7 +34,6 @@ from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, rep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
-    from pathlib import Path
 
     from kit import Measured
 
@@ -457,6 +463,82 @@ async def test_how_a_model_is_reached_does_not_count() -> None:
     assert await calls_for(middleware, says(), model=model(), times=1) == 1
     assert await calls_for(middleware, says(), model=model(api_key="k2", timeout=3)) == 0
     assert await calls_for(middleware, says(), model=model(temperature=0.5)) == 1
+
+
+@dataclass
+class Adapter:
+    name: str
+
+
+class Tone(Enum):
+    KIND = auto()
+    STERN = auto()
+
+
+class Tools(Flag):
+    SEARCH = 1
+    MAPS = 2
+
+
+class Nested(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    inner: Any
+
+
+class Holds(Says):
+    """A model with a setting of any type."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    of_any_type: Any = None
+
+
+#: Pairs of settings that differ.
+DIFFER: list[tuple[Any, Any]] = [
+    (Path("/legal"), Path("/medical")),
+    (Path("/legal"), "/legal"),
+    (Adapter("x"), Adapter("y")),
+    ({"x"}, {"y"}),
+    (frozenset("x"), frozenset("y")),
+    (frozenset({1, "1"}), frozenset({1, 2})),
+    (b"x", b"y"),
+    (Tone.KIND, Tone.STERN),
+    (Tools.SEARCH | Tools.MAPS, Tools.SEARCH),
+    (Decimal("1.0"), 1.0),
+    (date(2026, 1, 1), date(2026, 1, 2)),
+    ({1: "x"}, {"1": "x"}),
+    (Nested(inner=Path("x")), Nested(inner=Path("y"))),
+    (Says(setting="x"), Says(setting="y")),
+    (Says, Holds),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFER, ids=str)
+async def test_settings_of_a_model_are_told_apart_by_value(one: Any, other: Any) -> None:
+    """Of whatever type: two models of one class that differ in one have their own answers."""
+    assert await same((agent_of(one), {}), (agent_of(copy.deepcopy(one)), {}))
+    assert not await same((agent_of(one), {}), (agent_of(other), {}))
+
+
+def agent_of(setting: Any) -> Any:
+    return Agent("a", Holds(of_any_type=setting))
+
+
+#: Settings that nothing tells from others of their type.
+LIVE: dict[str, Any] = {
+    "object": object(),
+    "function": len,
+    "deep": {"deep": [object()]},
+    "class": type("<A>", (), {}),
+}
+
+
+@pytest.mark.parametrize("setting", LIVE.values(), ids=LIVE)
+async def test_a_setting_that_nothing_tells_apart_goes_by_the_cache(
+    setting: Any, metrics: Measured
+) -> None:
+    """Neither found nor kept: the next such object is another one."""
+    assert not await same((agent_of(setting), {}), (agent_of(setting), {}))
+    assert results(metrics) == {"bypass": 2}
 
 
 async def test_a_key_of_ones_own() -> None:
