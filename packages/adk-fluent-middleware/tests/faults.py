@@ -376,7 +376,7 @@ RULES: Final[tuple[Rule, ...]] = (
         lambda time: circuit_breaker(failures=2, failure_ratio=0.3, clock=time),
         breaks_circuits,
     ),
-    ("retry", lambda time: retry(clock=time, jitter=0.0), retries),
+    ("retry", lambda time: retry(clock=time, jitter=0.0, tools=True), retries),
     (
         "rate_limiter",
         lambda time: rate_limiter(requests_per_minute=5, concurrency=1, clock=time),

@@ -20,7 +20,7 @@ from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 if TYPE_CHECKING:
     from kit import Measured
 
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel, NextTool, ToolCall
 
 pytestmark = [
     pytest.mark.adk,
@@ -69,7 +69,7 @@ async def test_parallel_tools(metrics: Measured) -> None:
         return "sun"
 
     pipeline = Agent("a", ScriptedModel(*TWO_TOOLS)).tool(search).tool(weather)
-    result = await pipeline.middleware(at_once()).run("hi")
+    result = await pipeline.middleware(at_once(tools=True)).run("hi")
     assert result.text == "done"
     assert sorted(calls) == ["search", "search", "search", "weather"]
     assert metrics("adk_fluent.retry.attempts", gen_ai__tool__name="search") == 2
@@ -211,6 +211,79 @@ async def test_tools_are_called_again_by_name(tools: Any, calls: int) -> None:
     with pytest.raises(TimeoutError):
         await pipeline.run("hi")
     assert len(made) == calls
+
+
+async def test_tools_are_called_once_unless_it_is_said() -> None:
+    made: list[str] = []
+
+    def pay(to: str) -> str:
+        """Pay, and lose the connection before it is confirmed."""
+        made.append(to)
+        raise ConnectionError("reset")
+
+    model = ScriptedModel(Call("pay", {"to": "ann"}), "done")
+    with pytest.raises(ConnectionError):
+        await Agent("a", model).tool(pay).middleware(at_once()).run("hi")
+    assert made == ["ann"]
+
+
+@pytest.mark.parametrize(("tools", "paid"), [(False, 1), (True, 1), (["billing"], 2)])
+async def test_an_agent_that_is_a_tool_is_run_again_only_by_name(tools: Any, paid: int) -> None:
+    """What its own tools have done would be done again."""
+    made: list[str] = []
+
+    def pay(to: str) -> str:
+        """Pay."""
+        made.append(to)
+        return "paid"
+
+    call = Call("pay", {"to": "ann"})
+    model = ScriptedModel(call, *[ConnectionError("reset")] * 3, call, "done")
+    boss = Agent("boss", ScriptedModel(Call("billing", {"request": "x"}), "done"))
+    pipeline = boss.agent_tool(Agent("billing", model).tool(pay)).middleware(at_once(tools=tools))
+    if paid == 1:
+        with pytest.raises(ConnectionError):
+            await pipeline.run("hi")
+    else:
+        assert (await pipeline.run("hi")).text == "done"
+    assert len(made) == paid
+
+
+class Live:
+    """Something that cannot be copied."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("not this one")
+
+
+@pytest.mark.parametrize("live", [False, True])
+async def test_a_tool_that_changes_its_arguments_is_given_them_as_they_were(live: bool) -> None:
+    seen: list[list[str]] = []
+    same: list[Any] = []
+
+    class Adds:
+        async def before_tool(self, ctx: Any, name: str, args: dict[str, Any]) -> None:
+            if live:
+                args["more"] = [Live()]
+
+    class Takes:
+        async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+            same.append(call.args.pop("more", [None]).pop())
+            return await next(call)
+
+    def send(items: list[str]) -> str:
+        """Send."""
+        seen.append(list(items))
+        items.clear()
+        if len(seen) < 3:
+            raise ConnectionError("reset")
+        return "sent"
+
+    model = ScriptedModel(Call("send", {"items": ["a", "b"]}), "done")
+    pipeline = Agent("a", model).tool(send).middleware(Adds(), at_once(tools=["send"]), Takes())
+    assert (await pipeline.run("hi")).text == "done"
+    assert seen == [["a", "b"]] * 3
+    assert len(set(map(id, same))) == 1
 
 
 async def test_models_may_be_left_out() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from adk_fluent.protocol import ModelCall
+    from adk_fluent.protocol import ModelCall, ToolCall
 
 
 def model_name(call: ModelCall) -> str:
@@ -19,3 +19,10 @@ def model_name(call: ModelCall) -> str:
 def chosen(tools: bool | Container[str], name: str) -> bool:
     """Whether a tool is among those that are chosen: all, none, or those of these names."""
     return tools if isinstance(tools, bool) else name in tools
+
+
+def is_agent(call: ToolCall) -> bool:
+    """Whether the tool that is called is an agent."""
+    from adk_fluent.middleware._tools._machinery_adk import is_agent  # noqa: PLC0415  # needs ADK
+
+    return is_agent(call.tool)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 
@@ -14,6 +15,7 @@ from pydantic import Field
 
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._resilience._clients import own_attempts
+from adk_fluent.middleware._resilience._names import chosen, is_agent
 from adk_fluent.protocol import (
     Clock,
     ModelCall,
@@ -41,11 +43,11 @@ def _is_retriable(error: Exception) -> bool:
 
 @builtin("retry")
 class RetryMiddleware(BuiltIn):
-    """Calls a model or a tool again that failed in passing.
+    """Calls a model again that failed in passing, and tools that are named.
 
     Passing are lost connections, timeouts, and the statuses 429, 500, 502, 503 and 504. A model
     whose answer the user has read a part of is not called again. The request of a further call is
-    what that of the first was, whatever the model did to it.
+    what that of the first was, whatever the model did to it, and so are the arguments of a tool.
 
     Attributes:
         max_attempts: Calls in all, the first one included.
@@ -56,8 +58,8 @@ class RetryMiddleware(BuiltIn):
         retry_after_max: Seconds that a service may ask to wait for; beyond that its error is raised
             at once.
         models: Call models again.
-        tools: Call tools again: all, none, or those of these names. A tool whose effect must not
-            happen twice does not belong here.
+        tools: Call tools again: none, all but agents, or those of these names. A tool whose effect
+            must not happen twice does not belong here, nor does an agent that calls one.
         retry_if: Decides which errors are passing, instead of the rule above.
         clock: Where the time comes from.
         random: Where chance comes from: numbers from 0 to 1.
@@ -70,7 +72,7 @@ class RetryMiddleware(BuiltIn):
     deadline: Annotated[float, Field(gt=0)] | None = None
     retry_after_max: Annotated[float, Field(ge=0)] = 60.0
     models: bool = True
-    tools: bool | Sequence[str] = True
+    tools: bool | Sequence[str] = False  # what they do may not be harmless to do twice
     retry_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_retriable)
     clock: Clock = dependency(default_factory=SystemClock)
     random: Callable[[], float] = dependency(default_factory=lambda: random.random)
@@ -92,10 +94,20 @@ class RetryMiddleware(BuiltIn):
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """Call the tool until it returns."""
-        if not (self.tools if isinstance(self.tools, bool) else call.name in self.tools):
+        if self.max_attempts == 1 or not self._repeats(call):
             return await next(call)
+        args = _copied(call.args)
+
+        def attempt() -> Awaitable[Any]:
+            return next(replace(call, args=_copied(args)))
+
         what = {"adk_fluent.call": "tool", "gen_ai.tool.name": call.name}
-        return await self._until_done(lambda: next(call), what, lambda: False)
+        return await self._until_done(attempt, what, lambda: False)
+
+    def _repeats(self, call: ToolCall) -> bool:
+        if self.tools is True:  # an agent calls its tools anew each time, whatever those do
+            return not is_agent(call)
+        return chosen(self.tools, call.name)
 
     async def _until_done(
         self, attempt: Callable[[], Awaitable[T]], what: dict[str, str], over: Callable[[], bool]
@@ -142,6 +154,24 @@ class RetryMiddleware(BuiltIn):
                 attempts,
                 self.max_attempts,
             )
+
+
+def _copied(args: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that a tool may change without those of the next attempt."""
+    try:
+        return copy.deepcopy(args)
+    except Exception:  # noqa: BLE001  # something in them cannot be copied: it is shared then
+        return _containers(args)
+
+
+def _containers(value: Any) -> Any:
+    """A copy of dicts and lists; everything else is what it is."""
+    if isinstance(value, dict):
+        found = cast("dict[Any, Any]", value)
+        return {key: _containers(each) for key, each in found.items()}
+    if isinstance(value, list):
+        return [_containers(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def retry_after(error: BaseException, clock: Clock) -> float | None:
