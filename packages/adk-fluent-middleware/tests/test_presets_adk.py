@@ -10,7 +10,7 @@ from kit import SSE, TWO_TOOLS, search, weather
 from adk_fluent import Agent
 from adk_fluent.contracts import check_all
 from adk_fluent.middleware import development, production
-from adk_fluent.testing import GeminiEmulator, ScriptedModel, reply
+from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 pytestmark = [
     pytest.mark.adk,
@@ -73,6 +73,29 @@ async def test_production_calls_no_tool_twice() -> None:
     with pytest.raises(ConnectionError):
         await pipeline.run("hi")
     assert calls == ["x"]
+
+
+async def test_production_lets_an_agent_that_is_a_tool_take_its_time() -> None:
+    helper = Agent("helper", ScriptedModel(reply("found", latency=0.5)))
+    model = ScriptedModel(Call("helper", {"request": "x"}), "done")
+    pipeline = Agent("a", model).agent_tool(helper).middleware(*production(tool_seconds=0.1))
+    assert (await pipeline.run("hi")).text == "done"
+
+
+async def test_production_keeps_nobody_from_a_tool_because_of_another_user() -> None:
+    def search(word: str) -> str:
+        """Look something up."""
+        if word == "x":
+            raise TimeoutError(word)
+        return f"found {word}"
+
+    stack = production()
+    for _ in range(6):
+        model = ScriptedModel(Call("search", {"word": "x"}))
+        with pytest.raises(TimeoutError):
+            await Agent("a", model).tool(search).middleware(*stack).run("hi")
+    model = ScriptedModel(Call("search", {"word": "y"}), "done")
+    assert (await Agent("a", model).tool(search).middleware(*stack).run("hi")).text == "done"
 
 
 async def test_development_logs_and_keeps_answers() -> None:

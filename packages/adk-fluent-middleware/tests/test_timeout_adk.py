@@ -241,6 +241,19 @@ async def test_tools_are_limited_by_name() -> None:
     assert (await run_tool(timeout(model=60), 0.1)).text == "done"
 
 
+@pytest.mark.parametrize("limits", [{"tool": 0.1}, {"tool": {"helper": 0.1}}])
+async def test_an_agent_that_is_a_tool_is_limited_only_by_name(limits: Any) -> None:
+    """Its model may take longer than a tool."""
+    helper = Agent("helper", ScriptedModel(reply("found", latency=0.5)))
+    model = ScriptedModel(Call("helper", {"request": "x"}), "done")
+    pipeline = Agent("a", model).agent_tool(helper).middleware(timeout(**limits))
+    if isinstance(limits["tool"], dict):
+        with pytest.raises(CallTimeoutError, match="tool 'helper' took longer"):
+            await pipeline.run("hi")
+    else:
+        assert (await pipeline.run("hi")).text == "done"
+
+
 async def test_what_a_tool_makes_of_being_ended_is_the_cause() -> None:
     """A client that turns its cancellation into an error of its own hides nothing."""
 

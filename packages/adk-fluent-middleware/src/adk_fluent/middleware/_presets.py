@@ -36,7 +36,7 @@ def production(
         pipeline_name: What the pipeline is called on spans.
         run_seconds: Seconds that a run may take; None is no limit, here and below.
         model_seconds: Seconds that a model call may take.
-        tool_seconds: Seconds that a tool call may take.
+        tool_seconds: Seconds that a tool call may take; agents that are tools are not limited so.
         attempts: Calls of a model in all, when it fails in passing. Tools are called once: what
             they do may not be harmless to do twice.
         model_calls: Model calls of a run.
@@ -74,7 +74,7 @@ def production(
         tool_call_limit(per_run=tool_calls) if tool_calls is not None else None,
         token_budget(max_tokens=max_tokens) if max_tokens is not None else None,
         model_fallback(models=list(fallbacks)) if fallbacks else None,
-        circuit_breaker(),
+        circuit_breaker(tools=False),  # one user's calls could keep all others from a tool
         retry(max_attempts=attempts, tools=False) if attempts > 1 else None,
         rate_limiter(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
         if requests_per_minute is not None or tokens_per_minute is not None

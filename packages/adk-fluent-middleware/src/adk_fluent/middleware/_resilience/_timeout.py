@@ -12,7 +12,7 @@ from pydantic import Field
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin
 from adk_fluent.middleware._errors import CallTimeoutError
-from adk_fluent.middleware._resilience._names import model_name
+from adk_fluent.middleware._resilience._names import is_agent, model_name
 from adk_fluent.protocol import (
     AgentReply,
     ModelCall,
@@ -47,7 +47,8 @@ class TimeoutMiddleware(BuiltIn):
             read what is streamed does not count.
         first: Seconds until a model has begun to answer: until its first fragment where it is
             streamed, else until its answer.
-        tool: Seconds for a tool call; or seconds by the names of tools, and no limit for others.
+        tool: Seconds for a tool call, but not for agents that are tools, whose model calls take
+            longer; or seconds by the names of tools, agents too, and no limit for others.
         run: Seconds for a run, from before its first step to after its last.
     """
 
@@ -87,13 +88,18 @@ class TimeoutMiddleware(BuiltIn):
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """Call the tool, for so long."""
-        given = self.tool
-        seconds = given.get(call.name) if isinstance(given, Mapping) else given
-        return await _Limit(seconds, "tool", f"tool {call.name!r}").around(next(call))
+        return await _Limit(self._for(call), "tool", f"tool {call.name!r}").around(next(call))
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Run, for so long."""
         return await _Limit(self.run, "run", "the run").around(next(call))
+
+    def _for(self, call: ToolCall) -> float | None:
+        given = self.tool
+        if isinstance(given, Mapping):
+            return given.get(call.name)
+        # an agent makes calls of its own, each of which has its limit
+        return None if given is None or is_agent(call) else given
 
 
 class _Limit:
