@@ -28,7 +28,14 @@ from pydantic import BaseModel, ConfigDict
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware import CacheMiddleware, DiskStore, MemoryStore, cache
+from adk_fluent.middleware import (
+    CacheMiddleware,
+    DiskStore,
+    MemoryStore,
+    cache,
+    model_fallback,
+    timeout,
+)
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, reply
 
@@ -345,6 +352,36 @@ async def test_an_answer_of_a_stand_in_is_not_kept() -> None:
     for _ in range(2):
         await middleware.new().wrap_model_call(call_of(), model)
     assert asked == ["gemini-2.5-flash"] * 2
+
+
+async def test_an_answer_of_a_stand_in_of_the_same_name_is_not_kept() -> None:
+    """The same model elsewhere: its answers are not those of the one that was asked."""
+    with (
+        GeminiEmulator(reply(status=503), reply(status=503), "first") as here,
+        GeminiEmulator(default="second") as there,
+    ):
+        others = model_fallback(models=[there.model("m")])
+        limits = timeout(model=30)  # which has a task of its own
+        pipeline = Agent("clerk", here.model("m")).middleware(cache(), limits, others)
+        texts = [(await pipeline.run("hi")).text for _ in range(4)]
+        assert texts == ["second", "second", "first", "first"]
+        assert (len(here.requests), len(there.requests)) == (3, 2)
+
+
+async def test_an_answer_that_a_stand_in_was_not_needed_for_is_kept() -> None:
+    """What another attempt before it was answered by does not count."""
+    unsure, sure = reply("unsure"), reply("sure")
+    first, second = ScriptedModel(ConnectionError("reset"), sure), ScriptedModel(unsure)
+
+    class AsksAgain:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            said = await next(call)
+            return said if said.final.content.parts[0].text == "sure" else await next(call)
+
+    others = model_fallback(models=[second])
+    pipeline = Agent("a", first).middleware(cache(), AsksAgain(), others)
+    assert [(await pipeline.run("hi")).text for _ in range(2)] == ["sure"] * 2
+    assert (len(first.calls), len(second.calls)) == (2, 1)
 
 
 async def test_models_that_keep_the_conversation_themselves_are_left_alone(

@@ -18,6 +18,7 @@ from adk_fluent.middleware._cache._flights import Flight, Flights
 from adk_fluent.middleware._cache._key import key_of
 from adk_fluent.middleware._cache._memory import MemoryStore
 from adk_fluent.middleware._cache._store import CacheStore
+from adk_fluent.middleware._stand_ins import told
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.telemetry import count
 
@@ -200,9 +201,11 @@ class CacheMiddleware(BuiltIn):
         from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
 
         asked = getattr(call.request, "model", None)
-        reply = await next(call)
+        with told() as answer:
+            reply = await next(call)
         if (
-            getattr(call.request, "model", None) != asked  # a stand-in has answered
+            answer.of_a_stand_in
+            or getattr(call.request, "model", None) != asked  # so has a middleware of somebody's
             or not self._rules().allow(reply.responses)
             or not (self.cache_if is None or self.cache_if(call, reply))
         ):
