@@ -87,6 +87,19 @@ jsonlike = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=2),
     max_leaves=4,
 )
+settings_of_middlewares = st.dictionaries(
+    texts | st.just("$"),
+    st.recursive(
+        st.none() | st.booleans() | numbers | texts,
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.lists(inner, max_size=3).map(tuple)
+            | st.dictionaries(texts | st.sampled_from(["$", "ref"]), inner, max_size=2)
+        ),
+        max_leaves=4,
+    ),
+    max_size=2,
+)
 types: st.SearchStrategy[Any] = st.sampled_from(
     [None, str, type(None), list[int], int | None, dict[str, tuple[int, ...]], Literal["a", 1], Any]
 )
@@ -165,7 +178,7 @@ DATA: dict[str, Callable[[str], st.SearchStrategy[Any]]] = {
         st.none() | st.dictionaries(texts, jsonlike, max_size=2)
     ),
     "ExecutionConfig.middlewares": _objects,
-    "MiddlewareRef.config": _just(st.none() | st.dictionaries(texts, jsonlike, max_size=2)),
+    "MiddlewareRef.config": _just(st.none() | settings_of_middlewares),
     "TelemetryConfig.custom_exporters": _objects,
     "Assign.constants": _just(
         st.sampled_from(["{}", '{"k":1}', '{"user:k":[null,true,-0.5,"\u00fc"],"o":{"x":{}}}'])

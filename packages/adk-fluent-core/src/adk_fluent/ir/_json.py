@@ -11,7 +11,8 @@
 A field at its default is left out. A `Ref` is a name, a path where the object can be imported, and
 a ``key`` where several objects have the name; what it holds is never written, but for a record
 that `function` made, whose fields stand in ``record``. JSON's arrays are tuples; an object with
-``$`` is the value that ``$`` names. `_load.py` reads all this.
+``$`` is the value that ``$`` names. The settings of a `MiddlewareRef` stand as they are: arrays are
+lists, and objects are mappings. `_load.py` reads all this.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 from enum import Enum
 from math import isfinite
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Union, cast, get_args, get_origin
 
 from adk_fluent.errors import IRFormatError
 from adk_fluent.ir._functions import is_function
@@ -33,6 +34,7 @@ from adk_fluent.ir._record import schema_of
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import UNSET
 from adk_fluent.ir._types import is_value
+from adk_fluent.ir._values import MiddlewareRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +46,11 @@ VERSION: Final = 1
 
 #: Data nested deeper than this is neither written nor read.
 MAX_DEPTH: Final = 50
+
+#: Fields that hold middlewares: those that a name and settings are enough for are written as such.
+_STACKS: Final = frozenset(
+    {("AppNode", "middlewares"), ("ExecutionConfig", "middlewares"), ("MiddlewareNode", "stack")}
+)
 
 #: Types that a file may name without permission.
 TYPES: Final[dict[str, Any]] = {
@@ -77,6 +84,20 @@ def to_json(root: Node, *, locations: bool = False) -> str:
     return json.dumps(data, allow_nan=False, separators=(",", ":"))
 
 
+def _named(kind: type, name: str, value: Any) -> Any:
+    """A field's value; of a stack, references in the place of objects that know theirs."""
+    if (kind.__name__, name) not in _STACKS or not isinstance(value, tuple):
+        return value
+    return tuple([_reference(each) for each in cast("tuple[Any, ...]", value)])
+
+
+def _reference(each: Any) -> Any:
+    held = each.value if isinstance(each, Ref) else each
+    ask = getattr(class_of(held), "__middleware_ref__", None)
+    found = None if ask is None else ask(held)
+    return found if isinstance(found, MiddlewareRef) else each
+
+
 def registry_of(root: Node) -> dict[str, Any]:
     """The live objects of a pipeline under the names that `from_json` looks for.
 
@@ -102,7 +123,7 @@ class _Writer:
             for name, value in data.items():
                 if locations or name != "location":
                     self.where = f"{kind.__name__} {data.get('name')!r}: {name}"
-                    row["data"][name] = self.value(value)
+                    row["data"][name] = self.value(_named(kind, name, value))
             fields = schema_of(kind).fields
             below = {name: at for name, at in links.items() if not fields[name].is_default(at)}
             if below:
@@ -160,9 +181,45 @@ class _Writer:
         written: dict[str, Any] = {"$": tag}
         for name, spec in schema_of(kind).fields.items():
             value = getattr(record, name)
-            if not spec.is_default(value):
-                written[name] = self.value(value, free=(kind.__name__, name) in OPEN)
+            if spec.is_default(value):
+                continue
+            if kind is MiddlewareRef and name == "config":
+                written[name] = self.plain(value)
+            else:
+                free = (kind.__name__, name) in OPEN
+                written[name] = self.value(_named(kind, name, value), free=free)
         return written
+
+    def plain(self, value: Any) -> Any:
+        """Settings, as people write them by hand."""
+        kind = class_of(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if self.depth == MAX_DEPTH:
+            raise IRFormatError(f"{self.where} is nested deeper than {MAX_DEPTH} levels")
+        self.depth += 1
+        if kind is float:
+            written = self.value(value)
+        elif kind in (list, tuple):
+            written = [self.plain(each) for each in value]
+        elif isinstance(value, Mapping):
+            rows = cast("Mapping[Any, Any]", value)
+            for key in rows:
+                if class_of(key) is not str:
+                    self.unsettable(f"a key that is a {class_of(key).__name__}")
+            written = {key: self.plain(each) for key, each in rows.items()}
+            if "$" in written:  # which would be read as something else
+                written = self.value(rows)
+        else:
+            self.unsettable(f"a {kind.__name__}")
+        self.depth -= 1
+        return written
+
+    def unsettable(self, what: str) -> NoReturn:
+        raise IRFormatError(
+            f"{self.where} holds settings with {what}",
+            help="settings are text, numbers, booleans, None, and lists and mappings of those",
+        )
 
     def ref(self, ref: Ref) -> dict[str, Any]:
         held, digest = ref.value, {} if ref.digest is None else {"digest": ref.digest}

@@ -17,7 +17,7 @@ from adk_fluent.ir._record import MISSING, schema_of
 from adk_fluent.ir._ref import Ref
 from adk_fluent.ir._state import UNSET
 from adk_fluent.ir._types import field_tests, misfit
-from adk_fluent.ir._values import Modality
+from adk_fluent.ir._values import MiddlewareRef, Modality
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -197,8 +197,35 @@ class _Loader:
     def record(self, kind: type, data: dict[str, object], where: str) -> Any:
         names = set(schema_of(kind).fields)
         rest = {n: v for n, v in _object(data, where, {"$", *names}).items() if n != "$"}
-        values = {name: self.value(each, f"{where}.{name}") for name, each in rest.items()}
+        values: dict[str, Any] = {}
+        for name, each in rest.items():
+            read = self.plain if kind is MiddlewareRef and name == "config" else self.value
+            values[name] = read(each, f"{where}.{name}")
         return self.build(kind, values, where)
+
+    def plain(self, data: object, where: str) -> Any:
+        """Settings, as people write them by hand; what has a `$` is a value like any other."""
+        if data is None or isinstance(data, str | int | float):
+            return data
+        if self.depth == MAX_DEPTH:
+            _fail(where, f"it is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(data, dict) and "$" in data:
+            return self.value(cast("object", data), where)
+        self.depth += 1
+        value: Any
+        if isinstance(data, list):
+            items = cast("list[object]", data)
+            value = [self.plain(each, f"{where}[{i}]") for i, each in enumerate(items)]
+        elif isinstance(data, dict):
+            value = {}
+            for key, each in cast("dict[object, object]", data).items():
+                if not isinstance(key, str):
+                    _fail(where, "a name of a setting is not text", key)
+                value[key] = self.plain(each, f"{where}.{key}")
+        else:
+            _fail(where, "a setting is text, a number, a boolean, null, a list or a mapping", data)
+        self.depth -= 1
+        return value
 
     def ref(self, data: dict[str, object], where: str) -> Ref:
         if "record" in data:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, cast, get_args
 
 from adk_fluent.ir._record import field, record
 from adk_fluent.ir._ref import Ref
@@ -84,17 +84,34 @@ class EdgeSemantics:
 # --- models and cost (spec section 3) ----------------------------------------------------------
 
 
+def _settings(value: Any, depth: int = 0) -> Any:
+    if depth > 50:  # deeper than a file can be; it may contain itself
+        return value
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[Any, Any]", value)
+        return {key: _settings(each, depth + 1) for key, each in rows.items()}
+    if type(value) in (list, tuple):
+        return [_settings(each, depth + 1) for each in value]
+    return value
+
+
 @record
 class MiddlewareRef:
     """A middleware by name, with its settings: what files hold instead of an object.
 
     Attributes:
         name: The name it is registered under, such as ``"retry"``.
-        config: Its settings: text, numbers, lists and mappings of those.
+        config: Its settings: text, numbers, lists and mappings of those. They are copied, and
+            tuples in them are lists, as they are in files.
     """
 
     name: str
     config: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        """Copy the settings, with lists in the place of tuples."""
+        if isinstance(self.config, Mapping):
+            object.__setattr__(self, "config", _settings(self.config))
 
 
 @record

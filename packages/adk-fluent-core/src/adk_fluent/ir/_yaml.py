@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.errors import IRFormatError
@@ -27,7 +28,25 @@ def to_yaml(root: Node, *, locations: bool = False) -> str:
     import yaml  # noqa: PLC0415  # whoever only builds a pipeline does not need it
 
     data = to_data(root, locations=locations)
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    options: Any = {"sort_keys": False, "allow_unicode": True, "width": 100}
+    text: str = cast("Any", yaml).dump(data, Dumper=_dumper(), **options)
+    return text
+
+
+@cache
+def _dumper() -> Any:
+    """Writes characters that YAML takes for ends of lines as escapes: else they are read as " "."""
+    import yaml  # noqa: PLC0415  # see above
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: Any, value: str) -> Any:
+        style = '"' if any(each in value for each in "\x85\u2028\u2029\ufeff") else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return Dumper
 
 
 def from_yaml(
