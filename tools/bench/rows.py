@@ -94,7 +94,7 @@ _FURTHER = tuple(
 
 #: A run of ten agents has 22 spans on the ADK that is measured; all of them are described.
 _SPANS = {
-    "ours": Case("enriched", "run-enriched", 10, [22, 22], 5),
+    "ours": Case("traced", "run-enriched", 10, [22, 22], 5),
     "ours hooks": Case("traced", "run-hooked", 10, [22, 0], 5),
     "ours none": Case("traced", "run", 10, [22, 0], 5),
 }
