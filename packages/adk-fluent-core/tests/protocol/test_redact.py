@@ -35,6 +35,80 @@ def test_other_keys_are_left_alone(key: Any) -> None:
     assert redact({key: "kept"}) == {key: "kept"}
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("authorization", "Authorization", "proxy-authorization", "authorization_header"),
+        *("cookie", "Cookie", "cookies", "set-cookie", "Set-Cookie", "x-api-key", "X-Api-Key"),
+        *("secret", "secrets", "secret_key", "aws_secret_access_key", "AWSSecretAccessKey"),
+        *(
+            "access_key",
+            "auth_token",
+            "sessionToken",
+            "session.token",
+            "user:token",
+            "bearer_token",
+        ),
+        *("OPENAI_API_KEY", "APIKey", "api_keys", "api_key_2", "apiKeyValue", "token2", "token_1"),
+        *("db_password", "dbPassword", "PGPASSWORD", "passwd", "MYSQL_PWD", "pwd", "passphrase"),
+        *(
+            "credentials",
+            "credentials_json",
+            "aws_credentials",
+            "jwt",
+            "bearer",
+            "dsn",
+            "SENTRY_DSN",
+        ),
+        *("cvv", "cvv2", "private_key_pem", "ssh_key", "connection_string", "x-amz-security-token"),
+    ],
+)
+def test_keys_that_end_in_the_name_of_a_credential_hide(key: str) -> None:
+    assert Redactor().hides(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("max_tokens", "maxOutputTokens", "total_token_count", "token_count", "prompt_tokens"),
+        *(
+            "tokenizer",
+            "tokens_used",
+            "page_token",
+            "next_page_token",
+            "nextPageToken",
+            "eos_token",
+        ),
+        *("time_to_first_token", "cost_per_token", "token_url", "tokenEndpoint", "secretary"),
+        *(
+            "primary_key",
+            "foreign_key",
+            "cache_key",
+            "keyboard",
+            "monkey",
+            "author",
+            "authorizationUrl",
+        ),
+        *("cookies_enabled", "password_policy", "session_id", "secretName", "credential_key"),
+        *(
+            "auth_type",
+            "rawAuthCredential",
+            "exchanged_auth_credential",
+            "thought_signature",
+            "2",
+            "_",
+        ),
+    ],
+)
+def test_keys_that_only_resemble_one_do_not(key: str) -> None:
+    assert not Redactor().hides(key)
+
+
+def test_a_key_as_long_as_may_be_takes_no_time() -> None:
+    assert Redactor().hides("a_" * 500_000 + "token")
+    assert not Redactor().hides("a_" * 500_000)
+
+
 def test_it_looks_everywhere() -> None:
     data = {"a": [{"token": {"deep": 1}}, ({"b": {"idToken": "x"}},)], "c": {"d": "token"}}
     assert redact(data) == {"a": [{}, [{"b": {}}]], "c": {"d": "token"}}
@@ -52,6 +126,8 @@ def test_whoever_knows_other_keys_names_them() -> None:
     mine = Redactor({*SECRET_KEYS, "pin"})
     assert mine.redact({"PIN": 1, "token": 2, "x": 3}) == {"x": 3}
     assert Redactor({"pin"}).redact({"pin": 1, "token": 2}) == {"token": 2}
+    assert Redactor({"pin"}).redact({"card_pin": 1, "pins": 2, "spin": 3}) == {"pins": 2, "spin": 3}
+    assert Redactor({"pagetoken", "md5"}).redact({"page_token": 1, "MD5": 2, "n": 3}) == {"n": 3}
 
 
 @given(PLAIN)
