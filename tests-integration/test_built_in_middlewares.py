@@ -43,7 +43,6 @@ def test_it_has_a_page(name: str) -> None:
 
 
 @by_name
-@pytest.mark.adk
 def test_without_its_body_its_tests_fail(name: str) -> None:
     file = PACKAGE / "tests" / f"test_{name}_adk.py"
     command = [

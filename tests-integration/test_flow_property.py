@@ -41,6 +41,7 @@ from adk_fluent.ir import (
     LoopNode,
     MapOverNode,
     Match,
+    MiddlewareNode,
     ParallelNode,
     RaceNode,
     Ref,
@@ -438,7 +439,8 @@ def traits(program: Program) -> Iterator[object]:
 
 
 def test_every_kind_the_engine_runs_has_a_meaning() -> None:
-    assert RULES.keys() - {AdkAgentNode, GateNode, RemoteAgentNode} == KINDS
+    apart = {AdkAgentNode, GateNode, RemoteAgentNode, MiddlewareNode}
+    assert RULES.keys() - apart == KINDS
 
 
 def test_a_program_is_legal_and_its_repr_makes_it_again() -> None:

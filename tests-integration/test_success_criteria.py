@@ -8,15 +8,15 @@ no. criterion                                       where it stands
     deterministic tests                             types of state keys (adk-fluent-state)
 3   an ADK upgrade is one command and a diff        here
 4   incremental adoption: to_app, to_runner         here
-5   middleware becomes one plugin, in right order   with adk-fluent-middleware
+5   middleware becomes one plugin, in right order   here
 6   1 000 tests, no model called, under 10 s        here, counted; timed by the bench
 7   visualize() shows data flow                     here
 8   typed state catches errors at build time        with adk-fluent-state
 9   estimate within 20 % of the actual cost         with adk-fluent-cost
 10  evaluation by ADK's LocalEvalService            with adk-fluent-eval
 11  evaluation sets run under `adk eval`            with adk-fluent-eval
-12  no duplicate telemetry                          core's part here; with adk-fluent-middleware
-13  our attributes in ADK's web UI                  with adk-fluent-middleware
+12  no duplicate telemetry                          here
+13  our attributes in ADK's web UI                  here; over HTTP in adk_tools/test_telemetry.py
 14  a replay is deterministic                       with adk-fluent-debug
 15  check_all under 100 ms at 100 nodes             here
 === =============================================== ===============================================
@@ -53,7 +53,6 @@ LATER = {
     "adk-fluent-state": (2, 8),
     "adk-fluent-cost": (2, 9),
     "adk-fluent-eval": (10, 11),
-    "adk-fluent-middleware": (5, 12, 13),
     "adk-fluent-debug": (14,),
 }
 
@@ -139,11 +138,16 @@ trace.set_tracer_provider(provider)
 from adk_fluent import Agent, Pipeline
 from adk_fluent.testing import ScriptedModel
 
-model = ScriptedModel(default="done")
-asyncio.run(Pipeline(*(Agent(f"a{n}", model) for n in range(100))).run("go"))
+model, stack = ScriptedModel(default="done"), []
+if ENRICHED:
+    from adk_fluent.middleware import otel_enrichment
+    stack = [otel_enrichment()]
+pipeline = Pipeline(*(Agent(f"a{n}", model) for n in range(100)))
+asyncio.run(pipeline.run("go", middleware=stack))
 print(json.dumps([
     [span.name, span.instrumentation_scope.name, span.context.trace_id,
-     dict(span.attributes).get("gen_ai.agent.name")]
+     dict(span.attributes).get("gen_ai.agent.name"),
+     dict(span.attributes).get("adk_fluent.pipeline")]
     for span in exporter.get_finished_spans()
 ]))
 """
@@ -151,25 +155,89 @@ print(json.dumps([
 
 @pytest.fixture(scope="module")
 def spans() -> list[list[Any]]:
-    """Name, tracer, trace and agent of each span of a run of a hundred agents."""
+    """Name, tracer, trace, agent and pipeline of each span of a run of a hundred agents."""
+    return traced(enriched=False)
+
+
+def traced(*, enriched: bool) -> list[list[Any]]:
+    program = f"ENRICHED = {enriched}\n{TRACED}"
     done = subprocess.run(
-        [sys.executable, "-c", TRACED], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @adk
 def test_criterion_2_a_hundred_agents_are_traced(spans: list[list[Any]]) -> None:
-    agents = [agent for name, _, _, agent in spans if name.startswith("invoke_agent")]
+    agents = [agent for name, _, _, agent, _ in spans if name.startswith("invoke_agent")]
     assert {f"a{n}" for n in range(100)} <= set(agents)
-    assert len({trace for _, _, trace, _ in spans}) == 1, "one run is one trace"
+    assert len({trace for _, _, trace, _, _ in spans}) == 1, "one run is one trace"
 
 
 @adk
 def test_criterion_12_core_makes_no_span_of_its_own(spans: list[list[Any]]) -> None:
-    assert {tracer for _, tracer, _, _ in spans} <= {"gcp.vertex.agent"}
-    per_agent = [agent for name, _, _, agent in spans if name.startswith("invoke_agent a")]
+    assert {tracer for _, tracer, _, _, _ in spans} <= {"gcp.vertex.agent"}
+    per_agent = [agent for name, _, _, agent, _ in spans if name.startswith("invoke_agent a")]
     assert len(per_agent) == len(set(per_agent)), "no agent is traced twice"
+
+
+@adk
+def test_criterion_12_enrichment_makes_no_span_either(spans: list[list[Any]]) -> None:
+    enriched = traced(enriched=True)
+    assert sorted(name for name, *_ in enriched) == sorted(name for name, *_ in spans)
+    assert {pipeline for *_, pipeline in enriched if pipeline} == {"pipeline"}
+
+
+SHOWN = """
+import asyncio, json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+try:
+    from google.adk.cli.api_server import ApiServerSpanExporter
+except ImportError:  # where ADK 1.x has it
+    from google.adk.cli.adk_web_server import ApiServerSpanExporter
+
+shown, provider = {}, TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(ApiServerSpanExporter(shown)))
+trace.set_tracer_provider(provider)
+
+from adk_fluent import Agent
+from adk_fluent.middleware import otel_enrichment
+
+desk = Agent("a").mock("A") >> Agent("b").mock("B")
+asyncio.run(desk.run("go", middleware=[otel_enrichment(pipeline_name="shop")]))
+print(json.dumps([
+    [each["adk_fluent.pipeline"], each["adk_fluent.agent_name"]] for each in shown.values()
+]))
+"""
+
+
+@adk
+def test_criterion_13_what_adks_pages_are_made_of_has_our_attributes() -> None:
+    done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    shown = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(shown) == [["shop", "a"], ["shop", "b"]]
+
+
+@adk
+async def test_criterion_5_a_stack_is_one_plugin_in_the_right_order() -> None:
+    from adk_fluent.middleware import retry, structured_log, timeout
+
+    order: list[str] = []
+
+    class Noted:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            order.append(self.name)
+
+    pipeline = Agent("a").mock("A").middleware(Noted("first"), retry(), Noted("second"))
+    app = pipeline.middleware(structured_log(), timeout(model=60.0)).to_app()
+    assert len(app.plugins) == 1
+    await pipeline.run("go")
+    assert order == ["first", "second"]
 
 
 def test_criterion_3_an_upgrade_is_one_command_and_a_diff(tmp_path: Path) -> None:
@@ -316,5 +384,5 @@ def test_every_criterion_is_tested_or_comes_later() -> None:
     text = Path(__file__).read_text("utf-8")
     tested = {int(number) for number in re.findall(r"def test_criterion_(\d+)_", text)}
     later = {number for numbers in LATER.values() for number in numbers}
-    assert tested == {1, 2, 3, 4, 6, 7, 12, 15}
+    assert tested == {1, 2, 3, 4, 5, 6, 7, 12, 13, 15}
     assert tested | later == set(range(1, 16))

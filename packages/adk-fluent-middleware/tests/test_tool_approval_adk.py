@@ -18,7 +18,7 @@ from kit import SSE, clerk
 from adk_fluent import Agent
 from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.middleware import ToolApprovalMiddleware, human_in_the_loop, tool_approval
 from adk_fluent.middleware._tools._machinery import wrong_arguments
 from adk_fluent.protocol import Middleware
@@ -293,7 +293,7 @@ async def test_the_arguments_may_be_left_to_the_model() -> None:
     assert till.paid == [("A1", 5)]
 
 
-@pytest.mark.parametrize("payload", [{}, {"args": None}, {"args": "x"}, {"n": 1}, [1], "x"])
+@pytest.mark.parametrize("payload", [{}, {"args": None}, {"note": "fine"}, ""])
 async def test_a_payload_without_arguments_changes_nothing(payload: Any) -> None:
     till, _ = await answered({"approved": True, "payload": payload})
     assert till.paid == [("A1", 5)]
@@ -726,3 +726,79 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, message: s
     with pytest.raises(UsageError, match=message) as caught:
         ToolApprovalMiddleware(**options)
     assert __file__ in str(caught.value)
+
+
+# --- answers that nobody would heed --------------------------------------------------------------
+
+
+def paying(ran: list[int]) -> Agent:
+    def pay(order: str, amount: int) -> str:
+        """Pay."""
+        ran.append(amount)
+        return "paid"
+
+    model = ScriptedModel(Call("pay", {"order": "A1", "amount": 90}), default="done")
+    return Agent("clerk", model).tool(pay)
+
+
+@pytest.mark.parametrize("answer", [False, True, {"args": {"order": "A1", "amount": 1}}])
+async def test_an_answer_in_a_run_without_it_is_refused_and_can_be_given_again(
+    answer: Any,
+) -> None:
+    ran: list[int] = []
+    clerk = paying(ran)
+    first = await clerk.run("hi", session_id="s", middleware=[tool_approval()])
+    (question,) = first.pending
+    if isinstance(answer, dict):
+        given = question.answer({"approved": True, "payload": answer})
+    else:
+        given = question.answer(answer)
+    with pytest.raises(SessionError, match="tool_approval has asked about tool 'pay'") as caught:
+        await clerk.resume(given, session_id="s")
+    assert "middleware=[tool_approval(...)]" in str(caught.value)
+    assert ran == []
+    again = await clerk.resume(given, session_id="s", middleware=[tool_approval()])
+    assert again.text == "done"
+    assert ran == ([] if answer is False else [1] if isinstance(answer, dict) else [90])
+    assert not [key for key, value in again.state.items() if "asked" in key and value]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"amount": 9, "order": "A1"},
+        {"arguments": {"order": "A1", "amount": 9}},
+        {"args": "x"},
+        {"args": {"order": "A1", "amount": 9}, "amount": 9},
+        "sure",
+        '{"amount": 9}',
+        ["x"],
+    ],
+)
+async def test_changes_that_cannot_be_read_run_nothing(payload: Any) -> None:
+    ran: list[int] = []
+    clerk = paying(ran).middleware(tool_approval())
+    (question,) = (await clerk.run("hi", session_id="s")).pending
+    given = question.answer({"approved": True, "payload": payload})
+    result = await clerk.resume(given, session_id="s")
+    assert ran == []
+    (response,) = [each for event in result for each in event.tool_responses]
+    assert "is not {" in str(response.result)
+
+
+@pytest.mark.parametrize(
+    ("payload", "amount"),
+    [
+        ('{"args": {"order": "A1", "amount": 9}}', 9),
+        ({"args": {"order": "A1", "amount": 9}, "note": "less"}, 9),
+        ({"note": "fine"}, 90),
+        ({}, 90),
+        (None, 90),
+    ],
+)
+async def test_changes_that_can_be_read_are_made(payload: Any, amount: int) -> None:
+    ran: list[int] = []
+    clerk = paying(ran).middleware(tool_approval())
+    (question,) = (await clerk.run("hi", session_id="s")).pending
+    await clerk.resume(question.answer({"approved": True, "payload": payload}), session_id="s")
+    assert ran == [amount]

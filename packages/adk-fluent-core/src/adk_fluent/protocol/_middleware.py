@@ -83,6 +83,17 @@ class Middleware(metaclass=_MiddlewareType):
         """The instance for one run. Return a fresh one to keep state of a run on `self`."""
         return self
 
+    def refuses_scope(self) -> str | None:
+        """Say why it cannot stand around a part of a pipeline; None when it can."""
+        return None
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """A run begins, or goes on, in which it stands around a part only.
+
+        It is told before any hook, in the place of the hooks of runs, which are not asked. The
+        state is `call.ctx.session.state`, to be read. No hook tells when the run is over.
+        """
+
     async def on_user_message(self, ctx: Any, message: Any, /) -> Any:
         """Return a Content to put in place of the user's message."""
 
@@ -217,6 +228,15 @@ _VALUES: Final[tuple[type, ...]] = (
 #: Whose objects are middlewares only if they have a hook; "test" is where people keep their tests.
 _LIBRARIES: Final = (sys.stdlib_module_names | {"adk_fluent", "google", "pydantic"}) - {"test"}
 _WANTED: Final = "pass an object with hooks such as before_model, after_tool or wrap_model_call"
+
+
+def asked_key(call_id: str | None) -> str:
+    """The state key under which a middleware notes that it asks about a tool call.
+
+    Its own name stands there while the question is open. Whoever answers in a run without a
+    middleware of that name is refused, as the tool would be run whatever was answered.
+    """
+    return f"adk_fluent_asked:{call_id}"
 
 
 def hooks_of(middleware: object) -> frozenset[str]:

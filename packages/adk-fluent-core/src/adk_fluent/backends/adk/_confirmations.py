@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION
+from adk_fluent.protocol import asked_key
 from adk_fluent.protocol._decision import Decision, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+    from google.genai import types
 
 
 def confirmation(value: Any) -> Any:
@@ -28,6 +31,27 @@ def confirmation(value: Any) -> Any:
     if payload is not None or "payload" in found.value:
         made["payload"] = payload
     return made
+
+
+def askers(session: Session, answer: types.Content) -> Iterator[tuple[str, str]]:
+    """The tools whose confirmations are answered and which a middleware has asked about.
+
+    Returns:
+        The tool's name, and the middleware's.
+    """
+    ids = {
+        part.function_response.id
+        for part in answer.parts or ()
+        if part.function_response is not None
+        and part.function_response.name == REQUEST_CONFIRMATION
+    }
+    for event in session.events if ids else ():
+        for call in event.get_function_calls():
+            if call.name == REQUEST_CONFIRMATION and call.id in ids:
+                asked: Any = (call.args or {}).get("originalFunctionCall") or {}
+                by = session.state.get(asked_key(asked.get("id")))
+                if by:
+                    yield str(asked.get("name")), str(by)
 
 
 class Used:

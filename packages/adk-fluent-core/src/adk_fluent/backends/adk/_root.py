@@ -17,6 +17,7 @@ from adk_fluent.backends.adk._chain import Chain, attach, attached, greet, greet
 from adk_fluent.backends.adk._claim import Claim, held
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged, unsupported
+from adk_fluent.backends.adk._confirmations import askers
 from adk_fluent.backends.adk._inbox import Inbox, said_in
 from adk_fluent.backends.adk._journal import Progress, is_done
 from adk_fluent.backends.adk._keeper import AdkKeeper, still_done
@@ -28,7 +29,7 @@ from adk_fluent.backends.adk._plugin import ensure_plugin
 from adk_fluent.backends.adk._prompt import put_in_place
 from adk_fluent.backends.adk._routing import is_runner
 from adk_fluent.backends.adk._writes import Writes
-from adk_fluent.errors import PlanChangedError
+from adk_fluent.errors import PlanChangedError, SessionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -65,13 +66,27 @@ class FlowAgent(BaseAgent):
         """Take the run that an answer goes on with, before the answer is written down.
 
         Raises:
-            SessionError: Somebody else has taken it, or is at it.
+            SessionError: Somebody else has taken it, or is at it; or the middleware that has asked
+                is missing.
         """
+        self._check_askers(ctx, answer)
         inbox = Inbox(ctx, self, self.plan.pipeline, None, self.name, said=answer)
         with suppress(PlanChangedError):  # raised again where ADK leaves it as it is
             verdict = inbox.verdict()
             if isinstance(verdict, GoOn):
                 await Claim(ctx, self.plan.node, self.name, verdict.entry).take(Holder())
+
+    def _check_askers(self, ctx: InvocationContext, answer: types.Content) -> None:
+        plan = self.plan
+        scoped = (each for part in plan.scopes.values() for each in part.middlewares)
+        there = {getattr(each, "name", "") for each in (*plan.middlewares, *scoped)}
+        for tool, asker in askers(ctx.session, answer):
+            if asker not in there:
+                raise SessionError(
+                    f"{asker} has asked about tool {tool!r}, and this run is without it",
+                    found="nobody would heed the answer",
+                    help=f"resume with the middlewares of the run: middleware=[{asker}(...)]",
+                )
 
     async def greeted(self, ctx: InvocationContext, message: types.Content) -> types.Content | None:
         """Ask the middlewares what a run begins with that the user begins, before it is stored.

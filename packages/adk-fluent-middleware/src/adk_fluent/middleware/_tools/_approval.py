@@ -16,6 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 from adk_fluent.errors import RunError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._tools._machinery import FRAMEWORK, check_tools, wrong_arguments
+from adk_fluent.protocol import asked_key
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 _KEY: Final = "approved"
 #: The agent that is a tool, in the session of which nobody can be asked.
 _WITHIN: ContextVar[str] = ContextVar("adk_fluent_approval_within", default="")
+#: What an answer may say besides the changed arguments.
+_SAID: Final = frozenset({"args", "note", "reason"})
+_UNREADABLE: Final = (
+    'The answer approves the call, and says something about it that is not {"args": {...}}.'
+)
 #: What a model is shown of a call until it has run; of one that takes its time, also after that.
 _WAITS: Final = {"status": "A person is asked about this call; its result comes later."}
 
@@ -85,9 +91,13 @@ class ToolApprovalMiddleware(BuiltIn):
         if answer is None:
             asks = await self._asks(ctx, tool_name, args)
             return self._ask(ctx, tool_name, args) if asks else None
+        ctx.state[asked_key(ctx.function_call_id)] = None
         if not answer.confirmed:  # also if nobody would be asked by now
             return self._refuse(tool_name, _reason(answer.payload))
-        changed = _changed(answer.payload)
+        try:
+            changed = _changed(answer.payload)
+        except ValueError:
+            return self._refuse(tool_name, _UNREADABLE)
         if changed is not None and changed != args:
             return self._change(ctx, tool_name, args, changed)
         if self.remember is not None:
@@ -136,6 +146,7 @@ class ToolApprovalMiddleware(BuiltIn):
         ctx.request_confirmation(
             hint=self._question(name, args), payload={"args": args} if self.edits else None
         )
+        ctx.state[asked_key(ctx.function_call_id)] = self.name
         ctx.actions.skip_summarization = True  # else the model is asked what to make of this
         self._count("asked", name)
         return dict(_WAITS)
@@ -171,9 +182,19 @@ class ToolApprovalMiddleware(BuiltIn):
 
 
 def _changed(payload: Any) -> dict[str, Any] | None:
-    """The arguments that an answer gives; None if it gives none."""
-    args = cast("dict[str, Any]", payload).get("args") if isinstance(payload, dict) else None
-    return cast("dict[str, Any]", args) if isinstance(args, dict) else None
+    """The arguments that an answer gives; None if it gives none.
+
+    Raises:
+        ValueError: It gives something, and no arguments in the form in which they were asked for.
+    """
+    given = json.loads(payload) if isinstance(payload, str) and payload else payload
+    if not given:
+        return None
+    said = cast("dict[str, Any]", given if isinstance(given, dict) else {"": given})
+    args = said.get("args")
+    if not said.keys() <= _SAID or not (args is None or isinstance(args, dict)):
+        raise ValueError(said)
+    return cast("dict[str, Any] | None", args)
 
 
 def _reason(payload: Any) -> str:

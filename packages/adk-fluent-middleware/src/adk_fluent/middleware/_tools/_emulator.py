@@ -99,6 +99,10 @@ class ToolEmulatorMiddleware(BuiltIn):
         made._calls, made._ids = [], set()  # noqa: SLF001  # its own
         return made
 
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note that it stands around the tools of a part of this run."""
+        self._stands_around = True
+
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Note that it stands around the tools of this run."""
         self._stands_around = True

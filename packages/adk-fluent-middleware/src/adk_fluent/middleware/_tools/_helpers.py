@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 from adk_fluent.errors import UsageError
+from adk_fluent.middleware._builtin import shown
 
 #: An option that names a model or is one; None stands for the agent's own.
 Helper = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
@@ -23,7 +24,7 @@ def check_helper(middleware: str, model: Any) -> None:
     if not hasattr(model, "generate_content_async") or isinstance(model, type):
         raise UsageError(
             f"{middleware}(model=...) is no model",
-            found=repr(model)[:200],
+            found=shown(model),
             help="give a name, an instance of ADK's BaseLlm, or None for the agent's own",
         )
 
