@@ -16,6 +16,7 @@ from kit import SSE, TWO_TOOLS, Time, clerk, search, until
 from adk_fluent import Agent, gate
 from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.errors import UsageError
+from adk_fluent.ir import MiddlewareRef
 from adk_fluent.middleware import StructuredLogMiddleware, structured_log
 from adk_fluent.protocol import Answer, Middleware, Usage
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
@@ -294,6 +295,17 @@ async def test_a_file_that_cannot_be_written_stops_no_run(tmp_path: Path) -> Non
     assert (await Agent("a").mock("A").middleware(log).run("hi")).text == "A"
 
 
+def test_no_reference_and_no_file_can_say_where_it_writes(tmp_path: Path) -> None:
+    """Else whoever wrote a pipeline's file could have any other file written to."""
+    file = tmp_path / "victim"
+    ref = MiddlewareRef("structured_log", {"path": str(file)})
+    with pytest.raises(UsageError, match="structured_log has no option 'path'"):
+        Agent("a").mock("A").middleware(ref).ask("hi")
+    assert not file.exists()
+    schema = StructuredLogMiddleware.DESC.config_schema or {}
+    assert "path" not in schema["properties"]
+
+
 # --- runs ----------------------------------------------------------------------------------------
 
 
@@ -353,3 +365,15 @@ async def test_steps_have_durations_also_when_they_fail() -> None:
 def test_wrong_options_are_refused_where_they_are_given(options: Any, option: str) -> None:
     with pytest.raises(UsageError, match=rf"structured_log\({option}=\.\.\.\)"):
         structured_log(**options)
+
+
+async def test_entries_of_a_part_say_which_run_they_are_of() -> None:
+    log = structured_log()
+    part = Agent("a").mock("A").middleware(log, scope="agent")
+    pipeline = part >> Agent("b").mock("B")
+    result = await pipeline.run("hi")
+    assert events(log) == ["before_agent", "before_model", "after_model", "after_agent"]
+    assert {each["agent_name"] for each in log.log} == {"a"}
+    assert {each["run_id"] for each in log.log} == {result[0].metadata["run"]}
+    assert all(each["invocation_id"] and each["session_id"] for each in log.log)
+    assert "seconds" in of(log, "after_agent")[0]

@@ -58,8 +58,9 @@ class StructuredLogMiddleware(BuiltIn):
         max_entries: Entries that are kept, of all runs together; the oldest go first.
         max_chars: Characters that are kept of a text, of arguments and of a result.
         content: Keep what is said: texts, arguments, results, and the messages of errors.
-        path: A file to which each entry is added as a line of JSON; its folder has to be there.
         logger: The name of a logger that is told of each entry as a line of JSON, at level INFO.
+        path: A file to which each entry is added as a line of JSON; its folder has to be there. No
+            reference and no pipeline that is a file can set it: it would write wherever that says.
         redactor: Takes credentials out of arguments and results.
         clock: Where the time comes from.
     """
@@ -69,8 +70,8 @@ class StructuredLogMiddleware(BuiltIn):
     max_entries: Annotated[int, Field(ge=1)] = 5000
     max_chars: Annotated[int, Field(ge=1)] = 200
     content: bool = True
-    path: str | Path | None = None
     logger: str | None = None
+    path: str | Path | None = dependency(default_factory=lambda: None)
     redactor: Redactor = dependency(default_factory=Redactor)
     clock: Clock = dependency(default_factory=SystemClock)
     _kept: Any = field(default=None, init=False, repr=False)
@@ -88,6 +89,10 @@ class StructuredLogMiddleware(BuiltIn):
         """
         super().__post_init__()
         self._kept = _Log(self.max_entries)
+        if self.path is not None and not isinstance(self.path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  # anybody may call
+            raise UsageError(
+                "structured_log(path=...) takes the path of a file", found=repr(self.path)[:200]
+            )
         if self.path is not None and not Path(self.path).parent.is_dir():
             raise UsageError(
                 "structured_log(path=...) names a file in a folder that is not there",
@@ -117,6 +122,10 @@ class StructuredLogMiddleware(BuiltIn):
     async def on_user_message(self, ctx: Any, message: Any) -> None:
         """Note what the user says."""
         self._add("on_user_message", ctx, **self._said("message", message))
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note which run it is, of which only a part is logged."""
+        self._run = call.run
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Note which run it is; what was said before it did not know that."""
