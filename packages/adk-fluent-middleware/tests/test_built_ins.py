@@ -8,7 +8,23 @@ from typing import Any
 
 import pytest
 
-from adk_fluent._middlewares import registered_middlewares
+from adk_fluent import Agent
+from adk_fluent._middlewares import made_middleware, registered_middlewares
+from adk_fluent.errors import IRFormatError, UsageError
+from adk_fluent.ir import AppNode, MiddlewareRef, from_json, from_yaml, to_json, to_yaml
+from adk_fluent.middleware import (
+    MemoryStore,
+    RetryMiddleware,
+    cache,
+    circuit_breaker,
+    model_fallback,
+    pii_filter,
+    retry,
+    structured_log,
+    summarization,
+    timeout,
+    tool_approval,
+)
 from adk_fluent.middleware import __all__ as public
 from adk_fluent.middleware._layer import LAYER
 from adk_fluent.protocol import Middleware, fresh, hooks_of
@@ -65,3 +81,114 @@ def test_its_text_shows_options_and_nothing_else(name: str) -> None:
     text = repr(made(name))
     assert " object at 0x" not in text
     assert text.startswith(type(made(name)).__name__ + "(")
+
+
+# --- in files ------------------------------------------------------------------------------------
+
+
+def written_and_read(middleware: Any) -> Any:
+    node = Agent("a").middleware(middleware).to_ir()
+    again = from_yaml(to_yaml(node))
+    assert from_json(to_json(node)) == again
+    assert isinstance(again, AppNode)
+    (reference,) = again.middlewares
+    assert isinstance(reference, MiddlewareRef)
+    assert from_yaml(to_yaml(again)) == again
+    return made_middleware(reference)
+
+
+@by_name
+def test_a_file_holds_its_settings(name: str) -> None:
+    middleware = made(name)
+    assert repr(written_and_read(middleware)) == repr(middleware)
+    assert repr(written_and_read(copy.deepcopy(middleware))) == repr(middleware)
+
+
+@pytest.mark.parametrize(
+    "middleware",
+    [
+        retry(max_attempts=5, tools=["search"]),
+        structured_log(logger="runs", content=False),
+        pii_filter(strategy={"email": "mask"}, patterns={"order": "X[0-9]+"}, kinds=["email"]),
+        timeout(tool={"search": 2}, run=60),
+        tool_approval(tools=["pay"], message="Sure?"),
+        model_fallback(models=["gemini-2.5-flash", "gemini-2.5-pro"]),
+    ],
+    ids=lambda each: each.name,
+)
+def test_settings_are_the_same_when_they_are_read(middleware: Any) -> None:
+    again = written_and_read(middleware)
+    for option in middleware.DESC.config_schema["properties"]:
+        assert str(getattr(again, option)) == str(getattr(middleware, option))
+
+
+def test_an_object_is_written_by_name() -> None:
+    text = to_yaml(Agent("a").middleware(retry(max_attempts=5)).to_ir())
+    assert "- $: MiddlewareRef\n      name: retry\n      config:\n        max_attempts: 5\n" in text
+
+
+def said(name: str, args: dict[str, Any]) -> str:
+    return name
+
+
+class Mine(RetryMiddleware):
+    """One of somebody's own, which has inherited its name."""
+
+
+class Model:
+    """What generates text."""
+
+    model = "mine"
+
+    async def generate_content_async(self, request: Any, stream: bool = False) -> Any: ...
+
+
+def changed() -> Any:
+    middleware = retry()
+    middleware.retry_if = bool
+    return middleware
+
+
+@pytest.mark.parametrize(
+    "middleware",
+    [
+        retry(random=lambda: 0.0),
+        cache(store=MemoryStore()),
+        circuit_breaker(failure_if=bool),
+        tool_approval(message=said),
+        summarization(model=Model()),
+        Mine(),
+        changed(),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_holds_a_live_object_stays_one(middleware: Any) -> None:
+    assert middleware.__middleware_ref__() is None
+    text = to_yaml(Agent("a").middleware(middleware).to_ir())
+    with pytest.raises(IRFormatError):
+        from_yaml(text)
+
+
+SECRET: Any = {"api_key": "s3cret"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("model_fallback", {"models": [SECRET]}),
+        ("model_fallback", {"models": SECRET}),
+        ("summarization", {"model": SECRET}),
+        ("tool_emulator", {"model": SECRET}),
+        ("retry", {"tools": SECRET}),
+    ],
+)
+def test_an_error_shows_plain_values_only(name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        registered_middlewares()[name].factory(**options)
+    assert "s3cret" not in str(caught.value)
+    assert "dict" in str(caught.value)
+
+
+def test_an_error_shows_a_plain_value() -> None:
+    with pytest.raises(UsageError, match="-1"):
+        retry(max_attempts=-1)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
+from functools import cache, wraps
 from inspect import Parameter, cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, dataclass_transform, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_type_hints,
+)
 
-from adk_fluent.errors import UsageError, nearest_name
+from adk_fluent._middlewares import find_middleware
+from adk_fluent.errors import AdkFluentError, UsageError, nearest_name
+from adk_fluent.ir import MiddlewareRef
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from dataclasses import Field
 
     from pydantic import BaseModel
 
@@ -39,9 +52,25 @@ def builtin(name: str) -> Callable[[type[T]], type[T]]:
     def make(cls: type[T]) -> type[T]:
         made: Any = dataclass(kw_only=True, eq=False)(cls)
         made.name = name
+        made.__init__ = _noting(made.__init__, [e.name for e in fields(made) if _is_live(e)])
         return made
 
     return make
+
+
+def _is_live(option: Field[Any]) -> bool:
+    return _DEPENDENCY in option.metadata
+
+
+def _noting(init: Callable[..., None], live: Sequence[str]) -> Callable[..., None]:
+    """A constructor that notes which live objects are the defaults."""
+
+    @wraps(init)
+    def noting(self: Any, **options: Any) -> None:
+        init(self, **options)
+        self._usual = {each: getattr(self, each) for each in live if each not in options}
+
+    return noting
 
 
 class _Described:
@@ -69,6 +98,49 @@ class BuiltIn(Middleware):
         given = {name: getattr(self, name) for name in options.model_fields}
         for name, value in checked(self.name, options, given).items():
             setattr(self, name, value)  # lists are copied
+
+    def __middleware_ref__(self) -> MiddlewareRef | None:
+        """Its name and its settings, as files have them; None if those are not all there is to it.
+
+        It is more than that if it holds a live object that somebody gave it, if its class is not
+        the one that has the name, and if a setting is something that no file can hold.
+        """
+        try:
+            known = find_middleware(self.name)
+        except AdkFluentError:
+            return None
+        live = [each.name for each in fields(self) if _is_live(each)]  # pyright: ignore[reportArgumentType]  # each built-in is a dataclass
+        usual = getattr(self, "_usual", {})
+        if known is not self.DESC or any(
+            name not in usual or getattr(self, name) is not usual[name] for name in live
+        ):
+            return None
+        config: dict[str, Any] = {}
+        for name, option in options_of(type(self)).model_fields.items():
+            value = getattr(self, name)
+            if option.is_required() or value != option.get_default(call_default_factory=True):
+                try:
+                    config[name] = _plain(value)
+                except TypeError:
+                    return None
+        return MiddlewareRef(self.name, config or None)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as files have it.
+
+    Raises:
+        TypeError: No file can hold it.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[Any, Any]", value)
+        if all(type(key) is str for key in rows):
+            return {key: _plain(each) for key, each in rows.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in cast("Sequence[Any]", value)]
+    raise TypeError(type(cast("object", value)).__name__)
 
 
 def checked(name: str, options: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,9 +171,16 @@ def _wrong(name: str, error: Any, options: type[BaseModel]) -> UsageError:
         f"{name}({option}=...) cannot have this value"
         if first["type"] != "missing"
         else f"{name} needs the option {option!r}",
-        found=repr(first["input"])[:200] if first["type"] != "missing" else None,
+        found=shown(first["input"]) if first["type"] != "missing" else None,
         help=f"{first['msg'][:1].lower()}{first['msg'][1:]}",
     )
+
+
+def shown(value: Any) -> str:
+    """A plain value, and of others the type: there may be a key in them."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)[:200]
+    return f"a value of type {type(cast('object', value)).__qualname__}"
 
 
 @cache
@@ -110,7 +189,7 @@ def options_of(kind: type[Any]) -> type[BaseModel]:
     hints = get_type_hints(kind, include_extras=True)
     made: dict[str, tuple[Any, Any]] = {}
     for each in fields(kind):
-        if not each.init or _DEPENDENCY in each.metadata:
+        if not each.init or _is_live(each):
             continue
         default = each.default_factory() if each.default_factory is not MISSING else each.default
         made[each.name] = (hints[each.name], Parameter.empty if default is MISSING else default)

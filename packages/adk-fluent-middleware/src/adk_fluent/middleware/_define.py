@@ -22,8 +22,6 @@ from adk_fluent.middleware._builtin import (
 from adk_fluent.protocol import MiddlewareDesc, check_middleware, fresh
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import BaseModel
 
 
@@ -147,13 +145,3 @@ def _options(kind: Any, prototype: Any) -> type[BaseModel]:
             help=f"define a prototype: define_middleware({kind.__name__}({needed[0]}=...), ...)",
         )
     return options
-
-
-def config_of(middleware: BuiltIn) -> Mapping[str, Any]:
-    """The settings of a built-in that differ from its defaults, as a reference has them."""
-    options = options_of(type(middleware))
-    return {
-        name: getattr(middleware, name)
-        for name, field in options.model_fields.items()
-        if getattr(middleware, name) != field.get_default(call_default_factory=True)
-    }

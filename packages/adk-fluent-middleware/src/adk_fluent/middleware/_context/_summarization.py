@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from pydantic import Field, WithJsonSchema
 
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware._builtin import BuiltIn, builtin
+from adk_fluent.middleware._builtin import BuiltIn, builtin, shown
 from adk_fluent.middleware._context._history import first_of, is_kept_elsewhere
 from adk_fluent.middleware._context._summaries import (
     History,
@@ -123,7 +123,7 @@ class SummarizationMiddleware(BuiltIn):
         ):
             raise UsageError(
                 f"{self.name}(model=...) is no model",
-                found=repr(model)[:200],
+                found=shown(model),
                 help="give a name, an instance of ADK's BaseLlm, or None for the agent's own",
             )
 

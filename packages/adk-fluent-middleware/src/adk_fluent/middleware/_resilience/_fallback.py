@@ -21,7 +21,7 @@ from pydantic import Field, WithJsonSchema
 
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref
-from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency, shown
 from adk_fluent.middleware._errors import CircuitOpenError, RateLimitError
 from adk_fluent.middleware._resilience._names import model_name
 from adk_fluent.middleware._stand_ins import tell
@@ -115,7 +115,7 @@ class ModelFallbackMiddleware(BuiltIn):
             if not (each if isinstance(each, str) else isinstance(each, Ref) or _generates(each)):
                 raise UsageError(
                     "model_fallback(models=...) names models",
-                    found=repr(each)[:200],
+                    found=shown(each),
                     help="give names such as 'gemini-2.5-flash', or instances of ADK's BaseLlm",
                 )
 
