@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
 from contextlib import closing
 from pathlib import Path
@@ -254,6 +255,9 @@ async def test_cancelled(make: Callable[..., CacheStore]) -> None:
 PROCESS = """
 import asyncio, sys
 from adk_fluent.middleware import DiskStore
+from adk_fluent.middleware._cache import _disk
+
+_disk._PATIENCE = 30.0  # nothing is to be lost here, however slow the machine
 
 async def main(path, name, rounds):
     store = DiskStore(path)
@@ -439,6 +443,89 @@ async def test_who_deletes_the_file_has_cleared_it(path: Path) -> None:
     assert await store.get("a") is None
     await store.set("a", b"2")
     assert await DiskStore(path).get("a") == b"2"
+    await store.close()
+
+
+async def test_a_file_that_is_locked_is_left_alone_for_some_seconds(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who waits for it waits once, and all who wait do so at the same time."""
+    clock = Time()
+    store = DiskStore(path, clock=clock)
+    await store.set("a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        begun = time.monotonic()
+        await asyncio.gather(*(store.get(f"{n}") for n in range(4)))
+        for n in range(100):  # and now nobody waits
+            assert await store.get("a") is None
+            await store.set(f"{n}", b"lost")
+        assert time.monotonic() - begun < 2
+        other.execute("ROLLBACK")
+    assert await store.get("a") is None
+    clock.time += 5
+    assert await store.get("a") == b"1"
+    assert await store.get("0") is None
+    assert [each.message for each in caplog.records] == [
+        f"the cache {path} is locked: models are called without it"
+    ]
+    await store.close()
+
+
+async def test_who_waits_for_a_locked_file_keeps_nobody_else_waiting(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept can be read while another process is about to write."""
+    from adk_fluent.middleware._cache import _disk
+
+    monkeypatch.setattr(_disk, "_PATIENCE", 30.0)
+    store = DiskStore(path)
+    await store.set("a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writing = asyncio.ensure_future(store.set("b", b"2"))
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(10):
+            assert await store.get("a") == b"1"
+        assert not writing.done()
+        other.execute("ROLLBACK")
+    await writing
+    assert await store.get("b") == b"2"
+    await store.close()
+
+
+async def test_what_cannot_be_written_while_somebody_reads_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adk_fluent.middleware._cache import _disk
+
+    monkeypatch.setattr(_disk, "_PATIENCE", 30.0)
+    store = DiskStore(path)
+    await store.set("a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM replies").fetchone()
+        writing = asyncio.ensure_future(store.set("b", b"2"))
+        await asyncio.sleep(0.05)
+        assert not writing.done()
+        other.execute("COMMIT")
+    await writing
+    assert await store.get("b") == b"2"
+    await store.close()
+
+
+async def test_who_empties_a_locked_file_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adk_fluent.middleware._cache import _disk
+
+    monkeypatch.setattr(_disk, "_LONG_PATIENCE", 0.01)
+    store = DiskStore(path)
+    await store.set("a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            await store.clear()
     await store.close()
 
 

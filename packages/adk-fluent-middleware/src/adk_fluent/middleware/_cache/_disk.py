@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -26,8 +27,16 @@ _LOG: Final = logging.getLogger("adk_fluent")
 _APPLICATION: Final = 0x61646B66
 #: The layout of the file; what is kept in it has a version of its own.
 _VERSION: Final = 1
-#: Seconds to wait while another process writes.
-_PATIENCE: Final = 5.0
+#: Seconds to wait for a file that another process has locked: a model may be called meanwhile.
+_PATIENCE = 0.1
+#: Seconds to wait for it when it is to be emptied, which nobody takes no for an answer to.
+_LONG_PATIENCE = 5.0
+#: Seconds between two attempts.
+_PAUSE: Final = 0.005
+#: Seconds for which a file is left alone that was locked for longer than that.
+_REST: Final = 5.0
+#: What SQLite says of a file that somebody else has locked.
+_TAKEN: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 #: What SQLite says of a file that is broken; the further bits say where.
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 #: Totals are kept by triggers: to count at every write would be to read the whole table.
@@ -53,7 +62,8 @@ class DiskStore:
     Answers are in it in clear, and whoever can write it decides what agents say and which tools
     they call: it is made for its owner only (mode 0600). Where there are too many answers, those
     whose time is over go first, then those not used for longest. A file of ours that is damaged is
-    put aside under another name; a file that is not ours is left alone.
+    put aside under another name; a file that is not ours is left alone. One that somebody else has
+    locked is left alone for some seconds: nothing is found in it, and nothing is kept.
 
     Args:
         path: The file; it and the folders on the way are made.
@@ -104,15 +114,20 @@ class DiskStore:
     def _here(self) -> _Database:
         """The database of this process: SQLite forbids to use a connection beyond a fork."""
         made = self._databases.get(os.getpid())
-        return made or self._databases.setdefault(os.getpid(), _Database(self._path, self._limits))
+        return made or self._databases.setdefault(
+            os.getpid(), _Database(self._path, self._limits, self._clock)
+        )
 
 
 class _Database:
     """The connection of one process, used by one thread at a time."""
 
-    def __init__(self, path: Path, limits: tuple[int, int]) -> None:
+    def __init__(self, path: Path, limits: tuple[int, int], clock: Clock) -> None:
         self._path = path
         self._max_entries, self._max_bytes = limits
+        self._clock = clock
+        self._rests_until: float | None = None
+        self._told = False
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -125,11 +140,12 @@ class _Database:
             ).fetchone()
             if row is None:
                 return None
-            with suppress(sqlite3.OperationalError):  # on a full disk, what is there can be read
+            # on a full disk, or while another process writes, what is there can be read
+            with suppress(sqlite3.OperationalError):
                 database.execute(f"UPDATE replies SET used = {_NEXT_USE} WHERE key = ?", (key,))  # noqa: S608  # a constant
             return row[0] if isinstance(row[0], bytes) else None
 
-        return self._do(read)
+        return self._unless_taken(read)
 
     def set(self, key: str, value: bytes, now: float, expires: float | None) -> None:
         def write(database: sqlite3.Connection) -> None:
@@ -147,14 +163,14 @@ class _Database:
                         " (SELECT rowid FROM replies ORDER BY used LIMIT 1)"
                     )
 
-        self._do(write)
+        self._unless_taken(write)
 
     def clear(self) -> None:
         def forget(database: sqlite3.Connection) -> None:
             with _writing(database):
                 database.execute("DELETE FROM replies")
 
-        self._do(forget)
+        self._do(forget, _LONG_PATIENCE)
 
     def close(self) -> None:
         with self._lock:
@@ -164,15 +180,42 @@ class _Database:
         entries, size = database.execute("SELECT entries, bytes FROM totals").fetchone()
         return entries > self._max_entries or size > self._max_bytes
 
-    def _do(self, what: Callable[[sqlite3.Connection], T]) -> T:
-        with self._lock:
+    def _unless_taken(self, what: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do something, or nothing when somebody else has locked the file for too long."""
+        until = self._rests_until
+        if until is not None and self._clock.monotonic() < until:
+            return None
+        try:
+            return self._do(what, _PATIENCE)
+        except sqlite3.OperationalError as error:
+            if _code(error) not in _TAKEN:
+                raise
+        self._rests_until = self._clock.monotonic() + _REST
+        if not self._told:
+            self._told = True
+            _LOG.warning("the cache %s is locked: models are called without it", self._path)
+        return None
+
+    def _do(self, what: Callable[[sqlite3.Connection], T], patience: float) -> T:
+        """Do something as soon as nobody else has locked the file; in between, others may try."""
+        end = time.monotonic() + patience
+        while True:
             try:
-                return what(self._connection())
-            except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in _DAMAGED:  # locked, full, read-only
+                with self._lock:
+                    return self._try(what)
+            except sqlite3.OperationalError as error:
+                if _code(error) not in _TAKEN or time.monotonic() >= end:
                     raise
-                self._put_aside(error)
-                return what(self._connection())
+            time.sleep(_PAUSE)
+
+    def _try(self, what: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return what(self._connection())
+        except sqlite3.DatabaseError as error:
+            if _code(error) not in _DAMAGED:  # locked, full, read-only
+                raise
+            self._put_aside(error)
+            return what(self._connection())
 
     def _connection(self) -> sqlite3.Connection:
         if self._open is not None and _identity(self._path) != self._file:
@@ -207,6 +250,11 @@ class _Database:
         _LOG.warning("the cache %s is damaged (%s): put aside as %s", self._path, error, aside.name)
 
 
+def _code(error: sqlite3.Error) -> int:
+    """What it is, without the bits that say where."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
@@ -225,9 +273,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     with suppress(FileExistsError):  # SQLite would let everybody read it
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     _check(path)
-    database = sqlite3.connect(
-        path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
+    # SQLite itself does not wait: a lock of ours would be held meanwhile
+    database = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         database.execute("PRAGMA trusted_schema = OFF")  # whatever is in it is only data
         database.execute("PRAGMA secure_delete = ON")  # what is forgotten is not left in the file
@@ -260,11 +307,17 @@ def _check(path: Path) -> None:
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
-    with _writing(database):  # one process does, and the others wait
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version == 0:
+    if _version(database) != 0:
+        return
+    with _writing(database):  # one process does, and the others find it done
+        if _version(database) == 0:
             for statement in _LAYOUT:
                 database.execute(statement)
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    return version
 
 
 @contextmanager
@@ -273,8 +326,8 @@ def _writing(database: sqlite3.Connection) -> Generator[None]:
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
+        database.execute("COMMIT")  # somebody may be reading
     except BaseException:
         if database.in_transaction:  # a full disk ends it
             database.execute("ROLLBACK")
         raise
-    database.execute("COMMIT")
