@@ -12,10 +12,12 @@ from adk_programs import by_runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent import Agent, FanOut, gate
+from adk_fluent._middlewares import register_middleware, unregister_middleware
+from adk_fluent.config import ExecutionConfig
 from adk_fluent.contracts import check_all
 from adk_fluent.errors import UnknownNameError, UsageError
-from adk_fluent.ir import from_json, registry_of, to_json
-from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent
+from adk_fluent.ir import MiddlewareRef, from_json, registry_of, to_json
+from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent, MiddlewareDesc
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         ModelReply,
         NextAgent,
         NextModel,
+        RunCall,
     )
 
 pytestmark = [
@@ -249,6 +252,66 @@ def test_hooks_of_runs_alone_are_refused() -> None:
     with pytest.raises(UsageError, match="hooks of whole runs only") as caught:
         said("a").middleware(around, scope="agent")
     assert __file__ in str(caught.value)
+
+
+class Wary:
+    """Stands around whole runs only, whatever its hooks are."""
+
+    async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+    def refuses_scope(self) -> str | None:
+        return "wary() looks at whole runs"
+
+
+def test_one_that_refuses_to_stand_around_a_part_is_refused_where_it_is_given() -> None:
+    with pytest.raises(UsageError, match="looks at whole runs") as caught:
+        said("a").middleware(Wary(), scope="agent")
+    assert __file__ in str(caught.value)
+    assert said("a").middleware(Wary()).ask("hi") == "A"
+
+
+async def test_one_that_is_named_and_refuses_is_refused_where_it_is_made() -> None:
+    register_middleware(MiddlewareDesc("wary", "Looks.", Wary))
+    try:
+        part = said("a").middleware(MiddlewareRef("wary"), scope="agent")
+        with pytest.raises(UsageError, match="looks at whole runs"):
+            await (part >> said("b")).run("hi")
+    finally:
+        unregister_middleware("wary")
+
+
+async def test_each_is_told_once_that_a_run_begins_around_its_part() -> None:
+    begun: list[tuple[str, str, Any, bool]] = []
+    runs: list[str] = []
+
+    class Told:
+        def __init__(self) -> None:
+            self.run = ""
+
+        def new(self) -> Told:
+            return Told()
+
+        def begin_part(self, name: str, call: RunCall) -> None:
+            self.run = call.run
+            whose = f"{call.app_name}/{call.user_id}/{call.session_id}"
+            begun.append((name, whose, call.ctx.session.state.get("seen"), call.resumed))
+
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            runs.extend((self.run, call.run))
+            call.ctx.state["seen"] = True
+            return await next(call)
+
+    part = (said("a") >> gate(message="Go on?") >> said("b")).named("part")
+    pipeline = part.middleware(Told(), scope="agent") >> said("c").middleware(Told())
+    job: Any = {"session_service": InMemorySessionService(), "session_id": "s"}
+    first = await pipeline.run("hi", **job)
+    await pipeline.resume(first.pending[0].answer(True), **job)
+    app = ExecutionConfig().app_name
+    assert begun == [
+        ("part", f"{app}/user/s", None, False),
+        ("part", f"{app}/user/s", True, True),
+    ]
+    assert len(set(runs) - {""}) == 1
 
 
 def test_a_wrong_scope_is_refused() -> None:

@@ -8,7 +8,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.ir import MiddlewareRef, Ref, ResourceNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from adk_fluent.ir import AppNode
 
@@ -60,10 +60,10 @@ def as_stack(middlewares: Iterable[object]) -> tuple[Ref | MiddlewareRef, ...]:
 
 
 def check_scoped(middleware: object) -> None:
-    """Refuse a middleware around a part of which only hooks of the whole run could be asked.
+    """Refuse a middleware around a part if it could do nothing there, or not what it says.
 
     Raises:
-        UsageError: It has no others.
+        UsageError: All its hooks are of runs, or it refuses to stand there itself.
     """
     from adk_fluent.protocol import HOOKS_OF_RUNS, hooks_of  # noqa: PLC0415  # slow to import
 
@@ -74,6 +74,10 @@ def check_scoped(middleware: object) -> None:
             found=", ".join(sorted(hooks)),
             help=".middleware(m), without scope",
         )
+    refuses: Callable[[], str | None] | None = getattr(middleware, "refuses_scope", None)
+    why = None if refuses is None else refuses()
+    if why is not None:
+        raise UsageError(why, help=".middleware(m), without scope")
 
 
 def _injected_twice(first: ResourceNode) -> UsageError:

@@ -67,6 +67,7 @@ class AdkAround:
         self._runs = chain.own.has(*_OF_RUNS)
         self._watches = chain.has("on_event")
         self._told: Exception | None = None
+        chain.begin_parts(self._run_call)
 
     @property
     def is_needed(self) -> bool:

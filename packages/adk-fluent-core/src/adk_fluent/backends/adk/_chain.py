@@ -11,14 +11,16 @@ from google.adk.events.event_actions import EventActions
 
 from adk_fluent._middlewares import made_middleware
 from adk_fluent.backends._stack import Stack
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, MiddlewareNode
 from adk_fluent.ir._node import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import RunCall
 
 _KEY: Final = "_adk_fluent_chain"
 _KEPT: Final = "_adk_fluent_kept"
@@ -50,7 +52,7 @@ def scopes_of(root: Node) -> dict[int, Scoped]:
     """The parts of a pipeline that have middlewares of their own, outer ones first.
 
     Raises:
-        UsageError: One of them is no middleware.
+        UsageError: One of them is no middleware, or refuses to stand around a part.
     """
     called = {
         id(each)
@@ -62,13 +64,23 @@ def scopes_of(root: Node) -> dict[int, Scoped]:
     return {
         id(node): Scoped(
             node,
-            tuple(made_middleware(each, node) for each in node.stack),
+            tuple(_made_scoped(each, node) for each in node.stack),
             frozenset(each.name for each in distinct(node.body)),
             id(node) in called,
         )
         for node in distinct(root)
         if isinstance(node, MiddlewareNode)
     }
+
+
+def _made_scoped(value: Any, node: MiddlewareNode) -> Any:
+    """A middleware of a part; builders cannot ask those that are named only."""
+    made = made_middleware(value, node)
+    refuses = getattr(made, "refuses_scope", None)
+    why: str | None = None if refuses is None else refuses()
+    if why is not None:
+        raise UsageError(why, node=node, help=".middleware(m), without scope")
+    return made
 
 
 class Chain:
@@ -119,6 +131,15 @@ class Chain:
     def has(self, *hooks: str) -> bool:
         """Whether anybody has one of these hooks, around the run or a part of it."""
         return self.stack.has(*hooks) or any(each.has(*hooks) for each in self._parts.values())
+
+    def begin_parts(self, call: Callable[[], RunCall]) -> None:
+        """Tell those around parts that the run begins: they are asked no hooks of it."""
+        for key, stack in self._parts.items():
+            name = self._scopes[key].node.name
+            for each in stack.members:
+                begin = getattr(each, "begin_part", None)
+                if begin is not None:
+                    begin(name, call())
 
     def at(self, strand: Strand) -> Chain:
         """The same, inside what stands around the parts in which a step is."""
