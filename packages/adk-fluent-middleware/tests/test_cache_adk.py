@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -957,6 +958,63 @@ async def test_a_store_that_fails_is_as_good_as_none(
     (record,) = [each for each in caplog.records if each.name == "adk_fluent"]
     assert "models are called without it" in record.message
     assert "No space left on device" in record.message
+
+
+class Hangs(Broken):
+    """A store that never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def get(self, key: str) -> bytes | None:
+        self.asked += 1
+        await asyncio.sleep(3600)
+        return None
+
+    async def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
+        await self.get(key)
+
+
+async def test_a_store_that_hangs_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from adk_fluent.middleware._cache import _middleware
+
+    monkeypatch.setattr(_middleware, "_STORE_SECONDS", 0.05)
+    store = Hangs()
+    middleware = cache(store=store)
+    model = ScriptedModel(default="fine")
+    pipeline = Agent("a", model).middleware(timeout(model=20), middleware)
+    for _ in range(5):
+        assert (await pipeline.run("hi")).text == "fine"
+    assert (store.asked, len(model.calls)) == (1, 5)
+    assert len([each for each in caplog.records if "called without it" in each.message]) == 1
+    middleware._common.rests_until = time.monotonic()
+    await pipeline.run("hi")
+    assert store.asked == 2
+
+
+async def test_what_is_logged_of_a_store_holds_no_password(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Clients of services put the address into their errors, and stores into what they are."""
+
+    @dataclass
+    class Service(Broken):
+        url: str
+
+        def _maybe(self, what: str) -> None:
+            raise ConnectionError(f"cannot reach {self.url}")
+
+    pipeline = Agent("a", ScriptedModel("fine"))
+    pipeline = pipeline.middleware(cache(store=Service("redis://user:secret@host")))
+    with caplog.at_level(logging.DEBUG, "adk_fluent"):
+        assert (await pipeline.run("hi")).text == "fine"
+    (record,) = [each for each in caplog.records if "called without it" in each.message]
+    assert "Service" in record.message
+    assert "ConnectionError" in record.message
+    assert "secret" not in caplog.text
 
 
 async def test_a_file_of_somebody_else_is_as_good_as_none(

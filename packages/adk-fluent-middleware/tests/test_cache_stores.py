@@ -393,6 +393,97 @@ async def test_the_file_of_another_version_is_left_alone(path: Path) -> None:
         await store.get("a")
 
 
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"
+VIEW = f"""CREATE VIEW replies AS
+    SELECT 'k' || n AS key, n AS value, NULL AS expires, 0 AS used FROM ({ENDLESS})"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["DROP TABLE replies", VIEW],
+        ["CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM replies; END"],
+        ["CREATE TABLE more (a)"],
+        ["DROP TRIGGER added"],
+        ["DROP INDEX by_use"],
+    ],
+    ids=["view", "trigger", "table", "no trigger", "no index"],
+)
+async def test_a_file_with_something_else_in_it_is_left_alone(
+    path: Path, change: list[str]
+) -> None:
+    """It says that it is ours, and is not: a view may never come to an end."""
+    store = DiskStore(path)
+    await store.set("a", b"1")
+    await store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for statement in change:
+            other.execute(statement)
+    before = path.read_bytes()
+    for doing in (store.get("a"), store.set("a", b"1"), store.clear()):
+        with pytest.raises(FileExistsError, match=r"is no cache.*left as it is"):
+            await doing
+    assert path.read_bytes() == before
+
+
+async def test_what_takes_too_long_is_given_up(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as a file that somebody has changed while it was open."""
+    from adk_fluent.middleware._cache import _disk
+
+    monkeypatch.setattr(_disk, "_DEADLINE", 0.1)
+    clock = Time()
+    store = DiskStore(path, clock=clock)
+    await store.set("a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("DROP TABLE replies")
+        other.execute(VIEW)
+    async with asyncio.timeout(20):
+        for _ in range(100):  # and then it is left alone
+            assert await store.get("a") is None
+            await store.set("a", b"1")
+    (record,) = caplog.records
+    assert "takes too long" in record.message
+    clock.time += 5
+    path.unlink()
+    await store.set("a", b"2")
+    assert await store.get("a") == b"2"
+    await store.close()
+
+
+async def test_totals_that_somebody_else_has_changed_are_counted_again(path: Path) -> None:
+    store = DiskStore(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        await store.set("a", b"1")
+        other.execute("UPDATE totals SET entries = 1000000000")
+    async with asyncio.timeout(20):
+        await store.set("b", b"2")
+    await store.set("c", b"3")
+    assert await store.get("c") == b"3"
+    await store.close()
+
+
+async def test_many_whose_time_is_over_go_before_those_that_are_good(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few of them go at once."""
+    from adk_fluent.middleware._cache import _disk
+
+    monkeypatch.setattr(_disk, "_BATCH", 2)
+    clock = Time()
+    store = DiskStore(path, max_entries=10, clock=clock)
+    await store.set("good", b"1")
+    for n in range(9):
+        await store.set(f"{n}", b"2", ttl=1)
+    clock.time += 2
+    for n in range(9):
+        await store.set(f"new {n}", b"3")
+    assert await store.get("good") == b"1"
+    assert all([await store.get(f"new {n}") for n in range(9)])
+    await store.close()
+
+
 async def test_an_empty_file_becomes_ours(path: Path) -> None:
     path.touch()
     store = DiskStore(path)

@@ -8,7 +8,8 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -33,12 +34,20 @@ _PATIENCE = 0.1
 _LONG_PATIENCE = 5.0
 #: Seconds between two attempts.
 _PAUSE: Final = 0.005
-#: Seconds for which a file is left alone that was locked for longer than that.
+#: Seconds that reading or keeping one answer may take: a file from elsewhere may hold anything.
+_DEADLINE = 1.0
+#: How many steps SQLite takes before it looks at the time.
+_STEPS: Final = 10_000
+#: How many answers are dropped at once whose time is over, so that it is done in time.
+_BATCH: Final = 1000
+#: Seconds for which a file is left alone that was locked, or that took too long.
 _REST: Final = 5.0
 #: What SQLite says of a file that somebody else has locked.
 _TAKEN: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 #: What SQLite says of a file that is broken; the further bits say where.
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+#: Those after which a file is left alone.
+_LEFT_ALONE: Final = _TAKEN | {sqlite3.SQLITE_INTERRUPT}
 #: Totals are kept by triggers: to count at every write would be to read the whole table.
 _LAYOUT: Final = (
     "CREATE TABLE replies (key TEXT PRIMARY KEY, value BLOB NOT NULL, expires REAL, used INTEGER)",
@@ -53,6 +62,8 @@ _LAYOUT: Final = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_COUNT: Final = """UPDATE totals SET entries = (SELECT COUNT(*) FROM replies),
+    bytes = (SELECT COALESCE(SUM(LENGTH(value)), 0) FROM replies)"""
 _NEXT_USE: Final = "(SELECT COALESCE(MAX(used), 0) + 1 FROM replies)"
 
 
@@ -63,7 +74,8 @@ class DiskStore:
     they call: it is made for its owner only (mode 0600). Where there are too many answers, those
     whose time is over go first, then those not used for longest. A file of ours that is damaged is
     put aside under another name; a file that is not ours is left alone. One that somebody else has
-    locked is left alone for some seconds: nothing is found in it, and nothing is kept.
+    locked, or that takes too long, is left alone for some seconds: nothing is found in it, and
+    nothing is kept.
 
     Args:
         path: The file; it and the folders on the way are made.
@@ -128,6 +140,7 @@ class _Database:
         self._clock = clock
         self._rests_until: float | None = None
         self._told = False
+        self._ends: float | None = None
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -145,12 +158,13 @@ class _Database:
                 database.execute(f"UPDATE replies SET used = {_NEXT_USE} WHERE key = ?", (key,))  # noqa: S608  # a constant
             return row[0] if isinstance(row[0], bytes) else None
 
-        return self._unless_taken(read)
+        return self._in_time(read)
 
     def set(self, key: str, value: bytes, now: float, expires: float | None) -> None:
         def write(database: sqlite3.Connection) -> None:
             with _writing(database):
-                database.execute("DELETE FROM replies WHERE key = ? OR expires <= ?", (key, now))
+                database.execute("DELETE FROM replies WHERE key = ?", (key,))
+                self._drop_over(database, now)
                 if len(value) > self._max_bytes:
                     return
                 database.execute(
@@ -158,12 +172,11 @@ class _Database:
                     (key, value, expires),
                 )
                 while self._is_full(database):
-                    database.execute(
-                        "DELETE FROM replies WHERE rowid ="
-                        " (SELECT rowid FROM replies ORDER BY used LIMIT 1)"
-                    )
+                    if not (self._drop_over(database, now) or self._drop_unused(database)):
+                        database.execute(_COUNT)  # somebody else has changed the totals
+                        break
 
-        self._unless_taken(write)
+        self._in_time(write)
 
     def clear(self) -> None:
         def forget(database: sqlite3.Connection) -> None:
@@ -176,32 +189,46 @@ class _Database:
         with self._lock:
             self._close()
 
+    def _drop_over(self, database: sqlite3.Connection, now: float) -> int:
+        which = "SELECT rowid FROM replies WHERE expires <= ? LIMIT ?"
+        what = f"DELETE FROM replies WHERE rowid IN ({which})"  # noqa: S608  # a constant
+        return database.execute(what, (now, _BATCH)).rowcount
+
+    def _drop_unused(self, database: sqlite3.Connection) -> int:
+        which = "SELECT rowid FROM replies ORDER BY used LIMIT 1"
+        return database.execute(f"DELETE FROM replies WHERE rowid = ({which})").rowcount  # noqa: S608  # a constant
+
     def _is_full(self, database: sqlite3.Connection) -> bool:
         entries, size = database.execute("SELECT entries, bytes FROM totals").fetchone()
         return entries > self._max_entries or size > self._max_bytes
 
-    def _unless_taken(self, what: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do something, or nothing when somebody else has locked the file for too long."""
+    def _in_time(self, what: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do something, or nothing when that is not to be had in time."""
         until = self._rests_until
         if until is not None and self._clock.monotonic() < until:
             return None
         try:
-            return self._do(what, _PATIENCE)
+            return self._do(what, _PATIENCE, _DEADLINE)
         except sqlite3.OperationalError as error:
-            if _code(error) not in _TAKEN:
+            code = _code(error)
+            if code not in _LEFT_ALONE:
                 raise
         self._rests_until = self._clock.monotonic() + _REST
         if not self._told:
             self._told = True
-            _LOG.warning("the cache %s is locked: models are called without it", self._path)
+            why = "is locked" if code in _TAKEN else "takes too long"
+            _LOG.warning("the cache %s %s: models are called without it", self._path, why)
         return None
 
-    def _do(self, what: Callable[[sqlite3.Connection], T], patience: float) -> T:
+    def _do(
+        self, what: Callable[[sqlite3.Connection], T], patience: float, seconds: float | None = None
+    ) -> T:
         """Do something as soon as nobody else has locked the file; in between, others may try."""
         end = time.monotonic() + patience
         while True:
             try:
                 with self._lock:
+                    self._ends = None if seconds is None else time.monotonic() + seconds
                     return self._try(what)
             except sqlite3.OperationalError as error:
                 if _code(error) not in _TAKEN or time.monotonic() >= end:
@@ -221,9 +248,12 @@ class _Database:
         if self._open is not None and _identity(self._path) != self._file:
             self._close()  # it was deleted, or another one put in its place
         if self._open is None:
-            self._open = _opened(self._path)
+            self._open = _opened(self._path, self._is_late)
             self._file = _identity(self._path)
         return self._open
+
+    def _is_late(self) -> bool:
+        return self._ends is not None and time.monotonic() > self._ends
 
     def _close(self) -> None:
         if self._open is not None:
@@ -263,7 +293,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _opened(path: Path, is_late: Callable[[], bool]) -> sqlite3.Connection:
     """A connection to a file that is ours, or becomes ours if it is new.
 
     Raises:
@@ -282,7 +312,10 @@ def _opened(path: Path) -> sqlite3.Connection:
         # replaced would delete that of the new one
         database.execute("PRAGMA journal_mode = TRUNCATE")
         database.execute("PRAGMA synchronous = OFF")  # what a power cut damages is put aside
+        database.set_progress_handler(is_late, _STEPS)
         _lay_out(database)
+        if _layout(database) != _expected():  # such as a view, which may never come to an end
+            raise _foreign(path)
     except BaseException:
         database.close()
         raise
@@ -299,11 +332,29 @@ def _check(path: Path) -> None:
         and header[60:64] == _VERSION.to_bytes(4, "big")
     )
     if header and not ours:
-        what = (
-            f"{path} is no cache of this version of adk-fluent, or is damaged: "
-            "it is left as it is. Delete it, or give the cache another path"
-        )
-        raise FileExistsError(what)
+        raise _foreign(path)
+
+
+def _foreign(path: Path) -> FileExistsError:
+    return FileExistsError(
+        f"{path} is no cache of this version of adk-fluent, or is damaged: "
+        "it is left as it is. Delete it, or give the cache another path"
+    )
+
+
+def _layout(database: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return database.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name LIMIT 100"
+    ).fetchall()
+
+
+@cache
+def _expected() -> list[tuple[str, ...]]:
+    """The layout of a file that is ours."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for statement in _LAYOUT:
+            database.execute(statement)
+        return _layout(database)
 
 
 def _lay_out(database: sqlite3.Connection) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import logging
+import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
+from adk_fluent.middleware._cache._disk import DiskStore
 from adk_fluent.middleware._cache._flights import Flight, Flights
 from adk_fluent.middleware._cache._key import key_of
 from adk_fluent.middleware._cache._memory import MemoryStore
@@ -25,7 +29,12 @@ from adk_fluent.telemetry import count
 if TYPE_CHECKING:
     from typing import Self
 
+T = TypeVar("T")
 _LOG: Final = logging.getLogger("adk_fluent")
+#: Seconds that a store may take to find or to keep an answer.
+_STORE_SECONDS = 1.0
+#: Seconds for which a store is left alone that took longer.
+_STORE_REST = 10.0
 #: How many leaders one waits for that fail, before one asks by oneself.
 _LEADERS: Final = 2
 #: The flights that the code that runs is the leader of: it would wait for itself.
@@ -53,6 +62,7 @@ class CacheStats:
     saved: Usage = field(default_factory=Usage)
 
 
+_OURS: Final = (MemoryStore, DiskStore)
 _COUNTED: Final = {"hit": "hits", "shared": "shared", "miss": "misses", "bypass": "bypassed"}
 
 
@@ -63,6 +73,7 @@ class _Common:
         self.flights = Flights()
         self.stats = CacheStats()
         self.warned = False
+        self.rests_until: float | None = None
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -231,7 +242,7 @@ class CacheMiddleware(BuiltIn):
         from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
 
         try:
-            kept = await self.store.get(key)
+            kept = await self._in_time(self.store.get, key)
         except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
             self._warn(error)
             return None
@@ -245,19 +256,35 @@ class CacheMiddleware(BuiltIn):
 
     async def _put(self, key: str, kept: bytes) -> None:
         try:
-            await self.store.set(key, kept, self.ttl)
+            await self._in_time(self.store.set, key, kept, self.ttl)
         except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
             self._warn(error)
 
+    async def _in_time(self, what: Callable[..., Awaitable[T]], *given: Any) -> T | None:
+        """What a store does; nothing while it is left alone, since it has taken too long."""
+        until = self._common.rests_until
+        if until is not None and time.monotonic() < until:
+            return None
+        limit = asyncio.timeout(_STORE_SECONDS)
+        try:
+            async with limit:
+                return await what(*given)
+        finally:
+            if limit.expired():
+                self._common.rests_until = time.monotonic() + _STORE_REST
+
     def _warn(self, error: Exception) -> None:
-        if not self._common.warned:
-            self._common.warned = True
-            _LOG.warning(
-                "the cache cannot use %r, models are called without it: %s: %s",
-                self.store,
-                type(error).__name__,
-                error,
-            )
+        if self._common.warned:
+            return
+        self._common.warned = True
+        store: Any = self.store
+        if type(store) in _OURS:
+            what, why = repr(store), f"{type(error).__name__}: {error}"
+        else:  # what it says of itself, and its errors, may hold a password
+            what, why = type(store).__name__, type(error).__name__
+            if isinstance(error, OSError) and error.errno is not None:
+                why = f"{why}: {os.strerror(error.errno)}"
+        _LOG.warning("the cache cannot use %s, models are called without it: %s", what, why)
 
     def _rules(self) -> Any:
         from adk_fluent.middleware._cache._reply_adk import Rules  # noqa: PLC0415  # the same
