@@ -9,7 +9,7 @@ import pytest
 from google.adk.sessions import InMemorySessionService
 from kit import SSE, TWO_TOOLS, Time, clerk, until
 
-from adk_fluent import Agent, gate
+from adk_fluent import Agent, FanOut, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import (
@@ -269,3 +269,67 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, option: st
 def test_no_limit_at_all_is_refused(options: Any) -> None:
     with pytest.raises(UsageError, match="no limit"):
         model_call_limit(**options)
+
+
+# --- around a part -------------------------------------------------------------------------------
+
+
+async def test_a_part_is_counted_over_the_runs_of_a_session() -> None:
+    model = ScriptedModel(default="ok")
+    part = Agent("a", model).middleware(model_call_limit(per_session=2), scope="agent")
+    pipeline = part >> Agent("b").mock("B")
+    for _ in range(2):
+        await pipeline.run("hi", session_id="s1")
+    with pytest.raises(CallLimitError, match="of this session"):
+        await pipeline.run("hi", session_id="s1")
+    await pipeline.run("hi", session_id="s2")
+    assert len(model.calls) == 3
+
+
+async def test_a_part_that_waits_goes_on_counting_and_others_do_not_with_it() -> None:
+    job: Any = {"session_id": "s1", "session_service": InMemorySessionService()}
+
+    def pipeline() -> Builder:  # another process has all of it anew, but for the session
+        model = ScriptedModel(default="ok")
+        part = Agent("a", model) >> gate(message="Go on?", name="go") >> Agent("b", model)
+        limited = part.named("part").middleware(model_call_limit(per_run=2), scope="agent")
+        alone = Agent("c", model).middleware(model_call_limit(per_run=1), scope="agent")
+        end = Agent("d").mock("D")
+        return (limited >> alone >> end).named("desk").middleware(model_call_limit(per_run=4))
+
+    asked = await pipeline().run("hi", **job)
+    run = asked[0].metadata["run"]
+    assert asked.state["adk_fluent_model_calls/part/runs"] == {run: {"a": 1}}
+    done = await pipeline().resume(asked.pending[0].answer(True), **job)
+    assert done.text == "D"
+    assert done.state["adk_fluent_model_calls/part/runs"] == {run: {"a": 1, "b": 1}}
+
+    def tighter() -> Builder:
+        model = ScriptedModel(default="ok")
+        part = Agent("a", model) >> gate(message="Go on?", name="go") >> Agent("b", model)
+        part = part.named("part").middleware(model_call_limit(per_run=1), scope="agent")
+        return (part >> Agent("d").mock("D")).named("desk")
+
+    asked = await tighter().run("hi", **job)
+    with pytest.raises(CallLimitError, match="1 of 1 calls made"):
+        await tighter().resume(asked.pending[0].answer(True), **job)
+
+
+async def test_a_session_keeps_the_counts_of_the_last_runs_of_a_part() -> None:
+    model = ScriptedModel(default="ok")
+    part = Agent("a", model).middleware(model_call_limit(per_run=1), scope="agent")
+    pipeline = part >> Agent("b").mock("B")
+    for _ in range(21):
+        await pipeline.run("hi", session_id="s1")
+    result = await pipeline.run("hi", session_id="s1")
+    kept = result.state["adk_fluent_model_calls/a/runs"]
+    assert len(kept) == 20
+    assert list(kept)[-1] == result[0].metadata["run"]
+
+
+async def test_branches_of_a_part_are_counted_together() -> None:
+    model = ScriptedModel(default="ok")
+    branches = FanOut(*(Agent(name, model) for name in "abcd")).named("all")
+    limit = model_call_limit(per_run=2, on_exceeded="stop")
+    await (branches.middleware(limit, scope="agent") >> Agent("z").mock("Z")).run("hi")
+    assert len(model.calls) == 2

@@ -490,3 +490,37 @@ def test_where_another_library_records_gemini(schema: str) -> None:
     calls = [line for line in lines if line[0] == "generate_content"]
     assert sorted({line[3] for line in calls}) == ["a", "b"]
     assert schema or {line[1] for line in calls} == {"opentelemetry.instrumentation.google_genai"}
+
+
+async def test_a_part_says_which_run_it_is_of(spans: Spans) -> None:
+    def look(word: str) -> str:
+        """Look something up."""
+        return word
+
+    model = ScriptedModel(Call("look", {"word": "x"}), default=counted(10))
+    part = Agent("a", model).tool(look).middleware(otel_enrichment(), scope="agent")
+    pipeline = (part >> Agent("b").mock("B")).named("desk")
+    result = await pipeline.run("hi")
+    run = {
+        "pipeline": "desk",
+        "run_id": result[0].metadata["run"],
+        "structure_hash": structure_hash(pipeline.to_ir()),
+        "content_hash": content_hash(pipeline.to_ir()),
+    }
+    for name in ("invoke_agent a", "generate_content", "execute_tool look"):
+        assert run.items() <= spans.named(name)[0].items(), name
+    assert spans.named("generate_content")[1]["actual_input_tokens"] == 11
+    assert spans.named("execute_tool look")[0]["tool_agent"] == "a"
+    assert spans.root == {}  # what is around the part is somebody else's
+    assert spans.named("invoke_agent b") == [{}]
+
+
+async def test_a_part_that_is_handed_over_to_says_it_of_its_calls(spans: Spans) -> None:
+    specialist = Agent("expert", ScriptedModel(default=counted(10)))
+    model = ScriptedModel(Call("transfer_to_agent", {"agent_name": "expert"}))
+    desk = Agent("desk", model).delegates(specialist.middleware(otel_enrichment(), scope="agent"))
+    result = await desk.run("hi")
+    first, second = spans.named("generate_content")
+    assert first == {}
+    assert second["run_id"] == result[0].metadata["run"]
+    assert second["pipeline"] == "desk"

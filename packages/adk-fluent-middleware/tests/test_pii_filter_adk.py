@@ -799,6 +799,31 @@ async def test_spans_of_adk_have_nothing_of_the_conversation(
         assert "@example" not in repr(dict(each.attributes or {})), each.name
 
 
+async def test_models_of_a_part_are_given_what_is_filtered() -> None:
+    inside, outside = ScriptedModel("ok"), ScriptedModel("ok")
+    part = Agent("a", inside).middleware(pii_filter(), scope="agent")
+    result = await (part >> Agent("b", outside)).run(f"I am {ANN}")
+    assert result.text == "ok"
+    assert inside.calls[0].prompt == "I am [EMAIL]"
+    assert ANN in repr(outside.calls)  # the message is stored as it was said
+
+
+async def test_what_is_blocked_stops_a_part() -> None:
+    model = ScriptedModel(default="ok")
+    part = Agent("a", model).middleware(pii_filter(strategy="block"), scope="agent")
+    with pytest.raises(PersonalDataError):
+        await (part >> Agent("b", model)).run(f"I am {ANN}")
+    assert not model.calls
+
+
+async def test_placeholders_of_a_part_are_put_back() -> None:
+    model = ScriptedModel(default=lambda asked: asked.prompt.removeprefix("I am "))
+    part = Agent("a", model).middleware(placeholders(), scope="agent")
+    result = await (part >> Agent("b").mock("B")).run(f"I am {ANN}")
+    assert model.calls[0].prompt.startswith("I am <EMAIL_")
+    assert next(each.content for each in result if each.content) == ANN
+
+
 # --- what it is given ----------------------------------------------------------------------------
 
 

@@ -326,3 +326,17 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, option: st
 def test_one_that_limits_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="limits nothing"):
         timeout()
+
+
+@pytest.mark.parametrize("limits", [timeout(run=1), timeout(run=1, model=1)])
+def test_a_limit_of_runs_is_refused_around_a_part(limits: TimeoutMiddleware) -> None:
+    with pytest.raises(UsageError, match=r"timeout\(run=\.\.\.\) ends whole runs") as caught:
+        Agent("a").mock("A").middleware(limits, scope="agent")
+    assert __file__ in str(caught.value)
+
+
+async def test_the_other_limits_hold_in_a_part() -> None:
+    slow = Agent("a").mock(reply("late", latency=60))
+    pipeline = slow.middleware(timeout(model=0.05), scope="agent") >> Agent("b").mock("B")
+    with pytest.raises(CallTimeoutError):
+        await pipeline.run("hi")

@@ -515,3 +515,76 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, option: st
 def test_a_budget_of_nothing_in_particular_is_refused() -> None:
     with pytest.raises(UsageError, match="no budget"):
         token_budget()
+
+
+# --- around a part -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["session", "user"])
+async def test_a_part_is_counted_over_the_runs_of_a_session(scope: Any) -> None:
+    model = ScriptedModel(default=said("ok", 4000, 1000))
+    budget = token_budget(max_tokens=10_000, scope=scope)
+    pipeline = Agent("a", model).middleware(budget, scope="agent") >> Agent("b").mock("B")
+    await pipeline.run("hi", session_id="s1")
+    result = await pipeline.run("hi", session_id="s1")
+    key = "user:adk_fluent_tokens/a" if scope == "user" else "adk_fluent_tokens/a"
+    assert result.state[key] == {"input": 8000, "output": 2000}
+    with pytest.raises(BudgetExceededError, match=f"of this {scope} are used up"):
+        await pipeline.run("hi", session_id="s1" if scope == "session" else "s2")
+    assert len(model.calls) == 2
+
+
+async def test_a_part_goes_on_counting_in_another_process() -> None:
+    job: Any = {"session_id": "s1", "session_service": InMemorySessionService()}
+
+    def pipeline() -> Builder:  # another process has all of it anew, but for the session
+        budget = token_budget(max_tokens=5_000, scope="session")
+        part = Agent("a", ScriptedModel(default=said("ok", 4000, 1000))).middleware(
+            budget, scope="agent"
+        )
+        return (part >> Agent("b").mock("B")).named("desk")
+
+    await pipeline().run("hi", **job)
+    with pytest.raises(BudgetExceededError):
+        await pipeline().run("hi", **job)
+
+
+async def test_a_part_that_waits_goes_on_counting() -> None:
+    job: Any = {"session_id": "s1", "session_service": InMemorySessionService()}
+
+    def pipeline() -> Builder:
+        model = ScriptedModel(default=said("ok", 4000, 1000))
+        part = Agent("a", model) >> gate(message="Go on?", name="go") >> Agent("b", model)
+        part = part.named("part").middleware(token_budget(max_tokens=5_000), scope="agent")
+        return (part >> Agent("c").mock("C")).named("desk")
+
+    asked = await pipeline().run("hi", **job)
+    with pytest.raises(BudgetExceededError, match="of this run are used up"):
+        await pipeline().resume(asked.pending[0].answer(True), **job)
+
+
+async def test_a_part_is_not_counted_with_the_run_around_it() -> None:
+    def budget(tokens: int) -> TokenBudgetMiddleware:
+        return token_budget(max_tokens=tokens, scope="session")
+
+    model = ScriptedModel(default=said("ok", 4000, 1000))
+    part = Agent("b", model).middleware(budget(10_000), scope="agent")
+    pipeline = (Agent("a", model) >> part).middleware(budget(ENOUGH))
+    await pipeline.run("hi", session_id="s1")
+    result = await pipeline.run("hi", session_id="s1")
+    assert result.state["adk_fluent_tokens"] == {"input": 16000, "output": 4000}
+    assert result.state["adk_fluent_tokens/b"] == {"input": 8000, "output": 2000}
+
+
+async def test_an_agent_in_a_tool_is_counted_for_the_session_it_is_called_in() -> None:
+    helper = Agent("helper", ScriptedModel(default=said("ok", 4000, 1000)))
+    budget = token_budget(max_tokens=10_000, scope="session", on_exceeded="stop", message="no more")
+    helper = helper.middleware(budget, scope="agent")
+    answers: list[Any] = []
+    job: Any = {"session_id": "s1", "session_service": InMemorySessionService()}
+    for _ in range(3):
+        model = ScriptedModel(Call("helper", {"request": "x"}), "done")
+        result = await Agent("clerk", model).agent_tool(helper).run("hi", **job)
+        answers += [each.result for event in result for each in event.tool_responses]
+    assert [str(each) for each in answers][2].count("no more") == 1
+    assert "no more" not in str(answers[:2])

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import LongRunningFunctionTool
-from kit import SSE, TWO_TOOLS, clerk, until
+from kit import SSE, TWO_TOOLS, clerk, search, until
 
 from adk_fluent import Agent, gate
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware import CallLimitError, ToolCallLimitMiddleware, tool_call_limit
+from adk_fluent.middleware import (
+    CallLimitError,
+    ToolCallLimitMiddleware,
+    tool_approval,
+    tool_call_limit,
+)
 from adk_fluent.protocol import Middleware, classify
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply, rule
 
@@ -332,3 +337,38 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, option: st
 def test_no_limit_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="no limit"):
         tool_call_limit()
+
+
+# --- around a part -------------------------------------------------------------------------------
+
+
+async def test_a_part_is_counted_over_the_runs_of_a_session() -> None:
+    limit = tool_call_limit(per_session=1, on_exceeded="stop")
+    results: list[Any] = []
+    for _ in range(2):
+        model = ScriptedModel(Call("search", {"word": "x"}), "done")
+        part = Agent("a", model).tool(search).middleware(limit, scope="agent")
+        result = await (part >> Agent("b").mock("B")).named("desk").run("hi", session_id="s1")
+        results += [each.result for event in result for each in event.tool_responses]
+    assert [sorted(each) for each in results] == [["result"], ["error"]]
+
+
+async def test_a_part_that_waits_goes_on_counting() -> None:
+    job: Any = {"session_id": "s1", "session_service": InMemorySessionService()}
+    model = ScriptedModel(
+        *(Call("search", {"word": "x"}), Call("search", {"word": "y"}), "done"), default="ok"
+    )
+
+    def pipeline() -> Builder:  # another process has all of it anew, but for the session
+        limit = tool_call_limit(per_run=1, on_exceeded="stop")
+        part = Agent("a", model).tool(search).middleware(tool_approval(), limit, scope="agent")
+        return (part >> Agent("b").mock("B")).named("desk")
+
+    result = await pipeline().run("hi", **job)
+    said: list[Any] = []
+    while result.pending:
+        answers = [each.answer(True) for each in result.pending]
+        result = await pipeline().resume(*answers, **job)
+        said += [each.result for event in result for each in event.tool_responses]
+    assert {"result": "found x"} in said
+    assert {"result": "found y"} not in said

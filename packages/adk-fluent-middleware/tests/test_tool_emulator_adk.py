@@ -409,3 +409,25 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, option: st
     with pytest.raises(UsageError, match=rf"tool_emulator\({option}=\.\.\.\)") as caught:
         ToolEmulatorMiddleware(**options)
     assert __file__ in str(caught.value)
+
+
+async def test_tools_of_a_part_are_emulated_and_no_others() -> None:
+    bank, other = Bank(), Bank()
+    call = Call("open_account", {"owner": "Ann"})
+    fixed = tool_emulator(results={"open_account": {"account": 17}})
+    part = Agent("teller", ScriptedModel(call, "done")).tool(bank.open_account)
+    after = Agent("clerk", ScriptedModel(call, "done")).tool(other.open_account)
+    result = await (part.middleware(fixed, scope="agent") >> after).run("hi")
+    assert (bank.ran, other.ran) == ([], ["open_account"])
+    marked = [each for each in result if "emulated" in each.custom_metadata]
+    assert [each.tool_responses[0].result for each in marked] == [{"account": 17}]
+
+
+async def test_tools_of_a_part_that_is_handed_over_to_are_emulated() -> None:
+    bank = Bank()
+    model = ScriptedModel(Call("open_account", {"owner": "Ann"}), "done")
+    fixed = tool_emulator(results={"open_account": {"account": 17}})
+    teller = Agent("teller", model).tool(bank.open_account).middleware(fixed, scope="agent")
+    handed = ScriptedModel(Call("transfer_to_agent", {"agent_name": "teller"}))
+    assert (await Agent("desk", handed).delegates(teller).run("hi")).text == "done"
+    assert bank.ran == []

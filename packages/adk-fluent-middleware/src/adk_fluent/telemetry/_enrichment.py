@@ -56,6 +56,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
     clock: Clock = dependency(default_factory=SystemClock)
     _name: str = field(default="", init=False, repr=False)
     _measures: bool = field(default=False, init=False, repr=False)
+    _of_part: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the options, and see the spans that begin before the first run's hooks."""
@@ -67,32 +68,39 @@ class OTelEnrichmentMiddleware(BuiltIn):
         made = copy.copy(self)
         made._name = self.pipeline_name or ""  # noqa: SLF001  # its own
         made._measures = is_measured()  # noqa: SLF001  # its own
+        made._of_part = {}  # noqa: SLF001  # its own
         attach()  # the provider may have been set meanwhile
         return made
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Describe the spans of the run, those that are open and those that begin."""
-        root = call.root
-        self._name = self.pipeline_name or getattr(root, "name", "")
-        if root is not None:
-            count_findings(root)
+        known = self._run(call)
         if not attach():
             return await next(call)
-        made = {
-            "adk_fluent.pipeline": self._name,
-            "adk_fluent.node_type": node_type(root),
-            "adk_fluent.run_id": call.run,
-        }
-        if self.hashes and root is not None:
-            made.update(hashes(root))
+        made = {**known, "adk_fluent.node_type": node_type(call.root)}
         for span in of_run(trace.get_current_span()):
             span.set_attributes(made)
         with described(made):
             return await next(call)
 
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note which run it is, to be said on the spans of a part of it."""
+        self._of_part = self._run(call)
+
+    def _run(self, call: RunCall) -> dict[str, Any]:
+        """What is said of a run, wherever in it."""
+        root = call.root
+        self._name = self.pipeline_name or getattr(root, "name", "")
+        made = {"adk_fluent.pipeline": self._name, "adk_fluent.run_id": call.run}
+        if root is None:
+            return made
+        count_findings(root)
+        return {**made, **hashes(root)} if self.hashes and attach() else made
+
     async def wrap_agent(self, call: AgentCall, next: NextAgent) -> AgentReply:
         """Describe the spans that begin in a step."""
         made = {
+            **self._of_part,
             AGENT: call.name,
             "adk_fluent.node_type": node_type(call.node),
             "adk_fluent.step_path": call.path,
@@ -119,22 +127,20 @@ class OTelEnrichmentMiddleware(BuiltIn):
     async def after_model(self, ctx: Any, response: Any) -> None:
         """Say how many tokens it took: at once, for with the last fragment the span may end."""
         told = getattr(response, "usage_metadata", None)
-        spans = () if told is None else tuple(of_inference())
-        usage = Usage.from_genai(told) if spans else None
-        if usage is None:
-            return
-        made = {
-            "adk_fluent.actual_input_tokens": usage.prompt + usage.tool,
-            "adk_fluent.actual_output_tokens": usage.output + usage.thoughts,
-        }
-        for span in spans:
+        spans = () if told is None and not self._of_part else tuple(of_inference())
+        usage = Usage.from_genai(told) if spans and told is not None else None
+        made: dict[str, Any] = dict(self._of_part)  # who is handed over to in a part is no step
+        if usage is not None:
+            made["adk_fluent.actual_input_tokens"] = usage.prompt + usage.tool
+            made["adk_fluent.actual_output_tokens"] = usage.output + usage.thoughts
+        for span in spans if made else ():
             span.set_attributes(made)
 
     async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> None:
         """Say which agent calls the tool."""
         span = of_tool()
         if span is not None:
-            span.set_attribute("adk_fluent.tool_agent", ctx.agent_name)
+            span.set_attributes({**self._of_part, "adk_fluent.tool_agent": ctx.agent_name})
 
     async def on_run_error(self, ctx: Any, error: Exception) -> None:
         """Count a run that failed."""

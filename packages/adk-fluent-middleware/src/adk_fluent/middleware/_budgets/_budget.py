@@ -84,6 +84,10 @@ class TokenBudgetMiddleware(BuiltIn):
         made._tally = Tally(self.scope, self.state_key)  # noqa: SLF001  # its own
         return made
 
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Find what was used before around a part; what is used is written after each call."""
+        self._tally.begin_part(name, call, self.ledger)
+
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Find what was used before, and write down what is used after it."""
         self._tally.begin(call, self.ledger)

@@ -26,6 +26,8 @@ Scope = Literal["run", "session", "user"]
 #: One for all accounts: a call may take from several at once, and it is held for no time at all.
 #: Tools may run in threads, and runs in loops of their own.
 _LOCK: Final = threading.Lock()
+#: Runs of a part whose counts a session keeps: those that wait are among the last ones.
+_RUNS: Final = 20
 
 
 class Account:
@@ -191,37 +193,61 @@ class Tally:
     """What one run counts, and the copy of it in state.
 
     What is counted for a run itself is in state only while the run waits for an answer: whoever
-    resumes it, wherever, goes on counting.
+    resumes it, wherever, goes on counting. Around a part of a pipeline nobody tells that the run
+    waits: there it is written after each call, and stays until later runs take its place.
 
     Attributes:
         scope: Whose account it is.
         name: What the copy is called in state.
         account: The account; one of its own, until the run begins.
         key: The state key of the copy.
+        part: The part that is counted; empty when it is the whole run.
+        run: The run.
     """
 
     scope: Scope
     name: str
     account: Account = field(default_factory=Account)
     key: str = field(default="", init=False)
+    part: str = field(default="", init=False)
+    run: str = field(default="", init=False)
 
     def begin(self, call: RunCall, ledger: Ledger) -> None:
         """Find the account of a run that begins."""
+        self._begin(call, ledger, self.name)
         if self.scope == "run":
             self.key = f"{self.name}/{call.run}"
-        elif self.scope == "session":
-            self.key = self.name
-            owner = (call.app_name, call.user_id, call.session_id)
-            self.account = ledger.account("session", *owner)
-        else:
-            self.key = f"user:{self.name}"
-            self.account = ledger.account("user", call.app_name, call.user_id)
         self.account.at_least(call.ctx.state.get(self.key))
 
+    def begin_part(self, part: str, call: RunCall, ledger: Ledger) -> None:
+        """Find the account of a part of a run that begins; no other has its copy in state."""
+        self.part, self.run = part, call.run
+        self._begin(call, ledger, f"{self.name}/{part}")
+        copied: object = call.ctx.session.state.get(self.key)
+        if self.scope == "run":
+            self.key = f"{self.key}/runs"
+            copied = _runs(call.ctx.session.state.get(self.key)).get(call.run)
+        self.account.at_least(copied)
+
+    def _begin(self, call: RunCall, ledger: Ledger, name: str) -> None:
+        self.key = name
+        if self.scope == "session":
+            owner = (call.app_name, call.user_id, call.session_id)
+            self.account = ledger.account("session", *owner)
+        elif self.scope == "user":
+            self.key = f"user:{name}"
+            self.account = ledger.account("user", call.app_name, call.user_id)
+
     def copy_to(self, state: MutableMapping[str, Any]) -> None:
-        """Write down what a session or user has used by now."""
-        used = self.account.used
-        if self.scope != "run" and used and state.get(self.key) != used:
+        """Write down what a session or user has used by now, and a part of a run."""
+        used: Mapping[str, Any] = self.account.used
+        if not used or (self.scope == "run" and not self.part):
+            return
+        if self.scope == "run":
+            others = _runs(state.get(self.key))
+            others.pop(self.run, None)
+            used = dict([*others.items(), (self.run, used)][-_RUNS:])
+        if state.get(self.key) != used:
             state[self.key] = used
 
     def end(self, state: MutableMapping[str, Any], *, paused: bool) -> None:
@@ -232,6 +258,11 @@ class Tally:
             state[self.key] = used
         elif state.get(self.key) is not None:
             state[self.key] = None
+
+
+def _runs(copied: object) -> dict[str, object]:
+    """What state has of the runs of a part; anything else is no copy of it."""
+    return dict(cast("dict[str, object]", copied)) if isinstance(copied, dict) else {}
 
 
 def watched(call: ModelCall, seen: list[Any]) -> ModelCall:

@@ -59,9 +59,17 @@ class _CallLimit(BuiltIn):
         self._of_run = Tally("run", self.state_key)
         self._of_session = Tally("session", self.state_key)
 
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Find what was called before around a part; each call is written down when it begins."""
+        for tally in self._tallies():
+            tally.begin_part(name, call, self.ledger)
+
+    def _tallies(self) -> list[Tally]:
+        return [self._of_run] if self.per_session is None else [self._of_run, self._of_session]
+
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Find what was called before, and write down what is called after it."""
-        tallies = [self._of_run] if self.per_session is None else [self._of_run, self._of_session]
+        tallies = self._tallies()
         for tally in tallies:
             tally.begin(call, self.ledger)
         paused = False
@@ -89,8 +97,8 @@ class _CallLimit(BuiltIn):
         if isinstance(hold, Limit):
             return hold
         hold.settle({name: 1})  # a call that fails was made, too
-        if self.per_session is not None:
-            self._of_session.copy_to(ctx.state)
+        for tally in self._tallies():
+            tally.copy_to(ctx.state)
         return None
 
 

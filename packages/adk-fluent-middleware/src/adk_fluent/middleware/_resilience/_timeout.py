@@ -67,6 +67,12 @@ class TimeoutMiddleware(BuiltIn):
         if self.model is self.first is self.tool is self.run is None:
             raise UsageError("timeout() limits nothing", help="give timeout(model=60), for one")
 
+    def refuses_scope(self) -> str | None:
+        """A part is no run, and a limit that ended nothing would go unnoticed."""
+        if self.run is None:
+            return None
+        return "timeout(run=...) ends whole runs, and this is a part of one"
+
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Call the model, for so long."""
         if self.model is self.first is None:
