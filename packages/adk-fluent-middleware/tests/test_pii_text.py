@@ -52,6 +52,15 @@ IBANS = (
     "PL61109010140000071219812874",
     "SA0380000000608010167519",
 )
+PEMS = tuple(
+    f"-----BEGIN {name}-----\n{head}{'MIIEvQ+/ab8K' * 5}\nAgEAAoIBAQ==\n-----END {name}-----"
+    for name, head in (
+        ("PRIVATE KEY", ""),
+        ("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,3F17\n\n"),
+        ("OPENSSH PRIVATE KEY", ""),
+        ("PGP PRIVATE KEY BLOCK", "Version: 1 (a)\n\n"),
+    )
+)
 
 
 def made(
@@ -128,6 +137,20 @@ def in_groups(text: str, by: str = " ") -> str:
         ("sk_live_" + "9" * 20, "api_key", "sk_live_" + "9" * 20),
         ("postgres://ann:s3cr!et@db.example.com/x", "url_credentials", "ann:s3cr!et"),
         ("redis://:hunter2@cache:6379", "url_credentials", ":hunter2"),
+        ("postgres://ann:sec@ret@db/x", "url_credentials", "ann:sec@ret"),
+        ("postgres://a:b@c.d@e@db.example.com/x", "url_credentials", "a:b@c.d@e"),
+        ("ann%40example.com", "email", "ann%40example.com"),
+        ("https://x.de/?mail=a.b%2Bc%40example.com&x=1", "email", "a.b%2Bc%40example.com"),
+        ("100%ann%40example.com", "email", "100%ann%40example.com"),
+        *[(f"the key:\n{each}\nthat is it", "private_key", each) for each in PEMS],
+        (f"{PEMS[0]}\n{PEMS[1]}", "private_key", PEMS[0]),
+        (f"broken: {PEMS[0][:60]}", "private_key", PEMS[0][:60]),
+        (f"broken: {PEMS[0][:60]}. So", "private_key", PEMS[0][:60]),
+        (
+            f"-----BEGIN PRIVATE KEY-----! {PEMS[0]}",
+            "private_key",
+            f"-----BEGIN PRIVATE KEY-----! {PEMS[0]}",
+        ),
     ],
 )
 def test_what_is_personal_is_found(text: str, kind: str, what: str) -> None:
@@ -155,6 +178,9 @@ def test_what_is_personal_is_found(text: str, kind: str, what: str) -> None:
         "numpy@1.26.4 @decorator user@ @example.com ann@localhost",
         "https://example.com/a?b=c https://ann@",
         "3.14159265358979323846 +49 +1 234",
+        "50%40 ann%40localhost %40example.com https%3A%2F%2Fexample.com",
+        "-----BEGIN CERTIFICATE-----\nMIIabc\n-----END CERTIFICATE-----",
+        "-----BEGIN PUBLIC KEY-----\nMIIabc\n-----END PUBLIC KEY----- -----END PRIVATE KEY-----",
         "sk-short hf_x AKIA123",
         "<EMAIL_1f8a3c5e> [EMAIL] [EMAIL:0123456789ab]",
     ],
@@ -243,6 +269,8 @@ PIECES = st.one_of(
             *("ann@example.com", "+49 30 901820", "+1 (415) 555-2671", "536-90-4399", "10.1.2.3"),
             *("2001:db8::1", "https://ann:pw@h.example/", "sk-" + "ab" * 12, "ann@example.c"),
             *("0049 30 901820", "415-555-2671", "'o'b@x.io'", "<EMAIL_1f8a3c5e>", "ann＠x．de"),  # noqa: RUF001
+            *("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN RSA PRIV"),
+            *(PEMS[0], PEMS[1].replace("\n", "\\n"), "ann%40example.com", "a://b:c@d@ann@x.io"),
             *("DE89 3704 0044", "4111 1111", "(415)", "AB12 WEST", "你好", "jörg", "\u200b"),
         ]
     ),
@@ -298,7 +326,7 @@ def test_what_was_to_be_json_and_is_not_is_filtered_nevertheless(text: str, at: 
     text = f"{text} ann@example.com {text}"
     pieces = "".join(asyncio.run(streamed(made().inbound(), cut(text, at), of_json=True)))
     assert pieces == asyncio.run(made().inbound().json(text))
-    assert "@example.com" not in pieces
+    assert "@example.com" not in pieces or "@example.com" in hidden(text)
     assert "901820" not in pieces or "901820" in hidden(text)
 
 
@@ -316,6 +344,29 @@ async def test_words_are_let_through_when_they_are_over() -> None:
     assert pieces == ["", "Write to ", "", "", "[EMAIL] ", "", "now."]
     pieces = await streamed(made().inbound(), ["请联系", "ann@example.com", "谢"])
     assert pieces == ["请联系", "", "[EMAIL]谢", ""]
+
+
+async def test_a_private_key_is_held_back_to_its_end() -> None:
+    text = f"Here you are: {PEMS[1]}\nKeep it. "
+    pieces = await streamed(made().inbound(), list(text))
+    assert (
+        "".join(pieces)
+        == await made().inbound().text(text)
+        == "Here you are: [PRIVATE_KEY]\nKeep it. "
+    )
+    assert not any("-" in each or "MII" in each for each in pieces)
+    assert "".join(pieces[: text.index("Keep")]) == "Here you are: [PRIVATE_KEY]\n"
+
+
+@pytest.mark.parametrize("length", [10, 16_000, 16_384, 17_000, 40_000])
+async def test_a_private_key_without_an_end_holds_a_stream_for_so_long_only(length: int) -> None:
+    text = (
+        f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ+ ' * (length // 8)}. So much for that. {PEMS[0]} ok"
+    )
+    pieces = await streamed(made().inbound(), cut(text, list(range(0, len(text), 97))))
+    assert "".join(pieces) == await made().inbound().text(text)
+    long = await streamed(made().inbound(), ["-----BEGIN PRIVATE KEY-----\n", "word, " * 4000, "b"])
+    assert long[1]
 
 
 async def test_what_is_only_put_back_is_held_back_for_words() -> None:
@@ -563,6 +614,17 @@ ADVERSARIAL = [
     "ann@example.com ",
     "4111111111111111",
     "4111 1111 1111 1111 ",
+    "a%40",
+    "%40",
+    "a%40a.",
+    "a://a:@",
+    "@a:",
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----!",
+    "-----BEGIN PRIVATE KEY-----\na ",
+    "-----BEGIN A B C D PRIVATE KEY",
+    "-----END PRIVATE KEY-----",
 ]
 
 

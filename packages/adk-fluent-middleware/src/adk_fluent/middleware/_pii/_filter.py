@@ -15,7 +15,7 @@ from adk_fluent.middleware._errors import PersonalDataError
 from adk_fluent.middleware._pii._finding import Finding, check_kind, merged
 from adk_fluent.middleware._pii._fold import Folded
 from adk_fluent.middleware._pii._patterns import BUILT_IN, IN_RUN
-from adk_fluent.middleware._pii._split import JsonScalars, Lines, Runs, Splitter, Whole
+from adk_fluent.middleware._pii._split import JsonScalars, Lines, PrivateKeys, Runs, Splitter, Whole
 from adk_fluent.middleware._pii._strategies import (
     Placeholders,
     Strategy,
@@ -69,6 +69,7 @@ class Detectors:
         self, kinds: Sequence[str], patterns: Mapping[str, str], others: Sequence[Detector]
     ) -> None:
         self._built_in = [BUILT_IN[kind] for kind in BUILT_IN if kind in kinds]
+        self._holds_keys = "private_key" in kinds
         self._patterns = [(check_kind(kind), re.compile(each)) for kind, each in patterns.items()]
         self._others: list[tuple[Detector, Scope]] = [
             (each, getattr(each, "scope", "line")) for each in others
@@ -81,7 +82,8 @@ class Detectors:
 
     def splitter(self) -> Splitter:
         """What cuts a stream so that they find in the pieces what is in the whole."""
-        return {"run": Runs, "line": Lines, "text": Whole}[self.scope]()
+        made: Splitter = {"run": Runs, "line": Lines, "text": Whole}[self.scope]()
+        return PrivateKeys(made) if self._holds_keys else made
 
     def built_in(self, text: str) -> list[Finding]:
         """What the built-in ones find."""

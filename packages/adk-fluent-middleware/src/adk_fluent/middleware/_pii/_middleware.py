@@ -24,11 +24,19 @@ if TYPE_CHECKING:
 
 #: What is built in.
 Kind = Literal[
-    "email", "phone", "credit_card", "iban", "ip", "us_ssn", "url_credentials", "api_key"
+    "email",
+    "phone",
+    "credit_card",
+    "iban",
+    "ip",
+    "us_ssn",
+    "url_credentials",
+    "api_key",
+    "private_key",
 ]
 _ALL: tuple[Kind, ...] = (
     *("email", "phone", "credit_card", "iban", "ip", "us_ssn"),
-    *("url_credentials", "api_key"),
+    *("url_credentials", "api_key", "private_key"),
 )
 _KEY_LENGTH = 16
 

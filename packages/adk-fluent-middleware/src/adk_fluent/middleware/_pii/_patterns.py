@@ -2,12 +2,14 @@
 
 Every pattern is linear: repetitions are possessive or have a small bound, and a match begins only
 where a run of its characters does. None reaches over a break (see `_split`), and what stands beyond
-a break is never looked at, so that a stream can be cut there.
+a break is never looked at, so that a stream can be cut there. Private keys alone have breaks in
+them: `open_private_key` says where no stream can be cut.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
 
@@ -30,8 +32,13 @@ _LOCAL: Final = rf"{_WORD}.%+'-"
 _EMAIL: Final = re.compile(
     rf"(?<![{_LOCAL}])[.'-]*+([{_LOCAL}]++@([{_WORD}-]++(?:\.[{_WORD}-]++)++))"
 )
+#: As it is written in addresses of the web, ``ann%40example.com``.
+_ESCAPED_EMAIL: Final = re.compile(
+    rf"(?:(?<![{_LOCAL}])|(?<=%40))[.'-]*+((?:[{_WORD}.+'-]|%(?!40))++%40"
+    rf"([{_WORD}-]++(?:\.[{_WORD}-]++)++))"
+)
 _TOP: Final = re.compile(rf"[{LETTERS}]{{2,63}}|xn--[a-z0-9-]{{1,59}}", re.IGNORECASE)
-_IN_URL: Final = re.compile(rf"://[{_USER}]{{0,256}}:[:{_USER}]{{0,256}}\Z")
+_IN_URL: Final = re.compile(rf"://[{_USER}]{{0,256}}:[:@{_USER}]{{0,256}}\Z")
 #: Between two digits: nothing, a space, or what numbers are written with.
 _GAP: Final = r"(?:(?<=[\d)]) (?=[\d(])|[-./()]){0,2}"
 _PHONES: Final = (
@@ -63,7 +70,7 @@ _IPV6_LENGTH: Final = 45
 _SSN: Final = re.compile(r"(?<![\w-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\w]|-\d)", re.ASCII)
 _CREDENTIALS: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}://"
-    rf"([{_USER}]{{0,256}}:[:{_USER}]{{1,256}})@"
+    rf"([{_USER}]{{0,256}}:[:@{_USER}]{{1,256}})@"  # a password may have an @: up to the last one
 )
 _KEYS: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -81,15 +88,33 @@ _KEYS: Final = re.compile(
     r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+"  # JWT
     r")"
 )
+#: Where a private key in PEM begins and ends, also OpenSSH's and PGP's.
+_PEM: Final = re.compile(
+    r"-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----", re.ASCII
+)
+#: What may become the beginning of one.
+_PEM_BEGUN: Final = re.compile(r"-----BEGIN[A-Z0-9 -]{0,140}\Z", re.ASCII)
+#: What stands in one; that is its end where it has none.
+_PEM_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s\\]*+", re.ASCII)
+#: No private key is longer, and no line that ends one.
+_PEM_LENGTH: Final = 16_384
+_PEM_LINE: Final = 160
 
 
 def _emails(text: str) -> Iterator[Finding]:
-    for match in _EMAIL.finditer(text):
+    yield from _emails_with(_EMAIL, 1, text)
+    if "%40" in text:
+        yield from _emails_with(_ESCAPED_EMAIL, 3, text)
+
+
+def _emails_with(pattern: re.Pattern[str], sign: int, text: str) -> Iterator[Finding]:
+    """Those of a pattern, whose ``@`` takes so many characters."""
+    for match in pattern.finditer(text):
         labels, end = match[2].split("."), match.end()
         while len(labels) > 1 and _TOP.fullmatch(labels[-1].rstrip("-")) is None:
             end -= len(labels.pop()) + 1  # a number behind the address, such as that of a version
         end -= len(labels[-1]) - len(labels[-1].rstrip("-"))
-        at = match.start(2) - 1
+        at = match.start(2) - sign
         if len(labels) > 1 and not _IN_URL.search(text[max(0, at - 600) : at]):
             yield Finding("email", match.start(1), end)
 
@@ -183,10 +208,44 @@ def _credentials(text: str) -> Iterator[Finding]:
         yield Finding("url_credentials", *match.span(1))
 
 
+def _private_keys(text: str) -> Iterator[Finding]:
+    """From where a private key begins to where it ends, or what is there of one."""
+    if "-----BEGIN" not in text:
+        return
+    begun: deque[re.Match[str]] = deque()
+    for match in _PEM.finditer(text):
+        while begun and match.start() > begun[0].end() + _PEM_LENGTH:
+            yield _without_end(begun.popleft(), text)
+        if match[1] == "BEGIN":
+            begun.append(match)
+        elif begun:
+            yield Finding("private_key", begun[0].start(), match.end())
+            begun.clear()
+    for each in begun:
+        yield _without_end(each, text)
+
+
+def _without_end(begin: re.Match[str], text: str) -> Finding:
+    body = _PEM_BODY.match(text, begin.end(), begin.end() + _PEM_LENGTH)
+    end = begin.end() if body is None else body.end()
+    return Finding("private_key", begin.start(), end)
+
+
+def open_private_key(text: str) -> bool:
+    """Whether a text may end within a private key."""
+    if _PEM_BEGUN.search(text, max(0, len(text) - _PEM_LINE)):
+        return True
+    is_open = False
+    for match in _PEM.finditer(text, max(0, len(text) - _PEM_LENGTH - 2 * _PEM_LINE)):
+        is_open = match[1] == "BEGIN"
+    return is_open
+
+
 #: The built-in detectors, by kind. They are given text as `Folded` has it.
 BUILT_IN: Final[Mapping[str, Callable[[str], Iterable[Finding]]]] = {
     "url_credentials": _credentials,
     "api_key": _keys,
+    "private_key": _private_keys,
     "email": _emails,
     "credit_card": _cards,
     "iban": _ibans,

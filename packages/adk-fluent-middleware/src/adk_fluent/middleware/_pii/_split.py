@@ -3,7 +3,7 @@
 A *break* is a place that no pattern reaches over: most of all a space between words, but not the
 one between two groups of a number. What comes before the last break is complete; the rest is held
 back. Whether a place is a break depends on the run that it ends and on the character after it, not
-on how the text came in.
+on how the text came in. Private keys have breaks in them; `PrivateKeys` holds them back besides.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from typing import Final, Protocol
 
 from adk_fluent.middleware._pii._fold import Folded
-from adk_fluent.middleware._pii._patterns import IN_RUN
+from adk_fluent.middleware._pii._patterns import IN_RUN, open_private_key
 
 #: A space is none between digits, nor between groups of four in what begins like an IBAN.
 _IBAN_SO_FAR: Final = re.compile(r"[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{4}){0,8}\Z", re.ASCII)
@@ -114,6 +114,37 @@ class Whole(_Held):
 
     def _last_break(self, window: str, known: int) -> int:
         return 0
+
+
+class PrivateKeys:
+    """Cuts where another does, but within no private key.
+
+    Args:
+        splitter: The other.
+    """
+
+    def __init__(self, splitter: Splitter) -> None:
+        self._splitter = splitter
+        self._held = ""
+        self._read = ""
+
+    def feed(self, text: str) -> str:
+        """What is complete now that this came in."""
+        ready = self._splitter.feed(text)
+        if not ready:
+            return ""
+        self._held += ready
+        self._read += Folded(ready).text
+        if "-----BEGIN" in self._read and open_private_key(self._read):
+            return ""
+        done, self._held, self._read = self._held, "", ""
+        return done
+
+    def end(self) -> str:
+        """The rest."""
+        rest = self._held + self._splitter.end()
+        self._held, self._read = "", ""
+        return rest
 
 
 class JsonScalars(_Held):
