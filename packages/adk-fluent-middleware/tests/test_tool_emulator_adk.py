@@ -215,7 +215,7 @@ async def test_a_model_that_says_nothing_fails_the_call(said: Any, why: str) -> 
 
 async def test_the_error_of_a_model_is_its_own_and_may_be_retried() -> None:
     bank, maker = Bank(), ScriptedModel(ConnectionError("reset"), '{"euros": 3}')
-    again = retry(backoff_base=0.0)
+    again = retry(backoff_base=0.0, tools=["balance"])
     desk = bank.on(ScriptedModel(BALANCE, told), again, tool_emulator(model=maker))
     assert json.loads((await desk.run("hi")).text) == [{"euros": 3}]
     with pytest.raises(ConnectionError):
