@@ -493,6 +493,11 @@ async def test_values_are_filtered_one_by_one() -> None:
     }
 
 
+async def test_what_is_nested_too_deeply_to_be_json_is_a_text() -> None:
+    text = "[" * 200_000
+    assert await made().inbound().string(f"{text}ann@example.com") == f"{text}[EMAIL]"
+
+
 async def test_a_number_is_one_again_when_it_is_restored() -> None:
     filter = made("placeholder")
     away = await filter.inbound().value({"card": 4111111111111111, "to": "ann@example.com"})

@@ -254,6 +254,54 @@ async def test_credentials_are_left_out() -> None:
     assert "lang" in told
 
 
+SECRET = f"sk-{'a1B2' * 6}"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"api_key": "hush", "lang": "it"}', '{"lang": "it"}'),
+        ('[{"a": "{\\"clientSecret\\": \\"hush\\"}"}]', '[{"a": "{}"}]'),
+        ('{"max_tokens": 5, "price": 1.10}', '{"max_tokens": 5, "price": 1.10}'),
+        (f'{{"a": ["use {SECRET}"]}}', '{"a": ["use [CREDENTIAL]"]}'),
+        (f"401 for key {SECRET}!", "401 for key [CREDENTIAL]!"),
+        ("no route to postgres://ann:hush@db/x", "no route to postgres://[CREDENTIAL]@db/x"),
+        ("GET /?access_token=hush&page=2", "GET /?access_token=[CREDENTIAL]&page=2"),
+        ("OPENAI_API_KEY=hush x=1", "OPENAI_API_KEY=[CREDENTIAL] x=1"),
+        ("{'password': 'hush', 'user': 'ann'}", "{'password': '[CREDENTIAL]', 'user': 'ann'}"),
+        ('said "{\\"token\\": \\"hush\\"}"', 'said "{\\"token\\": \\"[CREDENTIAL]\\"}"'),
+        ("Authorization: Bearer hush", "Authorization: [CREDENTIAL]"),
+        ("it sent Bearer hush-hush-hush", "it sent [CREDENTIAL]"),
+        ("-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----", "[CREDENTIAL]"),
+        ("max_tokens=5, next_page_token=abc, key: b", "max_tokens=5, next_page_token=abc, key: b"),
+        ("{not json, token: hush}", "{not json, token: [CREDENTIAL]}"),
+        ("The author: Ann. A bearer of news.", "The author: Ann. A bearer of news."),
+    ],
+)
+async def test_texts_and_errors_have_nothing_that_looks_like_a_credential(
+    text: str, kept: str
+) -> None:
+    log = structured_log(max_chars=10_000)
+    await log.on_user_message(None, text)
+    await log.on_user_message(None, types.Content(parts=[types.Part(text=text)]))
+    await log.on_tool_error(None, "search", {}, ValueError(text))
+    await log.after_tool(None, "search", {}, text)
+    await log.after_tool(None, "search", {}, {"deep": [text]})
+    said = [entry.get("message", entry.get("error")) for entry in log.log[:3]]
+    assert said == [kept] * 3
+    assert json.loads(log.log[3]["result"]) == kept
+    assert json.loads(log.log[4]["result"]) == {"deep": [kept]}
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a.", "token=", "token: ", "Bearer ", "a='", "\\", "[", "ä:"]
+)
+async def test_long_texts_are_looked_through_in_time(unit: str) -> None:
+    log = structured_log()
+    await log.on_user_message(None, unit * (300_000 // len(unit)))
+    assert len(log.log) == 1
+
+
 async def test_what_is_no_data_is_named_only() -> None:
     class Handle:
         def __repr__(self) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import re
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from pydantic import Field
 
@@ -26,11 +28,19 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Self
 
 Entry = dict[str, Any]
 _MARK: Final = "…"
+_HIDDEN: Final = "[CREDENTIAL]"
+#: A name and what is given to it, as in ``password=x``, ``"apiKey": "x"`` and ``Cookie: a=b``.
+_GIVEN: Final = re.compile(
+    r"(?<![\w.-])([A-Za-z_][\w.-]{0,63})(\\?[\"']?\s?[=:]\s?\\?[\"']?)"
+    r"((?:(?:Bearer|Basic|Token)\s)?[^\s\"'&,;<>\\(){}\[\]]++)"
+)
+_BEARER: Final = re.compile(r"(?<!\w)Bearer\s[\w.~+/=-]{8,}+", re.IGNORECASE)
+#: What looks like a credential wherever it stands.
+_KINDS: Final = ("url_credentials", "api_key", "private_key")
 #: What comes before anybody knows which run it is.
 _EARLY: Final = ("on_user_message", "before_run")
 
@@ -51,8 +61,8 @@ class StructuredLogMiddleware(BuiltIn):
     """Keeps an entry about each step, model call and tool call of every run, for development.
 
     The entries are plain data, in `log`, and if asked for also in a file or in `logging`. What
-    stands under keys that name a credential is left out. It only looks: it changes nothing, and an
-    error of its own stops no run.
+    stands under keys that name a credential is left out, also in texts that are JSON, and so is
+    what looks like one. It only looks: it changes nothing, and an error of its own stops no run.
 
     Attributes:
         max_entries: Entries that are kept, of all runs together; the oldest go first.
@@ -61,7 +71,7 @@ class StructuredLogMiddleware(BuiltIn):
         logger: The name of a logger that is told of each entry as a line of JSON, at level INFO.
         path: A file to which each entry is added as a line of JSON; its folder has to be there. No
             reference and no pipeline that is a file can set it: it would write wherever that says.
-        redactor: Takes credentials out of arguments and results.
+        redactor: Says which names are those of credentials.
         clock: Where the time comes from.
     """
 
@@ -249,21 +259,21 @@ class StructuredLogMiddleware(BuiltIn):
 
     def _failed(self, error: Exception) -> Entry:
         kind = {"error_type": type(error).__name__}
-        return {**kind, "error": self._cut(str(error))} if self.content else kind
+        return {**kind, "error": self._cut(self._text(str(error)))} if self.content else kind
 
     def _said(self, name: str, content: Any) -> Entry:
         """A message, if messages are kept: its texts, and what is called or returned in it."""
         if not self.content or content is None:
             return {}
         if isinstance(content, str):
-            return {name: self._cut(content)}
+            return {name: self._cut(self._text(content))}
         parts: list[Any] = getattr(content, "parts", None) or []
         return {name: self._cut(" ".join(filter(None, map(self._part, parts))))}
 
     def _part(self, part: Any) -> str:
         text: str | None = getattr(part, "text", None)
         if text is not None:
-            return text
+            return self._text(text)
         call, response = (
             getattr(part, "function_call", None),
             getattr(part, "function_response", None),
@@ -281,11 +291,58 @@ class StructuredLogMiddleware(BuiltIn):
         """Data as JSON, without what stands under the keys of credentials."""
         if isinstance(getattr(value, "model_fields_set", None), set):  # pydantic's
             value = value.model_dump(exclude_none=True)
-        return json.dumps(self.redactor.redact(value), ensure_ascii=False, default=_kind)
+        return json.dumps(self._without(value), ensure_ascii=False, default=_kind)
+
+    def _without(self, value: Any) -> Any:
+        """Data without credentials, its texts without what looks like some."""
+        return self._texts(self.redactor.redact(value))
+
+    def _texts(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            rows = cast("Mapping[Any, Any]", value).items()
+            return {key: self._texts(each) for key, each in rows}
+        if isinstance(value, list | tuple):
+            return [self._texts(each) for each in cast("list[Any]", value)]
+        return value
+
+    def _text(self, text: str) -> str:
+        """A text, or JSON, without what looks like a credential."""
+        if text.lstrip()[:1] in ("{", "["):
+            try:
+                value = json.loads(text)
+                made = self._without(value)
+                return text if made == value else json.dumps(made, ensure_ascii=False)
+            except (ValueError, RecursionError):  # no JSON, or nested as none is
+                pass
+        return _BEARER.sub(_HIDDEN, _GIVEN.sub(self._given, _looked_through(text)))
+
+    def _given(self, match: re.Match[str]) -> str:
+        if match[3].startswith("[") or not self.redactor.hides(match[1]):
+            return match[0]
+        return f"{match[1]}{match[2]}{_HIDDEN}"
 
     def _cut(self, text: str) -> str:
         most = self.max_chars
         return text if len(text) <= most else f"{text[: most - 1]}{_MARK}"
+
+
+def _looked_through(text: str) -> str:
+    """A text without what has the form of a credential."""
+    from adk_fluent.middleware._pii._finding import Finding, merged  # noqa: PLC0415  # only if needed
+    from adk_fluent.middleware._pii._fold import Folded  # noqa: PLC0415  # only if needed
+    from adk_fluent.middleware._pii._patterns import BUILT_IN  # noqa: PLC0415  # only if needed
+
+    read = Folded(text)
+    found = [
+        Finding(each.kind, read.start(each.start), read.end(each.end))
+        for kind in _KINDS
+        for each in BUILT_IN[kind](read.text)
+    ]
+    for each in reversed(merged(found)):
+        text = f"{text[: each.start]}{_HIDDEN}{text[each.end :]}"
+    return text
 
 
 def _kind(value: object) -> str:

@@ -325,7 +325,7 @@ class Change:
         if text.lstrip()[:1] in ("{", "["):
             try:
                 json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):  # no JSON, or nested as none is
                 pass
             else:
                 return await self.json(text)
