@@ -9,6 +9,7 @@ from kit import SSE, TWO_TOOLS, search, weather
 
 from adk_fluent import Agent
 from adk_fluent.contracts import check_all
+from adk_fluent.errors import UsageError
 from adk_fluent.middleware import development, production
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
@@ -96,6 +97,14 @@ async def test_production_keeps_nobody_from_a_tool_because_of_another_user() -> 
             await Agent("a", model).tool(search).middleware(*stack).run("hi")
     model = ScriptedModel(Call("search", {"word": "y"}), "done")
     assert (await Agent("a", model).tool(search).middleware(*stack).run("hi")).text == "done"
+
+
+async def test_production_stands_around_a_part_without_the_limit_of_runs() -> None:
+    part = Agent("a").mock("A")
+    with pytest.raises(UsageError, match="ends whole runs"):
+        part.middleware(*production(), scope="agent")
+    part = part.middleware(*production(run_seconds=None), scope="agent")
+    assert (await (part >> Agent("b").mock("B")).run("hi")).text == "B"
 
 
 async def test_development_logs_and_keeps_answers() -> None:
