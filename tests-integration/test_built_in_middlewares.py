@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._layer import ALIASES, LAYER
 
 PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
 #: Name to where the class is, as ``module:class``.
-BUILT_IN = {entry.name: entry.target.removesuffix(".DESC") for entry in LAYER.entries("middleware")}
+BUILT_IN = {
+    entry.name: entry.target.removesuffix(".DESC")
+    for entry in LAYER.entries("middleware")
+    if entry.name not in ALIASES
+}
 SITUATIONS = {
     *("test_happy", "test_streamed", "test_parallel_tools", "test_cancelled"),
     *("test_error_after_the_first_partial", "test_concurrent"),

@@ -26,7 +26,7 @@ from adk_fluent.middleware import (
     tool_approval,
 )
 from adk_fluent.middleware import __all__ as public
-from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._layer import ALIASES, LAYER
 from adk_fluent.protocol import Middleware, fresh, hooks_of
 
 #: What those need that cannot be made of nothing.
@@ -40,7 +40,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "token_budget": {"max_tokens": 100},
     "tool_call_limit": {"per_run": 3},
 }
-NAMES = [entry.name for entry in LAYER.entries("middleware")]
+NAMES = [entry.name for entry in LAYER.entries("middleware") if entry.name not in ALIASES]
 
 by_name = pytest.mark.parametrize("name", NAMES)
 
@@ -81,6 +81,17 @@ def test_its_text_shows_options_and_nothing_else(name: str) -> None:
     text = repr(made(name))
     assert " object at 0x" not in text
     assert text.startswith(type(made(name)).__name__ + "(")
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_an_alias_names_the_same(alias: str, name: str) -> None:
+    middleware = made_middleware(MiddlewareRef(alias))
+    assert type(middleware) is type(made(name))
+    assert (
+        registered_middlewares()[alias].config_schema
+        == registered_middlewares()[name].config_schema
+    )
+    assert middleware.__middleware_ref__() == MiddlewareRef(name)
 
 
 # --- in files ------------------------------------------------------------------------------------

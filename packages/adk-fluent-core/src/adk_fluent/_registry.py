@@ -65,7 +65,7 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
                 *("model_call_limit", "model_fallback", "otel_enrichment", "pii_filter"),
                 *("rate_limiter", "retry", "structured_log", "summarization", "timeout"),
                 *("todo_list", "token_budget", "tool_approval", "tool_call_limit"),
-                *("tool_emulator", "tool_selector"),
+                *("human_in_the_loop", "tool_emulator", "tool_selector"),
             ),
             "middleware",
         ),

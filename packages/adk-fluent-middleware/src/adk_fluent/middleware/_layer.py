@@ -5,6 +5,8 @@ from __future__ import annotations
 from adk_fluent.protocol import Entry, Layer
 
 _HERE = "adk_fluent.middleware"
+#: Other names of middlewares, by which references may name them.
+ALIASES = {"human_in_the_loop": "tool_approval"}
 
 
 def _desc(module: str, cls: str, name: str) -> Entry:
@@ -16,6 +18,7 @@ LAYER = Layer(
     {
         "middleware": (
             _desc(f"{_HERE}._tools._approval", "ToolApprovalMiddleware", "tool_approval"),
+            Entry(f"{_HERE}._tools._approval:HUMAN_IN_THE_LOOP", "human_in_the_loop"),
             _desc(f"{_HERE}._resilience._breaker", "CircuitBreakerMiddleware", "circuit_breaker"),
             _desc(f"{_HERE}._budgets._budget", "TokenBudgetMiddleware", "token_budget"),
             _desc(f"{_HERE}._cache", "CacheMiddleware", "cache"),
@@ -38,6 +41,7 @@ LAYER = Layer(
         "checkers": (
             Entry(f"{_HERE}._order:check_order", "order"),
             Entry(f"{_HERE}._order:check_retries", "retries"),
+            Entry(f"{_HERE}._targets:check_targets", "targets"),
         ),
         "commands": Entry(
             f"{_HERE}._cli:middleware", "middleware", "List middlewares, and show their settings."

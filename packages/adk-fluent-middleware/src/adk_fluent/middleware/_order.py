@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent._middlewares import find_middleware
 from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, MiddlewareRef, Ref
 from adk_fluent.middleware._builtin import BuiltIn
+from adk_fluent.middleware._layer import ALIASES
 from adk_fluent.middleware._resilience._clients import own_attempts
 
 if TYPE_CHECKING:
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
 
-#: What stands outside, what inside it, and why that is wrong.
+#: What stands outside, what inside it, and why that is wrong where both act on the same calls.
 UNSOUND: Final[tuple[tuple[str, str, str], ...]] = (
     ("cache", "pii_filter", "personal data gets into the cache before it is filtered"),
     ("summarization", "pii_filter", "the summary is made of text that is not filtered yet"),
@@ -25,7 +29,8 @@ UNSOUND: Final[tuple[tuple[str, str, str], ...]] = (
     ("token_budget", "cache", "what the cache answers is charged to the budget"),
     ("retry", "model_fallback", "each attempt tries all models again"),
     ("circuit_breaker", "model_fallback", "the circuit does not see that the model has failed"),
-    ("tool_emulator", "tool_approval", "nobody is asked about a tool that is made up"),
+    ("timeout", "retry", "the time is that of all attempts, and what takes too long is given up"),
+    ("model_call_limit", "cache", "what the cache answers counts as a call"),
     ("retry", "retry", "the attempts multiply"),
     ("circuit_breaker", "circuit_breaker", "one circuit is enough"),
 )
@@ -41,24 +46,24 @@ class DoubleRetry(Diagnostic, code="MDW002", severity=Severity.WARNING):
 
 def check_order(graph: Graph) -> Iterator[Diagnostic]:
     """Look at the stacks of a pipeline and of its parts."""
-    yield from _unsound(graph, graph.root, [], _stack(graph.root))
+    yield from _unsound(graph, graph.root, [], stack(graph.root))
     for node in graph.of(MiddlewareNode):
-        outside = _stack(graph.root)
+        outside = stack(graph.root)
         for above in _above(graph, node):
-            outside += _stack(above)
-        yield from _unsound(graph, node, outside, _stack(node))
+            outside += stack(above)
+        yield from _unsound(graph, node, outside, stack(node))
 
 
 def check_retries(graph: Graph) -> Iterator[Diagnostic]:
     """Look for models that try again by themselves where `retry` does."""
-    everywhere = "retry" in map(_name, _stack(graph.root))
+    everywhere = _retries_models(stack(graph.root))
     for agent in graph.of(AgentNode):
         model = agent.model.value if isinstance(agent.model, Ref) else None
         attempts = own_attempts(model)
         if attempts < 2:
             continue
-        parts = (_stack(each) for each in _above(graph, agent))
-        if everywhere or any("retry" in map(_name, part) for part in parts):
+        parts = (stack(each) for each in _above(graph, agent))
+        if everywhere or any(_retries_models(part) for part in parts):
             yield DoubleRetry.at(
                 graph,
                 agent,
@@ -71,22 +76,31 @@ def check_retries(graph: Graph) -> Iterator[Diagnostic]:
 def _unsound(
     graph: Graph, node: Node, outside: list[Any], own: list[Any]
 ) -> Iterator[UnsoundOrder]:
-    whole = [_name(each) for each in (*outside, *own)]
+    whole = [(name_of(each), acts_on(each)) for each in (*outside, *own)]
     for outer, inner, why in UNSOUND:
-        if outer not in whole or inner not in whole:
-            continue
-        first = whole.index(outer)
-        last = len(whole) - 1 - whole[::-1].index(inner)
-        if first < last and last >= len(outside):  # else it is said of the stack outside
-            yield UnsoundOrder.at(
-                graph,
-                node,
-                f"`{outer}` stands outside of `{inner}`: {why}",
-                help=f"use one `{inner}`" if outer == inner else f"add `{inner}` before `{outer}`",
-            )
+        # of pairs that both stand outside it is said there
+        for at in range(len(outside), len(whole)):
+            name, calls = whole[at]
+            if name == inner and any(
+                other == outer and _meet(each, calls) for other, each in whole[:at]
+            ):
+                yield UnsoundOrder.at(
+                    graph,
+                    node,
+                    f"`{outer}` stands outside of `{inner}`: {why}",
+                    help=f"use one `{inner}`"
+                    if outer == inner
+                    else f"add `{inner}` before `{outer}`",
+                )
+                break
 
 
-def _stack(node: Node) -> list[Any]:
+def _retries_models(middlewares: list[Any]) -> bool:
+    return any(name_of(each) == "retry" and acts_on(each).models for each in middlewares)
+
+
+def stack(node: Node) -> list[Any]:
+    """The middlewares that a node has, outermost first."""
     if isinstance(node, MiddlewareNode):
         return list(node.stack)
     if isinstance(node, AppNode):
@@ -106,6 +120,77 @@ def _above(graph: Graph, node: Node) -> list[Node]:
     return found[::-1]
 
 
-def _name(each: Any) -> str:
+@dataclass(frozen=True)
+class Calls:
+    """The calls that a middleware acts on.
+
+    Attributes:
+        models: Calls of models are among them.
+        tools: Calls of all tools, of none, or of those of these names.
+    """
+
+    models: bool = True
+    tools: bool | frozenset[str] = False
+
+
+def acts_on(each: Any) -> Calls:
+    """The calls that a built-in acts on; of others it is not asked."""
+    name = name_of(each)
+    if name in ("retry", "circuit_breaker"):
+        return Calls(option(each, "models") is not False, _tools(option(each, "tools")))
+    if name == "pii_filter":
+        return Calls(
+            bool(option(each, "inbound") or option(each, "outbound")), _tools(option(each, "tools"))
+        )
+    if name == "rate_limiter":
+        limits = ("requests_per_minute", "tokens_per_minute", "concurrency")
+        return Calls(
+            any(option(each, limit) is not None for limit in limits), _tools(option(each, "tools"))
+        )
+    if name == "timeout":
+        seconds = option(each, "tool")
+        tools = _tools(seconds) if isinstance(seconds, Mapping) else seconds is not None
+        return Calls(any(option(each, limit) is not None for limit in ("model", "first")), tools)
+    return Calls()
+
+
+def _tools(value: Any) -> bool | frozenset[str]:
+    if isinstance(value, bool):
+        return value
+    return frozenset(names_in(value))
+
+
+def _meet(one: Calls, other: Calls) -> bool:
+    if one.models and other.models:
+        return True
+    if isinstance(one.tools, bool):
+        return one.tools and bool(other.tools)
+    if isinstance(other.tools, bool):
+        return other.tools and bool(one.tools)
+    return bool(one.tools & other.tools)
+
+
+def names_in(value: Any) -> list[str]:
+    """The names that an option has: those of a list, or the keys of a mapping."""
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    each = cast("Iterable[Any]", value) if several else ()
+    return [name for name in each if isinstance(name, str)]
+
+
+def name_of(each: Any) -> str:
+    """The name of a built-in, or of what a reference names; of others there is none."""
     value = each.value if isinstance(each, Ref) else each
-    return value.name if isinstance(value, MiddlewareRef | BuiltIn) else ""
+    name = value.name if isinstance(value, MiddlewareRef | BuiltIn) else ""
+    return ALIASES.get(name, name)
+
+
+def option(each: Any, name: str) -> Any:
+    """What an option of a built-in is, or of a reference to one; None if it has none."""
+    value = each.value if isinstance(each, Ref) else each
+    if not isinstance(value, MiddlewareRef):
+        return getattr(value, name, None)
+    config = value.config or {}
+    if name in config:
+        return config[name]
+    schema = find_middleware(value.name).config_schema or {}
+    return schema.get("properties", {}).get(name, {}).get("default")

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -212,3 +212,5 @@ def _reason(payload: Any) -> str:
 tool_approval = ToolApprovalMiddleware
 #: The same, by the name that others have for it.
 human_in_the_loop = ToolApprovalMiddleware
+#: The description under that name.
+HUMAN_IN_THE_LOOP = replace(ToolApprovalMiddleware.DESC, name="human_in_the_loop")

@@ -1,0 +1,111 @@
+"""Names of tools and agents in options: what `check` says of those that match nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.contracts import Diagnostic, Severity
+from adk_fluent.errors import nearest_name
+from adk_fluent.ir import AdkAgentNode, AgentNode, MiddlewareNode, RemoteAgentNode
+from adk_fluent.ir._kinds import NODES
+from adk_fluent.middleware._order import name_of, names_in, option, stack
+from adk_fluent.middleware._tools._machinery import FRAMEWORK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adk_fluent.contracts import Graph
+    from adk_fluent.ir import Node
+
+#: Of each middleware the options that name tools, in a list or as keys.
+TOOLS: Final[dict[str, tuple[str, ...]]] = {
+    "circuit_breaker": ("tools",),
+    "context_editing": ("exclude_tools",),
+    "pii_filter": ("tools",),
+    "rate_limiter": ("tools",),
+    "retry": ("tools",),
+    "timeout": ("tool",),
+    "tool_approval": ("tools", "exclude"),
+    "tool_call_limit": ("tools",),
+    "tool_emulator": ("tools", "exclude", "results"),
+    "tool_selector": ("always",),
+}
+#: And those that name agents.
+AGENTS: Final[dict[str, tuple[str, ...]]] = {
+    "model_call_limit": ("per_agent",),
+    "todo_list": ("agents",),
+}
+
+
+class UnknownTarget(Diagnostic, code="MDW003", severity=Severity.WARNING):
+    """A middleware names a tool or an agent that is not there."""
+
+
+def check_targets(graph: Graph) -> Iterator[Diagnostic]:
+    """Look for names that match nothing, where all tools and agents are known."""
+    yield from _unknown(graph, graph.root, graph.nodes)
+    for node in graph.of(MiddlewareNode):
+        yield from _unknown(graph, node, graph.reach([node.body]))
+
+
+def _unknown(graph: Graph, node: Node, inside: Iterable[Node]) -> Iterator[UnknownTarget]:
+    named = [
+        (middleware, name, what, each)
+        for middleware in stack(node)
+        for table, what in ((TOOLS, "tool"), (AGENTS, "agent"))
+        for name in table.get(name_of(middleware), ())
+        for each in names_in(option(middleware, name))
+    ]
+    known = _known(inside) if named else None
+    if known is None:
+        return
+    for middleware, name, what, each in named:
+        if _is_in(each, known[what]) or each in FRAMEWORK:
+            continue
+        near = nearest_name(each, known[what])
+        there = ", ".join(f"`{other}`" for other in sorted(known[what])[:10])
+        yield UnknownTarget.at(
+            graph,
+            node,
+            f"`{name_of(middleware)}({name}=...)` names `{each}`, "
+            f"and there is no {what} of that name",
+            help=f"did you mean `{near}`?"
+            if near
+            else (f"there are {there}" if there else f"there is no {what} at all"),
+        )
+
+
+def _known(inside: Iterable[Node]) -> dict[str, set[str]] | None:
+    """The names of all tools and agents; None if some of them are known only when it runs."""
+    tools, agents = set[str](), set[str]()
+    for node in inside:
+        if type(node) not in NODES or isinstance(node, AdkAgentNode | RemoteAgentNode):
+            return None
+        if not isinstance(node, AgentNode):
+            continue
+        agents.add(node.name)
+        for each in node.agent_tools:
+            tools.add(each.name)
+            while isinstance(each, MiddlewareNode):
+                each = each.body  # noqa: PLW2901  # the same one, without what stands around it
+                tools.add(each.name)
+        for spec in node.tools:
+            name = _tool_name(spec.tool.value)
+            if name is None:
+                return None
+            tools |= {name, spec.name}
+    return {"tool": tools, "agent": agents}
+
+
+def _tool_name(tool: Any) -> str | None:
+    """What a model calls a tool; None of a toolset, which says so only when it runs."""
+    if hasattr(tool, "get_tools") or isinstance(tool, type):
+        return None
+    name = getattr(tool, "__name__", None) or getattr(tool, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _is_in(name: str, known: set[str]) -> bool:
+    """Several agents of one name get numbers when the pipeline is compiled."""
+    return name in known or re.sub(r"_\d+$", "", name) in known
