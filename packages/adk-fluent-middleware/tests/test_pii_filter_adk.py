@@ -378,6 +378,74 @@ async def test_media_identities_and_signatures_stay() -> None:
     assert message.parts[0].text == f"This is {ANN}"  # the caller's own is not changed
 
 
+def _files(model: ScriptedModel) -> list[Any]:
+    return [
+        part
+        for content in model.calls[0].raw.contents
+        for part in content.parts
+        if part.inline_data or part.file_data
+    ]
+
+
+async def test_files_that_are_text_are_filtered() -> None:
+    files = [
+        types.Blob(data=f"name,mail\nann,{ANN}".encode(), mime_type="text/csv; charset=utf-8"),
+        types.Blob(data=json.dumps({"to": [ANN], "n": 1}).encode(), mime_type="application/json"),
+        types.Blob(data=b"nothing here", mime_type="text/plain", display_name=f"{ANN}.txt"),
+        types.Blob(data=f"\xff {ANN}".encode("latin-1"), mime_type="text/plain"),
+        types.Blob(data=ANN.encode(), mime_type="application/pdf"),
+    ]
+    uri = types.FileData(file_uri=f"https://x.io/u?mail={ANN}", mime_type="text/plain")
+    parts = [types.Part(text="see"), *(types.Part(inline_data=each) for each in files)]
+    message = types.Content(role="user", parts=[*parts, types.Part(file_data=uri)])
+    before = message.model_copy(deep=True)
+    for stored in (True, False):
+        model = ScriptedModel("ok")
+        await Agent("a", model).middleware(pii_filter(stored=stored)).run(message)
+        sent = _files(model)
+        assert sent[0].inline_data.data == b"name,mail\nann,[EMAIL]"
+        assert sent[0].inline_data.mime_type == files[0].mime_type
+        assert json.loads(sent[1].inline_data.data) == {"to": ["[EMAIL]"], "n": 1}
+        assert sent[2].inline_data.data == b"nothing here"
+        assert sent[2].inline_data.display_name == "[EMAIL]"
+        assert [each.inline_data for each in sent[3:5]] == files[3:]
+        assert sent[5].file_data.file_uri == "https://x.io/u?mail=[EMAIL]"
+        assert message == before  # the caller's own is not changed
+
+
+async def test_files_that_tools_return_are_filtered() -> None:
+    from adk_fluent.middleware._pii._content_adk import filtered
+
+    csv = types.FunctionResponseBlob(data=ANN.encode(), mime_type="text/csv")
+    part = types.FunctionResponsePart(inline_data=csv)
+    answer = types.FunctionResponse(name="read", response={"n": 1}, parts=[part])
+    content = types.Content(role="user", parts=[types.Part(function_response=answer)])
+    made: Any = await filtered(content, pii_filter()._filter.inbound())
+    assert made.parts[0].function_response.parts[0].inline_data.data == b"[EMAIL]"
+    assert csv.data == ANN.encode()
+
+
+async def test_a_file_with_what_is_blocked_reaches_nobody() -> None:
+    file = types.Part.from_bytes(data=ANN.encode(), mime_type="text/plain")
+    model = ScriptedModel("ok")
+    pipeline = Agent("a", model).middleware(pii_filter(strategy="block"))
+    with pytest.raises(PersonalDataError):
+        await pipeline.run(types.Content(role="user", parts=[file]))
+    assert not model.calls
+
+
+async def test_files_have_placeholders_for_models() -> None:
+    file = types.Part.from_bytes(data=ANN.encode(), mime_type="text/plain")
+    model = ScriptedModel(lambda asked: _files(model)[0].inline_data.data.decode())
+    result = (
+        await Agent("a", model)
+        .middleware(placeholders())
+        .run(types.Content(role="user", parts=[file]))
+    )
+    assert b"<EMAIL_" in _files(model)[0].inline_data.data
+    assert result.text == ANN
+
+
 async def test_thoughts_and_answers_are_streams_of_their_own() -> None:
     pieces = (Thought("Is it ann@exa"), Thought("mple.com ? "), "It is ann@exa", "mple.com")
     with GeminiEmulator(reply(*pieces)) as gemini:

@@ -1,7 +1,8 @@
 """Requests and answers of models, without what must not be in them.
 
 Nothing is changed in place that a session, a tool or another request may hold, too: contents and
-parts are copied, and what is no text (media, identities, signatures) stays the very same.
+parts are copied, and what is no text (media, identities, signatures) stays the very same. Files
+that are text are filtered as texts are.
 """
 
 from __future__ import annotations
@@ -129,24 +130,65 @@ class Parts:
 
     async def _other(self, part: types.Part) -> types.Part:
         """A part that is no text."""
-        change = self._change
         call, result = part.function_call, part.function_response
         if call is not None and call.args and self._tools(call.name or ""):
-            update = {"args": await change.value(call.args)}
-            return part.model_copy(update={"function_call": call.model_copy(update=update)})
-        if result is not None and result.response and self._tools(result.name or ""):
-            update = {"response": await change.value(result.response)}
-            return part.model_copy(update={"function_response": result.model_copy(update=update)})
-        if not self._texts:
-            return part
+            return _updated(part, "function_call", {"args": await self._change.value(call.args)})
+        if result is not None and self._tools(result.name or ""):
+            return _updated(part, "function_response", await self._result(result))
+        return await self._said(part) if self._texts else part
+
+    async def _said(self, part: types.Part) -> types.Part:
+        """A part of what is said that is no text: code, what it printed, a file."""
         code, done = part.executable_code, part.code_execution_result
         if code is not None and code.code:
-            update = {"code": await change.text(code.code)}
-            return part.model_copy(update={"executable_code": code.model_copy(update=update)})
+            update = {"code": await self._change.text(code.code)}
+            return _updated(part, "executable_code", update)
         if done is not None and done.output:
-            update = {"output": await change.string(done.output)}
-            return part.model_copy(update={"code_execution_result": done.model_copy(update=update)})
-        return part
+            update = {"output": await self._change.string(done.output)}
+            return _updated(part, "code_execution_result", update)
+        return await self._file(part)
+
+    async def _result(self, result: types.FunctionResponse) -> dict[str, Any]:
+        """What a tool returns, and the files that it returns besides."""
+        update: dict[str, Any] = {}
+        if result.response:
+            update["response"] = await self._change.value(result.response)
+        if result.parts:
+            update["parts"] = [await self._file(each) for each in result.parts]
+        return update
+
+    async def _file(self, part: Any) -> Any:
+        """A part that is a file: its text, if it is one, where it is and what it is called."""
+        update: dict[str, Any] = {}
+        for name in ("inline_data", "file_data"):
+            file = getattr(part, name, None)
+            if file is None:
+                continue
+            changes: dict[str, Any] = {}
+            for field in ("file_uri", "display_name"):
+                text = getattr(file, field, None)
+                made = await self._change.text(text) if text else text
+                if made != text:
+                    changes[field] = made
+            data = await self._data(file)
+            if data is not None:
+                changes["data"] = data
+            if changes:
+                update[name] = file.model_copy(update=changes)
+        return part.model_copy(update=update) if update else part
+
+    async def _data(self, file: Any) -> bytes | None:
+        """What is to be in a file instead; None when it is no text, or may stay."""
+        kind = (file.mime_type or "").partition(";")[0].strip().lower()
+        data: bytes | None = getattr(file, "data", None)
+        if not data or not (kind.startswith("text/") or kind == "application/json"):
+            return None
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        made = await self._text(text)
+        return None if made == text else made.encode()
 
     async def response(self, response: LlmResponse) -> LlmResponse:
         """A response that is no fragment."""
@@ -209,6 +251,13 @@ class Parts:
         role = None if last.content is None else last.content.role
         content = types.Content(role=role or "model", parts=parts)
         return last.model_copy(update={"content": content, "finish_reason": None})
+
+
+def _updated(part: types.Part, name: str, update: dict[str, Any]) -> types.Part:
+    """A part with an update of what it holds."""
+    if not update:
+        return part
+    return part.model_copy(update={name: getattr(part, name).model_copy(update=update)})
 
 
 def _with(part: types.Part, text: str) -> types.Part:
