@@ -276,6 +276,63 @@ async def test_loops_in_threads_wait_in_one_line() -> None:
     assert most == 2
 
 
+#: What was left behind is not collected, which would cancel it.
+KEPT: list[Any] = []
+
+
+def left_behind(lines: Lines, limits: Limits) -> asyncio.AbstractEventLoop:
+    """A loop with a call that waits, and is never told that the loop stops."""
+    loop = asyncio.new_event_loop()
+
+    async def come() -> None:
+        waiting = asyncio.create_task(lines.turn(("all",), "it", limits))
+        KEPT.append((loop, waiting))
+        await asyncio.sleep(0.05)
+
+    loop.run_until_complete(come())
+    return loop
+
+
+class Hasty(SystemClock):
+    """A minute is over in less than a second."""
+
+    def monotonic(self) -> float:
+        return super().monotonic() * 100
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds / 100)
+
+
+@pytest.mark.parametrize("limits", [(None, None, 1), (1, None, None)])
+@pytest.mark.parametrize("comes", ["before", "after"])
+async def test_who_waits_in_a_loop_that_is_closed_holds_nobody_up(
+    limits: Limits, comes: str
+) -> None:
+    lines = Lines(Hasty())
+    first = await lines.turn(("all",), "it", limits)
+    loop = await asyncio.to_thread(left_behind, lines, limits)
+    later = [asyncio.create_task(lines.turn(("all",), "it", limits)) for _ in range(2)]
+    if comes == "before":
+        await asyncio.sleep(0.05)
+    loop.close()
+    lines.end(first)
+    for each in later:
+        lines.end(await asyncio.wait_for(each, 10))
+    assert not lines._lines["all",]._waiting
+
+
+async def test_who_was_woken_and_did_not_look_holds_nobody_up() -> None:
+    """The loop is closed between the two."""
+    lines, limits = Lines(Hasty()), (None, None, 1)
+    first = await lines.turn(("all",), "it", limits)
+    loop = await asyncio.to_thread(left_behind, lines, limits)
+    later = asyncio.create_task(lines.turn(("all",), "it", limits))
+    await asyncio.sleep(0.05)
+    lines.end(first)
+    loop.close()
+    lines.end(await asyncio.wait_for(later, 10))
+
+
 async def test_lines_that_nobody_needs_are_dropped() -> None:
     time = Time()
     lines = Lines(time)

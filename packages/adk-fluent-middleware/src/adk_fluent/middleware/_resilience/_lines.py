@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -57,16 +57,20 @@ class Lines:
             now = self._clock.monotonic()
             due = None if self._max_wait is None else now + self._max_wait
             line = self._line(key, limits, now)
+            line.drop_lost()
             if due is not None and (expected := line.expected(tokens, now)) > due:
                 raise self._refusal(what, expected - now)
-            mine = line.come(tokens, bell.ring)
+            mine = line.come(tokens, bell.ring, bell.loop)
         try:
             while True:
                 with self._lock:
                     now = self._clock.monotonic()
+                    line.drop_lost()
                     at = line.look(mine, now)
-                if mine.spent is not None:
-                    return mine
+                    if mine.spent is not None:
+                        return mine
+                    if at is None and line.is_behind_another_loop(mine):
+                        at = now + _SOON  # nobody tells that a loop was closed
                 if due is not None and now >= due:
                     raise self._refusal(what, _SOON if at is None else at - now)
                 until = min((each for each in (at, due) if each is not None), default=None)
@@ -108,12 +112,12 @@ class _Bell:
     """Wakes somebody who waits in an event loop, from any thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
-            self._loop.call_soon_threadsafe(self._rung.set)
+        with suppress(RuntimeError):  # the loop is closed just now; who is behind will see it
+            self.loop.call_soon_threadsafe(self._rung.set)
 
     async def wait(self, clock: Clock, seconds: float | None) -> None:
         """Wait to be woken, and no longer than that."""
@@ -146,13 +150,20 @@ class Turn:
         line: The line.
         tokens: What is reserved.
         wake: Lets the one who waits look again.
+        loop: Where it is waited for.
         spent: What was taken; None before it is its turn.
     """
 
     line: Line
     tokens: int
     wake: Callable[[], None]
+    loop: asyncio.AbstractEventLoop | None = None
     spent: Spent | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether nobody will ever look: the loop was closed, and the call not cancelled."""
+        return self.loop is not None and self.loop.is_closed()
 
 
 class Line:
@@ -173,12 +184,19 @@ class Line:
         self._window = Window(requests, tokens)
         self._concurrency = concurrency
         self._waiting: deque[Turn] = deque()
+        self._loops: Counter[asyncio.AbstractEventLoop | None] = Counter()  # of those
         self._running = 0
 
-    def come(self, tokens: int, wake: Callable[[], None]) -> Turn:
+    def come(
+        self,
+        tokens: int,
+        wake: Callable[[], None],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Turn:
         """Join at the end."""
-        turn = Turn(self, tokens, wake)
+        turn = Turn(self, tokens, wake, loop)
         self._waiting.append(turn)
+        self._loops[loop] += 1
         return turn
 
     def look(self, turn: Turn, now: float) -> float | None:
@@ -193,7 +211,7 @@ class Line:
         at = self._window.free_at(turn.tokens, now)
         if at > now:
             return at
-        self._waiting.popleft()
+        self._remove(turn)
         self._running += 1
         turn.spent = self._window.take(turn.tokens, now)
         self._wake_first()
@@ -202,8 +220,17 @@ class Line:
     def leave(self, turn: Turn) -> None:
         """Wait no longer."""
         with suppress(ValueError):
-            self._waiting.remove(turn)
+            self._remove(turn)
         self._wake_first()
+
+    def drop_lost(self) -> None:
+        """See that the first is somebody who will look."""
+        if self._waiting and self._waiting[0].lost:
+            self._wake_first()
+
+    def is_behind_another_loop(self, turn: Turn) -> bool:
+        """Whether somebody before may be lost while this one is not."""
+        return self._waiting[0] is not turn and len(self._loops) > 1
 
     def settle(self, turn: Turn, tokens: int, now: float) -> None:
         """Count so many tokens for one that has gone; `end` comes after it, and wakes the next."""
@@ -219,8 +246,9 @@ class Line:
         """When it would be the turn of somebody who comes now, if calls took no time."""
         window = self._window.copy()
         for each in self._waiting:
-            now = window.free_at(each.tokens, now)
-            window.take(each.tokens, now)
+            if not each.lost:
+                now = window.free_at(each.tokens, now)
+                window.take(each.tokens, now)
         return window.free_at(tokens, now)
 
     def idle(self, now: float) -> bool:
@@ -228,8 +256,16 @@ class Line:
         return not (self._waiting or self._running or self._window.used(now))
 
     def _wake_first(self) -> None:
+        while self._waiting and self._waiting[0].lost:
+            self._remove(self._waiting[0])
         if self._waiting:
             self._waiting[0].wake()
+
+    def _remove(self, turn: Turn) -> None:
+        self._waiting.remove(turn)
+        self._loops[turn.loop] -= 1
+        if not self._loops[turn.loop]:
+            del self._loops[turn.loop]
 
 
 class Window:
