@@ -814,6 +814,50 @@ async def test_nobody_waits_longer_than_he_likes() -> None:
     await asyncio.wait([first])
 
 
+async def test_nobody_waits_for_a_user_who_reads_slowly(
+    monkeypatch: pytest.MonkeyPatch, metrics: Measured
+) -> None:
+    """The others share a call of their own, and the slow one gets all that he was promised."""
+    from adk_fluent.middleware._cache import _middleware
+
+    monkeypatch.setattr(_middleware, "_READER_SECONDS", 0.1)
+    model = ScriptedModel(reply(chunks=["one ", "two ", "three"]), reply("whole", latency=0.1))
+    pipeline = Agent("a", model).middleware(cache(shared=True))
+    goes_on = asyncio.Event()
+
+    class Reads:
+        """As a slow user may: the model waits until he has taken a fragment."""
+
+        async def after_model(self, ctx: Any, response: Any) -> None:
+            if response.partial:
+                await goes_on.wait()
+
+    slow = pipeline.run("hi", config=SSE, user_id="slow", middleware=[Reads()])
+    reading = asyncio.ensure_future(slow)
+    await until(lambda: bool(model.calls))
+    async with asyncio.timeout(20):
+        runs = await asyncio.gather(*(pipeline.run("hi", user_id=f"{n}") for n in range(3)))
+    assert [each.text for each in runs] == ["whole"] * 3
+    goes_on.set()
+    assert (await reading).text == "one two three"
+    assert len(model.calls) == 2
+    assert results(metrics) == {"miss": 2, "shared": 2}
+
+
+async def test_who_reads_as_it_comes_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch, metrics: Measured
+) -> None:
+    """However long all of it takes."""
+    from adk_fluent.middleware._cache import _middleware
+
+    monkeypatch.setattr(_middleware, "_READER_SECONDS", 0.3)
+    model = ScriptedModel(reply(chunks=["a", "b", "c", "d", "e", "f"], pause=0.1))
+    pipeline = Agent("a", model).middleware(cache())
+    runs = await asyncio.gather(*(pipeline.run("hi", config=SSE) for _ in range(3)))
+    assert [each.text for each in runs] == ["abcdef"] * 3
+    assert results(metrics) == {"miss": 1, "shared": 2}
+
+
 async def test_one_need_not_wait_at_all() -> None:
     together = Together(*["answer"] * 3, runs=3)
     pipeline = together.pipeline(max_wait=0)

@@ -7,7 +7,8 @@ import threading
 from typing import Final, Literal
 from weakref import WeakKeyDictionary
 
-#: What came of a flight: bytes; nothing to share; or its leader failed, and another one may try.
+#: What came of a flight: bytes; nothing to share; or its leader failed or is held up, and another
+#: one may try.
 Landing = bytes | Literal["alone", "again"]
 
 _Loop = asyncio.AbstractEventLoop
@@ -50,7 +51,7 @@ class Flights:
             return made, True
 
     def leave(self, key: str, flight: Flight) -> None:
-        """The leader is done, whatever came of it."""
+        """The leader is done, whatever came of it; or is held up, and others need not wait."""
         with self._lock:
             under_way = self._of.get(asyncio.get_running_loop(), {})
             if under_way.get(key) is flight:

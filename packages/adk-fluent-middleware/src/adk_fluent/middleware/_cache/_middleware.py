@@ -23,7 +23,7 @@ from adk_fluent.middleware._cache._key import key_of
 from adk_fluent.middleware._cache._memory import MemoryStore
 from adk_fluent.middleware._cache._store import CacheStore
 from adk_fluent.middleware._stand_ins import told
-from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Sink, Usage
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _LOG: Final = logging.getLogger("adk_fluent")
 _STORE_SECONDS = 1.0
 #: Seconds for which a store is left alone that took longer.
 _STORE_REST = 10.0
+#: Seconds that others wait while one fragment of the leader's stream is held up.
+_READER_SECONDS = 1.0
 #: How many leaders one waits for that fail, before one asks by oneself.
 _LEADERS: Final = 2
 #: The flights that the code that runs is the leader of: it would wait for itself.
@@ -195,7 +197,8 @@ class CacheMiddleware(BuiltIn):
                 flight.land(found)
             else:
                 self._common.note("miss")
-                reply, made = await self._ask(call, next, key)
+                asked = self._watched(call, key, flight) if call.stream else call
+                reply, made = await self._ask(asked, next, key)
                 flight.land(made or "alone")
                 if made is not None:
                     await self._put(key, made)  # who comes meanwhile still finds the flight
@@ -204,6 +207,19 @@ class CacheMiddleware(BuiltIn):
             self._common.flights.leave(key, flight)
             _LEADING.reset(token)
         return await self._replay(call, key, found, "hit")
+
+    def _watched(self, call: ModelCall, key: str, flight: Flight) -> ModelCall:
+        """The call, whose flight others leave as soon as a slow reader, or a hook, holds it up."""
+        loop = asyncio.get_running_loop()
+
+        async def forward(fragment: Any) -> None:  # may return only when the user has taken it
+            late = loop.call_later(_READER_SECONDS, self._common.flights.leave, key, flight)
+            try:
+                await call.emit(fragment)
+            finally:
+                late.cancel()
+
+        return replace(call, sink=Sink(forward, call.emitted))
 
     async def _ask(
         self, call: ModelCall, next: NextModel, key: str
