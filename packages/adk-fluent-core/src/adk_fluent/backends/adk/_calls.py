@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.backends.adk._chain import CALLER, Chain, attached, invocation_of, keep_writes
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.backends._stack import Stack
+
+
+#: Fragments that a model may be ahead of whoever reads them.
+_AHEAD: Final = 32
 
 
 class _Announced:
@@ -153,14 +157,19 @@ async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRes
 
 
 async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
-    """The onion in a task of its own: a generator would be left hanging in the middle of it."""
+    """The onion in a task of its own: a generator would be left hanging in the middle of it.
+
+    The model may be some fragments ahead of whoever reads them, so that it is not held up by each.
+    """
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[tuple[LlmResponse, asyncio.Future[None]] | None] = asyncio.Queue()
+    queue: asyncio.Queue[LlmResponse | None] = asyncio.Queue()
+    held: list[asyncio.Future[None]] = []
 
     async def forward(response: LlmResponse) -> None:
-        taken: asyncio.Future[None] = loop.create_future()
-        queue.put_nowait((await hooks.fragment(call, response), taken))
-        await taken
+        queue.put_nowait(await hooks.fragment(call, response))
+        if queue.qsize() >= _AHEAD:
+            held.append(loop.create_future())
+            await held[-1]
 
     def ended(task: asyncio.Task[ModelReply]) -> None:
         queue.put_nowait(None)
@@ -169,13 +178,12 @@ async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRe
     task: asyncio.Task[ModelReply] = loop.create_task(hooks.call(call))
     task.add_done_callback(ended)
     try:
-        while (item := await queue.get()) is not None:
-            response, taken = item
-            try:
-                yield response
-            finally:
-                if not taken.done():
-                    taken.set_result(None)
+        while (response := await queue.get()) is not None:
+            yield response
+            while held and queue.empty():
+                waiting = held.pop()
+                if not waiting.done():
+                    waiting.set_result(None)
         for response in (await task).responses:
             yield response
     finally:
