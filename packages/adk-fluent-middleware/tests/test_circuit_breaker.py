@@ -55,6 +55,7 @@ class Account(RuleBasedStateMachine):
         self.ended: list[tuple[float, bool]] = []  # in this state
         self.live: list[int] = []  # calls that began in this state
         self.late: list[int] = []  # and in an earlier one
+        self.last = 0.0  # when the last probe began
 
     def become(self, state: str) -> None:
         self.state, self.since, self.ended = state, self.time.time, []
@@ -68,9 +69,12 @@ class Account(RuleBasedStateMachine):
 
     @rule()
     def call(self) -> None:
+        if self.state == "half_open" and self.live and self.time.time >= self.last + 5.0:
+            self.become("half_open")  # they are lost
         expected, refused = self.let_in(), None
         try:
             self.live.append(self.circuit.enter())
+            self.last = self.time.time
         except CircuitOpenError as error:
             refused = error
         assert (refused is None) == expected
@@ -180,6 +184,22 @@ def test_a_probe_that_is_cancelled_makes_room_for_another() -> None:
     made.leave(made.enter(), succeeded=None)
     assert made.state == "half_open"
     made.leave(made.enter(), succeeded=True)
+    assert made.state == "closed"
+
+
+def test_a_probe_that_hangs_makes_room_for_another() -> None:
+    made, time = circuit(failures=1, reset_after=5.0)
+    fail(made)
+    time.time += 5.0
+    hangs = made.enter()
+    time.time += 4.0
+    with pytest.raises(CircuitOpenError):
+        made.enter()
+    time.time += 1.0
+    probe = made.enter()
+    made.leave(hangs, succeeded=False)
+    assert made.state == "half_open"
+    made.leave(probe, succeeded=True)
     assert made.state == "closed"
 
 

@@ -61,6 +61,7 @@ class Circuit:
         self._open_until = 0.0
         self._probing = 0
         self._probed = 0
+        self._lost_at = 0.0  # when the probes under way are given up
 
     @property
     def state(self) -> State:
@@ -80,6 +81,8 @@ class Circuit:
         """
         with self._lock:
             now = self._turn_half_open()
+            if self._state == "half_open" and self._probing and now >= self._lost_at:
+                self._become("half_open")  # they decide nothing any more, and others may go
             if self._state == "open":
                 raise self._refusal("open", self._open_until - now)
             if self._state == "half_open":
@@ -87,6 +90,7 @@ class Circuit:
                     # at the latest: when the probe fails now
                     raise self._refusal("being probed", self._options.reset_after)
                 self._probing += 1
+                self._lost_at = now + self._options.reset_after
             return self._age
 
     def leave(self, permit: int, succeeded: bool | None) -> None:
@@ -170,7 +174,8 @@ class CircuitBreakerMiddleware(BuiltIn):
         failures: Failed calls within the window that open a circuit.
         failure_ratio: The part of the calls within the window that has to have failed as well.
         window: Seconds for which a call counts.
-        reset_after: Seconds for which a circuit stays open.
+        reset_after: Seconds for which a circuit stays open; and after which a probe that has not
+            ended is given up, so that another may go.
         half_open_calls: Probes after that; each of them has to succeed.
         models: Watch models.
         tools: Watch tools: all, none, or those of these names.
