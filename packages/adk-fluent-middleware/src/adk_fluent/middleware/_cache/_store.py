@@ -11,8 +11,9 @@ from adk_fluent.errors import UsageError
 class CacheStore(Protocol):
     """Keeps bytes under keys, for a time.
 
-    It may be used from several event loops and threads at once. What it raises is logged, and the
-    model is called as if there were no cache.
+    It may be used from several event loops and threads at once. What it raises is logged by its
+    type, and the model is called as if there were no cache; so it is where `get` or `set` take
+    more than a second, and for some seconds after that.
     """
 
     async def get(self, key: str) -> bytes | None:
