@@ -204,7 +204,7 @@ def test_list_as_json(says: Says) -> None:
 
 def test_show(says: Says) -> None:
     shown = says("show", "retry")
-    assert shown.startswith("retry: Calls a model or a tool again that failed in passing.")
+    assert shown.startswith("retry: Calls a model again that failed in passing")
     assert "max_attempts     3" in shown
     data = json.loads(says("show", "retry", "--json"))
     assert data["config_schema"]["properties"]["max_attempts"]["minimum"] == 1

@@ -72,7 +72,7 @@ def _unknown(graph: Graph, node: Node, inside: Iterable[Node]) -> Iterator[Unkno
             f"and there is no {what} of that name",
             help=f"did you mean `{near}`?"
             if near
-            else (f"there are {there}" if there else f"there is no {what} at all"),
+            else (f"use one of {there}" if there else f"there is no {what} at all"),
         )
 
 
