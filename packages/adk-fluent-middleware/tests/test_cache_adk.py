@@ -1039,6 +1039,26 @@ async def test_a_store_that_hangs_is_left_alone(
     assert store.asked == 2
 
 
+async def test_a_store_that_hangs_is_left_alone_by_who_gives_up_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else no call would ever come as far as the model."""
+    from adk_fluent.middleware._cache import _middleware
+
+    monkeypatch.setattr(_middleware, "_STORE_SECONDS", 20.0)
+    store = Hangs()
+    middleware = cache(store=store)
+    pipeline = Agent("a", ScriptedModel("fine")).middleware(middleware)
+    running = asyncio.ensure_future(pipeline.run("hi"))
+    await until(lambda: store.asked == 1)
+    monkeypatch.setattr(_middleware, "_STORE_SECONDS", 0.01)
+    await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.wait([running])
+    assert (await pipeline.run("hi")).text == "fine"
+    assert store.asked == 1
+
+
 async def test_what_is_logged_of_a_store_holds_no_password(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
