@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
-from kit import SSE, TWO_TOOLS, clerk, until
+from kit import SSE, TWO_TOOLS, clerk, run_program, until
 from pydantic import BaseModel
 
 from adk_fluent import Agent
@@ -22,6 +22,8 @@ from adk_fluent.protocol import Middleware, ModelReply
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, Thought, reply, rule
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kit import Measured
 
     from adk_fluent.protocol import ModelCall, NextModel, NextTool, ToolCall
@@ -839,32 +841,39 @@ async def test_hashes_are_the_same_with_the_same_key() -> None:
     assert len({await seen(key=KEY), await seen(), await seen()}) == 3
 
 
-async def test_spans_of_adk_have_nothing_of_the_conversation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    trace = pytest.importorskip("opentelemetry.sdk.trace")
-    export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
-    from google.adk.telemetry import tracing
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+def test_spans_of_adk_have_nothing_of_the_conversation(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.sdk.trace")
+    program = f"""
+        import asyncio
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    exporter = export.InMemorySpanExporter()
-    provider = trace.TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "tracer", provider.get_tracer("gcp.vertex.agent"))
-    monkeypatch.setenv("ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "true")
-    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
+        exporter, provider = InMemorySpanExporter(), TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        trace.set_tracer_provider(provider)
 
-    def search(word: str) -> str:
-        """Look something up."""
-        return BOB
+        from adk_fluent import Agent
+        from adk_fluent.middleware import pii_filter
+        from adk_fluent.testing import Call, GeminiEmulator
 
-    with GeminiEmulator(Call("search", {"word": ANN}), f"it is {BOB}") as gemini:
-        pipeline = Agent("a", gemini.model()).tool(search).middleware(pii_filter())
-        await pipeline.run(f"I am {ANN}")
-    spans: Any = exporter.get_finished_spans()
-    assert "[EMAIL]" in repr([dict(each.attributes or {}) for each in spans])  # content is kept
-    for each in spans:
-        assert "@example" not in repr(dict(each.attributes or {})), each.name
+        def search(word: str) -> str:
+            return {BOB!r}
+
+        with GeminiEmulator(Call("search", {{"word": {ANN!r}}}), "it is " + {BOB!r}) as gemini:
+            pipeline = Agent("a", gemini.model()).tool(search).middleware(pii_filter())
+            asyncio.run(pipeline.run("I am " + {ANN!r}))
+        print([dict(each.attributes or {{}}) for each in exporter.get_finished_spans()])
+    """
+    said = run_program(
+        program,
+        tmp_path,
+        ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS="true",
+        OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="SPAN_ONLY",
+    )
+    assert "[EMAIL]" in said  # content is kept
+    assert "@example" not in said
 
 
 async def test_models_of_a_part_are_given_what_is_filtered() -> None:

@@ -25,7 +25,7 @@ Scope = Literal["run", "session", "user"]
 
 #: One for all accounts: a call may take from several at once, and it is held for no time at all.
 #: Tools may run in threads, and runs in loops of their own.
-_LOCK: Final = threading.Lock()
+_LOCK: Final = threading.RLock()  # a call that is dropped ends wherever it is collected
 #: Runs of a part whose counts a session keeps: those that wait are among the last ones.
 _RUNS: Final = 20
 
