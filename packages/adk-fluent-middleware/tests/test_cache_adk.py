@@ -550,7 +550,7 @@ DIFFER: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFER, ids=str)
+@pytest.mark.parametrize(("one", "other"), DIFFER, ids=range(len(DIFFER)))
 async def test_settings_of_a_model_are_told_apart_by_value(one: Any, other: Any) -> None:
     """Of whatever type: two models of one class that differ in one have their own answers."""
     assert await same((agent_of(one), {}), (agent_of(copy.deepcopy(one)), {}))
