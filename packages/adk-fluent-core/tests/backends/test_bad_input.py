@@ -33,6 +33,9 @@ pytestmark = [
     pytest.mark.adk,
     # 1.x says so when it streams
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),
+    # Google's client leaves connections of calls that were cancelled to the collector
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 APP, USER, SESSION = "adk_fluent_app", "user", "s"
