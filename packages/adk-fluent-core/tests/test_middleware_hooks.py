@@ -9,7 +9,7 @@ import pytest
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
-from adk_fluent.protocol import check_middleware
+from adk_fluent.protocol import HOOKS, check_middleware
 
 
 class TooFew:
@@ -49,6 +49,29 @@ class NewTakes:
     async def before_run(self, ctx: Any) -> None: ...
 
 
+class Misspelt:
+    async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+    async def wrap_model_cal(self, call: Any, next: Any) -> Any:
+        return await next(call)
+
+
+class OnlyMisspelt:
+    async def on_modle_error(self, ctx: Any, request: Any, error: Exception) -> None: ...
+
+
+class Inherits(OnlyMisspelt):
+    async def before_run(self, ctx: Any) -> None: ...
+
+
+class Kept:
+    def __init__(self, hook: Any) -> None:
+        self.before_modl = hook
+
+
+async def hook(ctx: Any, request: Any) -> None: ...
+
+
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "too few": (TooFew(), "cannot take what it is given", "async def before_model(self, ctx, req"),
     "too many": (TooMany(), "cannot take what it is given", "tool_name, args, result)"),
@@ -62,6 +85,14 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     ),
     "async new": (AsyncNew(), "new of AsyncNew is no function", "def new(self) -> Self"),
     "new that takes": (NewTakes(), "new of NewTakes is no function", "def new(self) -> Self"),
+    "misspelt": (Misspelt(), "wrap_model_cal of Misspelt is no hook", "mean 'wrap_model_call'?"),
+    "nothing but misspelt": (
+        OnlyMisspelt(),
+        "on_modle_error of OnlyMisspelt is no hook",
+        "did you mean 'on_model_error'? Otherwise call it _on_modle_error",
+    ),
+    "misspelt above": (Inherits(), "on_modle_error of Inherits", "did you mean 'on_model_error'?"),
+    "misspelt attribute": (Kept(hook), "before_modl of Kept", "did you mean 'before_model'?"),
     "builder": (Agent("b"), "this is no middleware", "make it a step"),
     "class": (TooFew, "this is no middleware", "pass an instance: TooFew(...)"),
     "function": (print, "this is no middleware", "pass an object with hooks"),
@@ -90,6 +121,52 @@ class Loose:
 
 def test_what_takes_it_is_taken() -> None:
     given = Loose()
+    assert check_middleware(given) is given
+
+
+@pytest.mark.parametrize("name", [each for each in HOOKS if "_" in each])
+def test_each_slip_in_the_name_of_a_hook_is_found(name: str) -> None:
+    for i in range(name.index("_") + 1, len(name)):
+        left_out = name[:i] + name[i + 1 :]
+        doubled = name[:i] + name[i] + name[i:]
+        swapped = name[:i] + name[i + 1 : i + 2] + name[i] + name[i + 2 :]
+        for wrong in {left_out, doubled, swapped} - {*HOOKS}:
+            given = type("Mistyped", (), {wrong: hook})()
+            with pytest.raises(UsageError, match=f"did you mean '{name}'"):
+                check_middleware(given)
+
+
+class Helpers:
+    """Names that begin like those of hooks, and data: none is meant to be a hook."""
+
+    on_tool_errors = 0
+
+    def __init__(self) -> None:
+        self.on_events: list[str] = []
+
+    def on_ready(self) -> None: ...
+
+    def wrap_text(self, text: str) -> str:
+        return text
+
+    def wrap_tool(self, tool: Any) -> Any:
+        return tool
+
+    def before_each(self) -> None: ...
+
+    def after_turn(self) -> None: ...
+
+    def on_error(self, error: Exception) -> None: ...
+
+    def on_close(self) -> None: ...
+
+    def clos(self) -> None: ...
+
+    def _before_modl(self) -> None: ...
+
+
+def test_other_names_that_begin_like_hooks_are_taken() -> None:
+    given = Helpers()
     assert check_middleware(given) is given
 
 

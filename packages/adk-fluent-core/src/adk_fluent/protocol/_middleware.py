@@ -33,7 +33,7 @@ from adk_fluent.protocol._hooks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Self
 
     from adk_fluent.protocol._calls import (
@@ -210,6 +210,10 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
 _ASKED: Final = frozenset({*HOOKS, "new"})
+#: How the names of hooks begin; the others are plain words.
+_PREFIXES: Final = ("before_", "after_", "on_", "wrap_")
+#: How like a hook's name another one is that was meant to be it; from 0 to 1.
+_MISSPELT: Final = 0.87
 #: Classes whose instances may be used, as far as those have the hooks of the class.
 _CHECKED: Final[WeakSet[type]] = WeakSet()
 
@@ -310,6 +314,13 @@ def _check_hooks(middleware: object) -> None:
             found=repr(new),
             help="def new(self) -> Self, which is not async; or leave it out",
         )
+    for name in _methods_of(middleware):
+        meant = _meant(name)
+        if meant is not None:
+            raise UsageError(
+                f"{name} of {type(middleware).__qualname__} is no hook",
+                help=f"did you mean {meant!r}? Otherwise call it _{name}",
+            )
     for name in hooks_of(middleware):
         hook: Any = getattr(middleware, name)
         takes = _TAKES[name]
@@ -332,6 +343,24 @@ def _check_hooks(middleware: object) -> None:
                 f"{name} of {type(middleware).__qualname__} is no async function",
                 help=f"async def {name}({', '.join(('self', *takes))})",
             )
+
+
+def _methods_of(middleware: object) -> Iterator[str]:
+    """The methods whose names begin as those of hooks do, and functions kept as attributes."""
+    kind = type(middleware)
+    own: dict[str, Any] = getattr(middleware, "__dict__", {})
+    for name in sorted({*dir(kind), *own}):
+        if name.startswith(_PREFIXES) and callable(own.get(name, getattr(kind, name, None))):
+            yield name
+
+
+def _meant(name: str) -> str | None:
+    """The hook that a name is a misspelling of; None for a hook's name, and any other."""
+    if name in _TAKES:
+        return None
+    from difflib import get_close_matches  # noqa: PLC0415  # slow to import, seldom needed
+
+    return next(iter(get_close_matches(name, HOOKS, 1, _MISSPELT)), None)
 
 
 def _makes_one(new: Any) -> bool:
