@@ -11,7 +11,15 @@ import pytest
 from adk_fluent import Agent
 from adk_fluent._middlewares import made_middleware, registered_middlewares
 from adk_fluent.errors import IRFormatError, UsageError
-from adk_fluent.ir import AppNode, MiddlewareRef, from_json, from_yaml, to_json, to_yaml
+from adk_fluent.ir import (
+    AppNode,
+    MiddlewareRef,
+    content_hash,
+    from_json,
+    from_yaml,
+    to_json,
+    to_yaml,
+)
 from adk_fluent.middleware import (
     MemoryStore,
     RetryMiddleware,
@@ -136,6 +144,24 @@ def test_settings_are_the_same_when_they_are_read(middleware: Any) -> None:
 def test_an_object_is_written_by_name() -> None:
     text = to_yaml(Agent("a").middleware(retry(max_attempts=5)).to_ir())
     assert "- $: MiddlewareRef\n      name: retry\n      config:\n        max_attempts: 5\n" in text
+
+
+def hash_with(middleware: Any) -> str:
+    return content_hash(Agent("a").middleware(middleware).to_ir())
+
+
+@by_name
+def test_its_settings_are_part_of_the_hash(name: str) -> None:
+    node = Agent("a").middleware(made(name)).to_ir()
+    assert content_hash(from_yaml(to_yaml(node))) == content_hash(node) == hash_with(made(name))
+
+
+def test_other_settings_have_another_hash() -> None:
+    assert hash_with(retry(max_attempts=5)) == hash_with(retry(max_attempts=5))
+    assert hash_with(retry(max_attempts=5)) == hash_with(
+        MiddlewareRef("retry", {"max_attempts": 5})
+    )
+    assert len({hash_with(retry(max_attempts=each)) for each in (2, 5, 6)}) == 3
 
 
 def said(name: str, args: dict[str, Any]) -> str:

@@ -167,6 +167,25 @@ def test_an_object_that_knows_its_reference_is_written_as_one() -> None:
     assert isinstance(again, ir.AppNode)
     assert again.execution is not None
     assert again.execution.middlewares == (reference,)
+    for written in (live, live.replace(execution=config)):
+        assert ir.content_hash(ir.from_yaml(ir.to_yaml(written))) == ir.content_hash(written)
+
+
+def test_a_hash_tells_apart_what_a_file_tells_apart() -> None:
+    def hash_with(reference: ir.MiddlewareRef | None) -> str:
+        return ir.content_hash(Agent("a").middleware(Named(reference)).to_ir())
+
+    references = [
+        None,
+        ir.MiddlewareRef("retry"),
+        ir.MiddlewareRef("cache"),
+        ir.MiddlewareRef("retry", {"max_attempts": 5}),
+        ir.MiddlewareRef("retry", {"max_attempts": 6}),
+        ir.MiddlewareRef("retry", {"tools": ("search",)}),
+    ]
+    assert len({hash_with(each) for each in references}) == len(references)
+    assert hash_with(references[3]) == hash_with(ir.MiddlewareRef("retry", {"max_attempts": 5}))
+    assert hash_with(references[5]) == hash_with(ir.MiddlewareRef("retry", {"tools": ["search"]}))
 
 
 def test_an_object_that_has_no_reference_stays_a_live_object() -> None:

@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter, methodcaller
 from types import CodeType, FunctionType, MethodType, ModuleType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
 
-from adk_fluent.ir._kinds import class_of, kind_name, path_of
+from adk_fluent.ir._kinds import class_of, kind_name, path_of, reference_of
 from adk_fluent.ir._node import fold
 from adk_fluent.ir._path import name_of_object
 from adk_fluent.ir._ref import Ref
@@ -43,8 +43,9 @@ def content_hash(root: Node) -> str:
     """What a pipeline says: its structure and every field, except source locations.
 
     A function counts by module, qualified name, source text, defaults and the plain values in its
-    closure; one without source by its names and constants. Other live objects count by type and
-    name. A `Ref` that has a digest counts by the digest alone.
+    closure; one without source by its names and constants. A middleware that can be written as a
+    `MiddlewareRef` counts as that one. Other live objects count by type and name. A `Ref` that has
+    a digest counts by the digest alone.
 
     Returns:
         SHA-256 in hexadecimal.
@@ -157,6 +158,9 @@ class _Encoder:
             return _pack(b"pattern", self.each((value.pattern, value.flags)))
         if kind.__module__.partition(".")[0] in _PRINTED:
             return _pack(b"printed", [kind.__qualname__.encode(), _utf8(repr(value))])
+        reference = reference_of(value)
+        if reference is not None:
+            return self.value(reference)
         return self.object(value, kind)
 
     def type_form(self, form: Any) -> bytes:

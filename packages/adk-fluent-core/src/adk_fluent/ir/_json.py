@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Union, cast, ge
 
 from adk_fluent.errors import IRFormatError
 from adk_fluent.ir._functions import is_function
-from adk_fluent.ir._kinds import class_of, kind_name, path_of
+from adk_fluent.ir._kinds import class_of, kind_name, path_of, reference_of
 from adk_fluent.ir._look import OPEN
 from adk_fluent.ir._node import to_rows
 from adk_fluent.ir._path import import_path, name_of_object
@@ -92,10 +92,8 @@ def _named(kind: type, name: str, value: Any) -> Any:
 
 
 def _reference(each: Any) -> Any:
-    held = each.value if isinstance(each, Ref) else each
-    ask = getattr(class_of(held), "__middleware_ref__", None)
-    found = None if ask is None else ask(held)
-    return found if isinstance(found, MiddlewareRef) else each
+    found = reference_of(each.value if isinstance(each, Ref) else each)
+    return each if found is None else found
 
 
 def registry_of(root: Node) -> dict[str, Any]:

@@ -70,3 +70,10 @@ def kind_name(cls: type) -> str:
 def class_of(value: object) -> type:
     """The class of anything."""
     return type(value)
+
+
+def reference_of(middleware: object) -> _values.MiddlewareRef | None:
+    """The name and settings that are all there is to an object; None if there is more to it."""
+    ask = getattr(class_of(middleware), "__middleware_ref__", None)
+    found = None if ask is None else ask(middleware)
+    return found if isinstance(found, _values.MiddlewareRef) else None
