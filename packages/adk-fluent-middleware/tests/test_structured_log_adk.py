@@ -242,7 +242,9 @@ async def test_content_may_be_left_out() -> None:
 async def test_credentials_are_left_out() -> None:
     def login(user: str, options: dict[str, Any]) -> dict[str, Any]:
         """Log in."""
-        return {"user": user, "access_token": "hush-1", "more": [{"client_secret": "hush-2"}]}
+        headers = [("Authorization", "Bearer hush"), ("Accept", "*/*")]
+        more = [{"client_secret": "hush-2"}, {"name": "Cookie", "value": "hush-4"}]
+        return {"user": user, "access_token": "hush-1", "more": more, "headers": headers}
 
     log = structured_log(max_chars=10_000)
     given = {"user": "ann", "options": {"apiKey": "hush-3", "lang": "it"}}
@@ -252,6 +254,7 @@ async def test_credentials_are_left_out() -> None:
     assert "hush" not in told
     assert "ann" in told
     assert "lang" in told
+    assert "Accept" in told
 
 
 SECRET = f"sk-{'a1B2' * 6}"
@@ -262,6 +265,7 @@ SECRET = f"sk-{'a1B2' * 6}"
     [
         ('{"api_key": "hush", "lang": "it"}', '{"lang": "it"}'),
         ('[{"a": "{\\"clientSecret\\": \\"hush\\"}"}]', '[{"a": "{}"}]'),
+        ('[["Cookie", "hush"], ["Accept", "*/*"]]', '[["Accept", "*/*"]]'),
         ('{"max_tokens": 5, "price": 1.10}', '{"max_tokens": 5, "price": 1.10}'),
         (f'{{"a": ["use {SECRET}"]}}', '{"a": ["use [CREDENTIAL]"]}'),
         (f"401 for key {SECRET}!", "401 for key [CREDENTIAL]!"),

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 def copied(
     value: Any,
     begin: Callable[[Any], dict[Any, Any] | list[Any] | None],
-    keeps: Callable[[Any], bool] | None = None,
+    kept: Callable[[Any], Any] | None = None,
 ) -> Any:
     """A copy of a value and of what is in it; a part that stands in several places still does.
 
     Args:
         value: The value; it is not changed.
         begin: What the copy of a part begins with, an empty dict or list; None for what is shared.
-        keeps: Whether what stands under a key of a mapping is copied; without it, all is.
+        kept: What of a part is copied; without it, all is.
     """
     copies: dict[int, Any] = {}  # by what they are of
     parts: list[tuple[Any, dict[Any, Any] | list[Any]]] = []
@@ -34,12 +34,11 @@ def copied(
 
     done = copy(value)
     for part, made in parts:  # which grows meanwhile
+        of = part if kept is None else kept(part)
         if isinstance(made, dict):
-            made.update(
-                {key: copy(each) for key, each in part.items() if keeps is None or keeps(key)}
-            )
+            made.update({key: copy(each) for key, each in of.items()})
         else:
-            made.extend(map(copy, part))
+            made.extend(map(copy, of))
     return done
 
 

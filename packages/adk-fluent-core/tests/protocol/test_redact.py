@@ -115,6 +115,41 @@ def test_it_looks_everywhere() -> None:
     assert redact(MappingProxyType({"password": "x", "n": 1})) == {"n": 1}
 
 
+def test_headers_may_be_a_list_of_pairs() -> None:
+    headers = [("Accept", "*/*"), ("Authorization", "Bearer s3cr3t"), ["X-Api-Key", "s3cr3t"]]
+    assert redact({"headers": headers}) == {"headers": [["Accept", "*/*"]]}
+    assert redact((("Cookie", {"a": 1}),)) == []
+
+
+def test_headers_may_be_names_and_values() -> None:
+    headers = [
+        {"name": "Authorization", "value": "Bearer s3cr3t"},
+        {"key": "DB_PASSWORD", "value": "s3cr3t", "type": "text"},
+        {"name": "Accept", "value": "*/*"},
+        {"name": "token", "id": 3},
+    ]
+    assert redact(headers) == [
+        {"name": "Authorization"},
+        {"key": "DB_PASSWORD", "type": "text"},
+        {"name": "Accept", "value": "*/*"},
+        {"name": "token", "id": 3},
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["password", "email"],
+        [["password", "email"], "x"],
+        [["token", 1, 2], ["cookie", 3, 4]],
+        [[{"a": 1}, 2], [None, 3]],
+        [],
+    ],
+)
+def test_other_lists_are_left_alone(words: Any) -> None:
+    assert redact({"words": words}) == {"words": words}
+
+
 def test_what_is_no_container_stays_what_it_is() -> None:
     thing = object()
     assert redact(thing) is thing

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from adk_fluent._copies import copied
 
@@ -105,6 +105,9 @@ _HARMLESS: Final = frozenset(
 _FORMS: Final = frozenset({"b64", "base64", "hash", "header", "json", "pem", "value"})
 #: Between the words of a key; `apiKey` and `APIKey` have two.
 _BETWEEN: Final = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+#: Under which keys a header or variable has its name, and under which its value.
+_NAMES: Final = ("name", "key")
+_VALUE: Final = "value"
 #: No name of a credential has more words, nor is it longer.
 _WORDS: Final = 6
 _LENGTH: Final = 128
@@ -113,6 +116,8 @@ _LENGTH: Final = 128
 @dataclass(frozen=True, slots=True)
 class Redactor:
     """Takes credentials out of plain data (mappings, lists, scalars), by the keys they stand under.
+
+    Headers and variables may also be a list of pairs, or mappings with a ``name`` and a ``value``.
 
     ::
 
@@ -148,7 +153,21 @@ class Redactor:
         Returns:
             A copy in dicts and lists, scalars and other objects as they are.
         """
-        return copied(value, _empty, lambda key: not self.hides(key))
+        return copied(value, _empty, self._kept)
+
+    def _kept(self, part: Any) -> Any:
+        """A mapping or list without what it has of credentials itself."""
+        if isinstance(part, Mapping):
+            rows = cast("Mapping[Any, Any]", part)
+            named = _VALUE in rows and any(self.hides(rows.get(name)) for name in _NAMES)
+            return {
+                key: each
+                for key, each in rows.items()
+                if not (self.hides(key) or (named and key == _VALUE))
+            }
+        if all(map(_is_pair, part)):
+            return [each for each in part if not self.hides(each[0])]
+        return part
 
 
 @lru_cache(maxsize=4096)
@@ -162,6 +181,11 @@ def _ends(key: str) -> tuple[str, ...]:
             words.append(name)
             break
     return tuple("".join(words[-n:]) for n in range(1, min(len(words), _WORDS) + 1))
+
+
+def _is_pair(part: Any) -> bool:
+    """Whether it is a name and what is given to it, as headers often are."""
+    return isinstance(part, list | tuple) and len(cast("list[Any]", part)) == 2  # noqa: PLR2004
 
 
 def _empty(part: Any) -> dict[Any, Any] | list[Any] | None:
