@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -36,6 +36,9 @@ from adk_fluent.middleware import (
 from adk_fluent.middleware import __all__ as public
 from adk_fluent.middleware._layer import ALIASES, LAYER
 from adk_fluent.protocol import Middleware, fresh, hooks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: What those need that cannot be made of nothing.
 NEEDED: dict[str, dict[str, Any]] = {
@@ -224,6 +227,27 @@ def test_an_error_shows_plain_values_only(name: str, options: dict[str, Any]) ->
         registered_middlewares()[name].factory(**options)
     assert "s3cret" not in str(caught.value)
     assert "dict" in str(caught.value)
+
+
+class SaysSecrets:
+    def __repr__(self) -> str:
+        return "s3cret"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: cache(store=cast("Any", SaysSecrets())),
+        lambda: MemoryStore(max_entries=cast("Any", SaysSecrets())),
+        lambda: structured_log(path=cast("Any", SaysSecrets())),
+        lambda: pii_filter(patterns={"s3cret!": "x"}),
+        lambda: tool_approval(tools=["s3cret", "transfer_to_agent"]),
+    ],
+)
+def test_an_error_does_not_ask_a_value_what_it_says_of_itself(make: Callable[[], Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert "s3cret" not in str(caught.value)
 
 
 def test_an_error_shows_a_plain_value() -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from pydantic import Field
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.protocol import (
@@ -101,7 +102,7 @@ class StructuredLogMiddleware(BuiltIn):
         self._kept = _Log(self.max_entries)
         if self.path is not None and not isinstance(self.path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  # anybody may call
             raise UsageError(
-                "structured_log(path=...) takes the path of a file", found=repr(self.path)[:200]
+                "structured_log(path=...) takes the path of a file", found=describe(self.path)
             )
         if self.path is not None and not Path(self.path).parent.is_dir():
             raise UsageError(

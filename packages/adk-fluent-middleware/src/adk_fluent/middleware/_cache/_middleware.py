@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._cache._disk import DiskStore
@@ -141,7 +142,7 @@ class CacheMiddleware(BuiltIn):
         if isinstance(given, type) or not isinstance(given, CacheStore):
             raise UsageError(
                 "cache(store=...) cannot have this value",
-                found=repr(given)[:200],
+                found=describe(given),
                 help="MemoryStore(), DiskStore(path), or an object with get, set, clear and close",
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 
 
@@ -43,6 +44,6 @@ def check_limits(store: str, **limits: int) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # of untyped code
             raise UsageError(
                 f"{store}({name}=...) cannot have this value",
-                found=repr(value)[:200],
+                found=describe(value),
                 help="a whole number, at least 1",
             )

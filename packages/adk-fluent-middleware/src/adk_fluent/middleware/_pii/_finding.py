@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def check_kind(kind: str) -> str:
     if _KIND.fullmatch(kind) is None:
         raise UsageError(
             "this cannot be the name of a kind of personal data",
-            found=repr(kind)[:80],
+            found=describe(kind),
             help="small letters, digits and underscores, such as 'staff_id'",
         )
     return kind

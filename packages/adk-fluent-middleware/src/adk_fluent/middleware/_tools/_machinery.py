@@ -40,7 +40,6 @@ def check_tools(middleware: str, tools: bool | Sequence[str]) -> None:
         if name in FRAMEWORK:
             raise UsageError(
                 f"{middleware}(tools=...) cannot have {name!r}",
-                found=repr(tools)[:200],
                 help="the run itself works by this tool; leave it out",
             )
 
