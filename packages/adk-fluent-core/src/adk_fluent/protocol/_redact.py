@@ -185,7 +185,7 @@ def _ends(key: str) -> tuple[str, ...]:
 
 def _is_pair(part: Any) -> bool:
     """Whether it is a name and what is given to it, as headers often are."""
-    return isinstance(part, list | tuple) and len(cast("list[Any]", part)) == 2  # noqa: PLR2004
+    return isinstance(part, list | tuple) and len(cast("list[Any]", part)) == 2
 
 
 def _empty(part: Any) -> dict[Any, Any] | list[Any] | None:
