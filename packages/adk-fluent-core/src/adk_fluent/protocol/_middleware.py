@@ -87,6 +87,14 @@ class Middleware(metaclass=_MiddlewareType):
         """Say why it cannot stand around a part of a pipeline; None when it can."""
         return None
 
+    def refuses_live(self) -> str | None:
+        """Say why it cannot keep its promise in a live run; None when it can.
+
+        A live connection is no model call: of their hooks `before_model` and `after_model` alone
+        are asked.
+        """
+        return None
+
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """A run begins, or goes on, in which it stands around a part only.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.models.base_llm import BaseLlm
@@ -12,6 +13,7 @@ from google.genai import errors, types
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
+from adk_fluent.testing._live_adk import ScriptedConnection
 from adk_fluent.testing._replies import Answer, Asked, Call, Reply, Rule, Thought, Turn
 from adk_fluent.testing._script import Script
 from adk_fluent.testing._wire import agent_name, scripted_error, usage_body
@@ -90,6 +92,27 @@ class ScriptedModel(BaseLlm):
         if error is not None:
             raise error
         yield _whole(reply, stream)
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[ScriptedConnection, None]:
+        """Open a live conversation, in which each turn of the user's takes one reply."""
+
+        async def answers(said: list[types.Content]) -> AsyncGenerator[LlmResponse, None]:
+            request = llm_request.model_copy(update={"contents": said})
+            calls = False
+            async with aclosing(self.generate_content_async(request, stream=True)) as responses:
+                async for response in responses:
+                    parts = (response.content and response.content.parts) or ()
+                    calls = calls or any(part.function_call for part in parts)
+                    yield response
+            if not calls:  # else it waits for their results
+                yield LlmResponse(turn_complete=True)
+
+        connection = ScriptedConnection(answers)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
 
 def _asked(request: LlmRequest, stream: bool) -> Asked:

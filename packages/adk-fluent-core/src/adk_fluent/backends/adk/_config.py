@@ -24,10 +24,7 @@ def check_config(config: ExecutionConfig) -> None:
         MissingLayerError: Telemetry is configured, and its layer is not installed.
     """
     check_values(config)
-    refused = (
-        ("target", config.target != "agents"),
-        ("streaming_mode", config.streaming_mode == "bidi"),
-    )
+    refused = (("target", config.target != "agents"),)
     for field, asked in refused:
         if asked:
             raise unsupported(field, getattr(config, field))
@@ -76,8 +73,8 @@ def _fields(config: ExecutionConfig) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if config.max_llm_calls != _DEFAULTS.max_llm_calls:
         fields["max_llm_calls"] = config.max_llm_calls
-    if config.streaming_mode == "sse":
-        fields["streaming_mode"] = StreamingMode.SSE
+    if config.streaming_mode != "none":
+        fields["streaming_mode"] = StreamingMode(config.streaming_mode)
     if config.custom_metadata:
         fields["custom_metadata"] = dict(config.custom_metadata)
     return fields | _telemetry(config)

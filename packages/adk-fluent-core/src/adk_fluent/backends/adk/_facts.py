@@ -62,8 +62,11 @@ def facts(event: Event) -> Facts | None:
 
 def text(event: Event) -> str | None:
     """The text of an event that is a final answer, else None."""
-    if event.partial or event.content is None or not event.is_final_response():
+    if event.partial or not event.is_final_response():
         return None
+    if event.content is None:
+        spoken = event.output_transcription  # in a live run
+        return None if spoken is None else spoken.text
     return "".join(p.text for p in event.content.parts or () if p.text and not p.thought)
 
 

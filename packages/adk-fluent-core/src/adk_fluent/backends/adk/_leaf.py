@@ -151,7 +151,7 @@ class AdkLeaf:
             agent, ctx, seen = told(agent, ctx, seen, answers)
         answer = self._answers.get(node.name)
         try:
-            async with aclosing(agent.run_async(ctx)) as events:
+            async with aclosing(self._events_of(agent, ctx)) as events:
                 async for event in events:
                     self._mark(event, stamp)
                     invalid: OutputInvalidError | None = None
@@ -173,6 +173,10 @@ class AdkLeaf:
             raise
         if node.name in self._nesting and (below := outer_of(ctx)) is not None:
             self._over += below.over
+
+    def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """Let an agent run."""
+        return agent.run_async(ctx)
 
     def emptied(self) -> dict[str, None]:
         """The journals of flows below steps that have come to their end, as nobody needs them."""

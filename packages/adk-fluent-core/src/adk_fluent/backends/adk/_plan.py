@@ -103,6 +103,12 @@ class Plan:
         acts = bool(middlewares or self.scopes)
         self.needs_plugin: bool = acts or config.resumable or can_pause(node)
 
+    @property
+    def all_middlewares(self) -> list[Any]:
+        """Those around all of it, and those around parts."""
+        scoped = (each for part in self.scopes.values() for each in part.middlewares)
+        return [*self.middlewares, *scoped]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
 

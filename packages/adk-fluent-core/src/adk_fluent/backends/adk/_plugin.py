@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent
@@ -18,6 +19,7 @@ from adk_fluent.backends.adk._chain import attached, invocation_of
 from adk_fluent.backends.adk._confirmations import confirmation
 from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._journal import load
+from adk_fluent.backends.adk._line import speaks
 from adk_fluent.backends.adk._patching import patch
 from adk_fluent.backends.adk._sites import is_site, make_site
 from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
@@ -137,13 +139,13 @@ class MiddlewarePlugin(BasePlugin):
             callback_context.actions.transfer_to_agent = flow.name
             return types.Content(parts=[])  # of no role, so that no model is told of it
         chain = attached(ctx)
-        if chain is None or not isinstance(agent, LlmAgent) or not chain.of(agent.name).models:
+        if not isinstance(agent, LlmAgent):
             return None
-        model = agent.canonical_model
-        if not is_site(model):
-            make_site(model)
-            if agent.model and not isinstance(agent.model, BaseLlm):  # a name: made anew each time
-                agent.model = model
+        chain = None if chain is None else chain.of(agent.name)
+        if speaks(agent.name, ctx, chain):
+            _make_model_site(agent, getattr(agent, "canonical_live_model", None))
+        elif chain is not None and chain.models:
+            _make_model_site(agent)
         return None
 
     async def after_agent_callback(
@@ -172,6 +174,8 @@ class MiddlewarePlugin(BasePlugin):
         self, *, callback_context: Any, llm_response: LlmResponse
     ) -> LlmResponse | None:
         """Only where no flow runs: elsewhere the site of the call has asked."""
+        if not self._is_asked(invocation_of(callback_context)):  # at once: it comes for each chunk
+            return None
         return await self._after(callback_context, "after_model", llm_response)
 
     async def on_model_error_callback(
@@ -288,6 +292,14 @@ def can_pause(root: Node) -> bool:
     )
 
 
+def _make_model_site(agent: LlmAgent, model: BaseLlm | None = None) -> None:
+    model = model or agent.canonical_model
+    if not is_site(model):
+        make_site(model)
+        if agent.model and not isinstance(agent.model, BaseLlm):  # a name: made anew each time
+            agent.model = model
+
+
 def _flow_of(ctx: InvocationContext) -> BaseAgent | None:
     """The outermost flow that an invocation runs or is part of."""
     return flow_above(ctx.agent)
@@ -331,11 +343,23 @@ def _meant(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
     return flow
 
 
+@cache
+def _is_agent(kind: type) -> bool:
+    """Whether objects of a class are agents; asked at each event, and slow for pydantic's."""
+    return issubclass(kind, BaseAgent)
+
+
+@cache
+def _is_flow(kind: type[BaseAgent]) -> bool:
+    """Whether agents of a class are flow roots, whose module imports this one."""
+    return "plan" in kind.model_fields
+
+
 def flow_above(agent: Any, top: BaseAgent | None = None) -> BaseAgent | None:
     """The outermost flow that an agent stands in or is; with `top` none that is above that."""
     flow: BaseAgent | None = None
-    while isinstance(agent, BaseAgent):
-        if "plan" in type(agent).model_fields:  # a flow root; its module imports this one
+    while agent is not None and _is_agent(type(agent)):
+        if _is_flow(type(agent)):
             flow = agent
         agent = None if agent is top else agent.parent_agent
     return flow

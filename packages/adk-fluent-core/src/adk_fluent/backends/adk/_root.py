@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import AsyncExitStack, aclosing, suppress
 from inspect import currentframe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.adk.agents.base_agent import BaseAgent
 from pydantic import Field
 
 from adk_fluent.backends._owner import Holder
 from adk_fluent.backends._recording import recorded
-from adk_fluent.backends._resuming import GoOn, Tell
+from adk_fluent.backends._resuming import GoOn, Tell, check_free
 from adk_fluent.backends.adk._around import AdkAround, user_message
 from adk_fluent.backends.adk._chain import Chain, attach, attached, greet, greeted
 from adk_fluent.backends.adk._claim import Claim, held
 from adk_fluent.backends.adk._compaction import compact, own_compaction
-from adk_fluent.backends.adk._config import merged, unsupported
+from adk_fluent.backends.adk._config import merged
 from adk_fluent.backends.adk._confirmations import askers
 from adk_fluent.backends.adk._inbox import Inbox, said_in
-from adk_fluent.backends.adk._journal import Progress, is_done
+from adk_fluent.backends.adk._journal import Progress, is_done, load
 from adk_fluent.backends.adk._keeper import AdkKeeper, still_done
 from adk_fluent.backends.adk._leaf import AdkLeaf
+from adk_fluent.backends.adk._line import line_of
+from adk_fluent.backends.adk._live import LiveLeaf, check_live, check_middlewares, followed
 from adk_fluent.backends.adk._noticing import notices
 from adk_fluent.backends.adk._places import journal_of, outer_of
 from adk_fluent.backends.adk._plan import Plan  # noqa: TC001  # pydantic looks it up
@@ -30,6 +33,7 @@ from adk_fluent.backends.adk._prompt import put_in_place
 from adk_fluent.backends.adk._routing import is_runner
 from adk_fluent.backends.adk._writes import Writes
 from adk_fluent.errors import PlanChangedError, SessionError
+from adk_fluent.flow import Engine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.genai import types
+
+L = TypeVar("L", bound=AdkLeaf)
 
 
 class FlowAgent(BaseAgent):
@@ -78,8 +84,7 @@ class FlowAgent(BaseAgent):
 
     def _check_askers(self, ctx: InvocationContext, answer: types.Content) -> None:
         plan = self.plan
-        scoped = (each for part in plan.scopes.values() for each in part.middlewares)
-        there = {getattr(each, "name", "") for each in (*plan.middlewares, *scoped)}
+        there = {getattr(each, "name", "") for each in plan.all_middlewares}
         for tool, asker in askers(ctx.session, answer):
             if asker not in there:
                 raise SessionError(
@@ -151,11 +156,10 @@ class FlowAgent(BaseAgent):
                 watch=notices(ctx, leaf),
                 around=around if around is not None and around.is_needed else None,
             )
-            writes = Writes(ctx, leaf.state, self.name)
             await stack.enter_async_context(aclosing(events))
-            async with aclosing(_put_out(events, writes, around)) as made:
-                async for event in made:
-                    yield event
+            made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
+            async for event in await stack.enter_async_context(aclosing(made)):
+                yield event
             if compaction is not None:
                 await compact(compaction, self, ctx)
 
@@ -195,10 +199,18 @@ class FlowAgent(BaseAgent):
         config = self.plan.config
         return AdkAround(chain, leaf, ctx, self.plan.node, config=config, resumed=resumed)
 
-    def _leaf(self, ctx: InvocationContext, run: str, *, durable: bool, kept: bool) -> AdkLeaf:
+    def _leaf(
+        self,
+        ctx: InvocationContext,
+        run: str,
+        *,
+        durable: bool = False,
+        kept: bool = False,
+        kind: type[L] = AdkLeaf,
+    ) -> L:
         """What runs the agents in one run."""
         plan = self.plan
-        return AdkLeaf(
+        return kind(
             self.name,
             {agent.name: agent for agent in self.sub_agents},
             ctx,
@@ -214,8 +226,35 @@ class FlowAgent(BaseAgent):
         )
 
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        raise unsupported("streaming_mode", "bidi")
-        yield  # ADK wants an async generator
+        """Let the agents talk with the user. Nothing of such a run is kept to go on with it."""
+        plan, outer = self.plan, outer_of(ctx)
+        check_live(plan.node)
+        check_middlewares(plan.all_middlewares)
+        check_free(plan.pipeline, load(ctx.session.state, journal_of(ctx, self.name)))
+        ensure_plugin(ctx, plan.middlewares)
+        line: Any = line_of(ctx)  # a queue to whoever asks no more than ADK does
+        ctx.live_request_queue = line
+        ctx.resumability_config = None
+        async with AsyncExitStack() as stack:
+            await plan.opened(ctx, stack)
+            run = str(uuid.uuid4()) if outer is None else outer.run
+            chain = await self._chain(ctx, run, begins=False)
+            ctx.run_config = merged(ctx.run_config, plan.config)
+            leaf = self._leaf(ctx, run, kind=LiveLeaf)
+            leaf.on(line, followed(plan.node))
+            around = self._around(ctx, leaf, chain, resumed=False)
+            engine = Engine(
+                plan.node,
+                leaf,
+                watch=notices(ctx, leaf),
+                around=around if around is not None and around.is_needed else None,
+                limit=plan.limit,
+            )
+            leaf.bind(engine)
+            events = await stack.enter_async_context(aclosing(engine.run()))
+            made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
+            async for event in await stack.enter_async_context(aclosing(made)):
+                yield event
 
 
 async def _put_out(

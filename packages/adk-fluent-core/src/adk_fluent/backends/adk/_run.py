@@ -30,7 +30,14 @@ from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._sessions import existing_session, open_session, readable_store
 from adk_fluent.backends.adk._stamps import is_journal, stamp_of
 from adk_fluent.backends.adk._values import to_content
-from adk_fluent.errors import SessionError, UnknownNameError, UsageError, nearest_name, unwrap
+from adk_fluent.errors import (
+    SessionError,
+    UnknownNameError,
+    UnsupportedConfigError,
+    UsageError,
+    nearest_name,
+    unwrap,
+)
 from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import BackendBase, RunResult, resume_of
 
@@ -312,6 +319,7 @@ async def _opened(
     state: Mapping[str, Any] | None,
 ) -> tuple[Session, Start]:
     """The session of a run, and what the run is started with."""
+    _refuse_live(compiled.config)
     app_name, resume = compiled.config.app_name, resume_of(prompt)
     if resume is None:
         start = Start(to_content(prompt))
@@ -365,6 +373,23 @@ def _note_step(error: Exception, event: object) -> None:
         error.add_note(
             f"while the session service stored what step {stamp.get('node')!r} put out"
             + (f", with state {keys}" if keys else "")
+        )
+
+
+def _refuse_live(config: ExecutionConfig) -> None:
+    """A live run has no prompt: what the user says comes while it lasts.
+
+    Raises:
+        UnsupportedConfigError: The configuration asks for one.
+    """
+    if config.streaming_mode == "bidi":
+        raise UnsupportedConfigError(
+            "a live run takes what the user says from a queue, and not a prompt",
+            field="streaming_mode",
+            brings="ADK's Runner",
+            found="streaming_mode='bidi'",
+            help="p.to_runner(config).run_live(user_id=..., session_id=..., "
+            "live_request_queue=LiveRequestQueue())",
         )
 
 

@@ -11,7 +11,6 @@ import copy
 import operator
 import types
 import warnings
-from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -21,6 +20,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 
 from adk_fluent.backends.adk._calls import call_tool, generate
+from adk_fluent.backends.adk._line import connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -64,15 +64,16 @@ def _site_class(kind: Any) -> Any:
 
 
 def _model(kind: type[BaseLlm]) -> dict[str, Any]:
-    async def generate_content_async(
+    def generate_content_async(
         self: BaseLlm, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         original = kind.generate_content_async  # now: others may have put theirs in its place
-        async with aclosing(generate(original, self, llm_request, stream)) as responses:
-            async for response in responses:
-                yield response
+        return generate(original, self, llm_request, stream)
 
-    return {"generate_content_async": generate_content_async}
+    def connect(self: BaseLlm, llm_request: LlmRequest) -> Any:
+        return connected(kind.connect, self, llm_request)
+
+    return {"generate_content_async": generate_content_async, "connect": connect}
 
 
 def _tool(kind: Any) -> dict[str, Any]:
