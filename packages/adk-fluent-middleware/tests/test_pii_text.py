@@ -214,6 +214,33 @@ def test_findings_that_overlap_are_one_and_no_end_is_left() -> None:
     assert hidden("4111111111111111", pin) == "[CREDIT_CARD]"
 
 
+@pytest.mark.parametrize("card", [CARDS[0], in_groups(CARDS[0]), in_groups(CARDS[0], "-")])
+@pytest.mark.parametrize("at", ["@", "%40"])
+def test_a_card_and_an_e_mail_without_a_space_between_them_are_found(card: str, at: str) -> None:
+    email = "ann@example.com".replace("@", at)
+    for between in ("", "-", "_", "."):
+        both = [("email", email), ("credit_card", card)]
+        assert found(f"of {email}{between}{card}, ok") == both
+    ((_, both_as_one),) = found(f"of {card}{email}, ok")
+    assert both_as_one == f"{card}{email}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool@1.2.rc1",
+        "pkg@build.nightly20240101",
+        f"ann@example.com{CARDS[0][:-1]}2",  # no card
+        f"order{CARDS[0]}",
+        f"{CARDS[0]}order",
+        f"example.com{CARDS[0]}",
+        f"{CARDS[0]}order@home",
+    ],
+)
+def test_other_words_with_digits_are_left_alone(text: str) -> None:
+    assert found(text) == []
+
+
 def test_a_password_in_an_address_is_no_e_mail() -> None:
     assert hidden("https://ann:pw@example.com/x") == "https://[URL_CREDENTIALS]@example.com/x"
 
@@ -271,6 +298,7 @@ PIECES = st.one_of(
             *("0049 30 901820", "415-555-2671", "'o'b@x.io'", "<EMAIL_1f8a3c5e>", "ann＠x．de"),  # noqa: RUF001
             *("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN RSA PRIV"),
             *(PEMS[0], PEMS[1].replace("\n", "\\n"), "ann%40example.com", "a://b:c@d@ann@x.io"),
+            *("ann@example.com4111 1111 1111 1111", "4111-1111-1111-1111ann@example.com"),
             *("DE89 3704 0044", "4111 1111", "(415)", "AB12 WEST", "你好", "jörg", "\u200b"),
         ]
     ),
@@ -619,6 +647,10 @@ ADVERSARIAL = [
     "ann@example.com ",
     "4111111111111111",
     "4111 1111 1111 1111 ",
+    "a@b.cc4111111111111111",
+    "4111111111111111a@b.",
+    "a@b.c4111 1111 1111 1111a",
+    "a@a.a.a.a.a.4222222222222a4222222222222a",
     "a%40",
     "%40",
     "a%40a.",

@@ -38,6 +38,14 @@ _ESCAPED_EMAIL: Final = re.compile(
     rf"([{_WORD}-]++(?:\.[{_WORD}-]++)++))"
 )
 _TOP: Final = re.compile(rf"[{LETTERS}]{{2,63}}|xn--[a-z0-9-]{{1,59}}", re.IGNORECASE)
+#: The end of an address that a card's number is put right behind, and such an address behind one.
+_TOP_BEFORE_CARD: Final = re.compile(rf"([{LETTERS}]{{2,63}})[-_]?(?=\d)")
+_EMAIL_BEFORE: Final = re.compile(rf"[{_LOCAL}](?:@|%40)(?:[{_WORD}-]++\.)+[{LETTERS}]{{2,63}}_?\Z")
+_EMAIL_BEHIND: Final = re.compile(
+    rf"[{_WORD}][{_LOCAL}]{{0,64}}?(?:@|%40)(?:[{_WORD}-]++\.)+[{LETTERS}]{{2}}"
+)
+#: No address is longer.
+_EMAIL_LENGTH: Final = 320
 _IN_URL: Final = re.compile(rf"://[{_USER}]{{0,256}}:[:@{_USER}]{{0,256}}\Z")
 #: Between two digits: nothing, a space, or what numbers are written with.
 _GAP: Final = r"(?:(?<=[\d)]) (?=[\d(])|[-./()]){0,2}"
@@ -111,6 +119,10 @@ def _emails_with(pattern: re.Pattern[str], sign: int, text: str) -> Iterator[Fin
     """Those of a pattern, whose ``@`` takes so many characters."""
     for match in pattern.finditer(text):
         labels, end = match[2].split("."), match.end()
+        top = _TOP_BEFORE_CARD.match(labels[-1])
+        if top and _card_at(text, end - len(labels[-1]) + top.end()):
+            end -= len(labels[-1]) - len(top[1])
+            labels[-1] = top[1]
         while len(labels) > 1 and _TOP.fullmatch(labels[-1].rstrip("-")) is None:
             end -= len(labels.pop()) + 1  # a number behind the address, such as that of a version
         end -= len(labels[-1]) - len(labels[-1].rstrip("-"))
@@ -133,12 +145,34 @@ def _cards(text: str) -> Iterator[Finding]:
         groups = [each.span() for each in _GROUP.finditer(text, *chain.span())]
         after = 0
         for first, (start, _) in enumerate(groups):
-            if start < after or text[start] not in "23456" or not _BEFORE_CARD.match(text, start):
+            if start < after or text[start] not in "23456" or not _may_begin(text, start):
                 continue
             end = _card_end(text, groups[first : first + 19])
             if end is not None:
                 yield Finding("credit_card", start, end)
                 after = end
+
+
+def _may_begin(text: str, at: int) -> bool:
+    """Whether no word goes on at a place, other than an e-mail address that ends there."""
+    if _BEFORE_CARD.match(text, at):
+        return True
+    return _EMAIL_BEFORE.search(text[max(0, at - _EMAIL_LENGTH) : at]) is not None
+
+
+def _may_end(text: str, at: int) -> bool:
+    """Whether no word goes on at a place, other than an e-mail address that begins there."""
+    return (_AFTER_CARD.match(text, at) or _EMAIL_BEHIND.match(text, at)) is not None
+
+
+def _card_at(text: str, at: int) -> bool:
+    """Whether a card's number begins at a digit."""
+    chain = _DIGITS.match(text, at, at + 38)
+    if chain is None:
+        return False
+    return (
+        _card_end(text, [each.span() for each in _GROUP.finditer(text, *chain.span())]) is not None
+    )
 
 
 def _card_end(text: str, groups: list[tuple[int, int]]) -> int | None:
@@ -148,7 +182,7 @@ def _card_end(text: str, groups: list[tuple[int, int]]) -> int | None:
         if end - start + len(digits) > 19:  # no card is longer
             break
         digits += text[start:end]
-        if len(digits) > 11 and is_card(digits) and _AFTER_CARD.match(text, end):
+        if len(digits) > 11 and is_card(digits) and _may_end(text, end):
             found = end
     return found
 
