@@ -61,15 +61,8 @@ def picks(*names: str) -> str:
 
 
 def shown(model: ScriptedModel) -> list[tuple[str, ...]]:
-    """The tools that each call declared; `tools_dict` holds all of them, whatever is shown."""
-    return [
-        tuple(
-            declared.name
-            for tool in each.raw.config.tools or ()
-            for declared in tool.function_declarations or ()
-        )
-        for each in model.calls
-    ]
+    """The tools that each call declared."""
+    return [each.tools for each in model.calls]
 
 
 # --- what every middleware here is tried in ------------------------------------------------------

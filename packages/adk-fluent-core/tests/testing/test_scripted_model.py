@@ -272,6 +272,31 @@ async def test_in_an_agent_with_tools_and_rules() -> None:
     assert second.turns[0].text == "Where is order A1?"
 
 
+async def test_tools_are_those_that_the_model_is_offered() -> None:
+    def look_up(order: str) -> str:
+        """Looks up an order."""
+        return order
+
+    def refund(order: str) -> str:
+        """Pays back."""
+        return order
+
+    def leave_one(callback_context: Any, llm_request: Any) -> None:
+        (tool,) = llm_request.config.tools
+        kept = [each for each in tool.function_declarations if each.name == "refund"]
+        search = types.Tool(google_search=types.GoogleSearch())
+        llm_request.config.tools = [types.Tool(function_declarations=kept), search]
+
+    model = ScriptedModel("ok")
+    agent = LlmAgent(
+        name="a", model=model, tools=[look_up, refund], before_model_callback=leave_one
+    )
+    await run(agent)
+    (asked,) = model.calls
+    assert asked.tools == ("refund",)
+    assert set(asked.raw.tools_dict) == {"look_up", "refund"}
+
+
 @pytest.mark.parametrize("mode", [StreamingMode.NONE, StreamingMode.SSE])
 async def test_streaming_in_an_agent(mode: StreamingMode) -> None:
     model = ScriptedModel(reply(chunks=["he", "llo"]))

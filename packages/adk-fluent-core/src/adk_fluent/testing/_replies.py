@@ -69,7 +69,7 @@ class Asked:
         turns: The conversation it was given, oldest first.
         system: The system instruction.
         agent: Name of the agent that asks, when known.
-        tools: Names of the tools it may call.
+        tools: Names of the tools it is offered.
         stream: Whether partial responses were wanted.
         model: Name of the model that is asked, when known.
         config: ADK's GenerateContentConfig, when ADK asks.

@@ -19,7 +19,7 @@ from adk_fluent.testing._script import Script
 from adk_fluent.testing._wire import agent_name, scripted_error, usage_body
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
     from google.adk.models.llm_request import LlmRequest
 
@@ -127,12 +127,19 @@ def _asked(request: LlmRequest, stream: bool) -> Asked:
         turns=tuple(turns),
         system=system,
         agent=agent,
-        tools=tuple(request.tools_dict),
+        tools=tuple(_declared(config)),
         stream=stream,
         model=request.model,
         config=config,
         raw=raw,
     )
+
+
+def _declared(config: types.GenerateContentConfig) -> Iterator[str]:
+    """The names of the tools that a model is offered."""
+    for tool in config.tools or ():
+        if isinstance(tool, types.Tool):
+            yield from (each.name or "" for each in tool.function_declarations or ())
 
 
 def _text(content: Any) -> str:
