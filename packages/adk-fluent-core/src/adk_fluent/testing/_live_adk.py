@@ -36,6 +36,7 @@ class ScriptedConnection(BaseLlmConnection):
         self._answers = answers
         self._said: list[types.Content] = []
         self._heard: list[types.Part] = []
+        self._closed = False
         self._turns: asyncio.Queue[list[types.Content] | None] = asyncio.Queue()
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
@@ -75,7 +76,7 @@ class ScriptedConnection(BaseLlmConnection):
             Exception: Whatever the script raises.
         """
         turn = await self._turns.get()
-        if turn is None:
+        if turn is None or self._closed:
             self._turns.put_nowait(None)  # for whoever receives again
             raise ConnectionClosedOK(_OVER, _OVER, rcvd_then_sent=False)
         async for response in self._answers(turn):
@@ -85,6 +86,7 @@ class ScriptedConnection(BaseLlmConnection):
 
     async def close(self) -> None:
         """End the conversation."""
+        self._closed = True
         self._turns.put_nowait(None)
 
     def _ask(self) -> None:

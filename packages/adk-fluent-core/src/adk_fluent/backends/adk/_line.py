@@ -18,17 +18,17 @@ from google.adk.models.base_llm_connection import BaseLlmConnection
 from adk_fluent.backends.adk._chain import invocation_of, keep_writes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
+    from google.adk.tools.base_tool import BaseTool
     from google.genai import types
 
     from adk_fluent.backends.adk._chain import Chain
 
-_HOOKS: Final = ("before_model", "after_model")
 #: Responses that a model may be ahead of whoever reads them.
 _AHEAD: Final = 32
 
@@ -79,7 +79,7 @@ class _Speaker:
     def __init__(self, agent: str, context: Any, chain: Chain | None, line: Line) -> None:
         self.agent = agent
         self.context = context
-        self.chain = chain if chain is not None and chain.stack.has(*_HOOKS) else None
+        self.chain = chain
         self.line = line
 
     def new_context(self) -> Any:
@@ -106,9 +106,15 @@ def speaks(agent: str, context: Any, chain: Chain | None) -> bool:
 
 @asynccontextmanager
 async def connected(
-    original: Any, model: BaseLlm, request: LlmRequest
+    original: Any, model: BaseLlm, request: LlmRequest, make_site: Callable[[BaseTool], object]
 ) -> AsyncGenerator[BaseLlmConnection, None]:
     """The connection of a model, as its agent is to see it.
+
+    Args:
+        original: Opens it.
+        model: The model.
+        request: What it is opened with.
+        make_site: Makes a call site of a tool: ADK 1.x asks no plugin about tools of live runs.
 
     Raises:
         LineClosed: There is nothing more to say: the user has hung up, or a hook has answered.
@@ -126,11 +132,14 @@ async def connected(
             async with original(model, request) as connection:
                 yield connection
             return
+        for tool in request.tools_dict.values():
+            make_site(tool)
         said = await _before(speaker, request)
         if said is not None:
             raise LineClosed(said, speaker.agent)
         async with original(model, request) as connection:
-            yield _Screened(connection, request, speaker)
+            screens = speaker.chain.stack.has("before_model", "after_model")
+            yield _Screened(connection, request, speaker) if screens else connection
     finally:
         _SPEAKER.set(speaker)
 

@@ -13,6 +13,8 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.tools.function_tool import FunctionTool
+from google.genai.errors import APIError
+from websockets.exceptions import ConnectionClosedOK
 
 from adk_fluent.backends.adk._facts import facts
 from adk_fluent.backends.adk._leaf import AdkLeaf
@@ -60,6 +62,8 @@ def task_completed() -> str:
 
 #: Hooks of model calls that a connection has none of.
 _UNASKED: Final = frozenset({"wrap_model_call", "on_model_error"})
+#: The code with which a connection is closed in good order.
+_OK: Final = 1000
 _WARNED: Final[WeakSet[type]] = WeakSet()
 _LOG: Final = logging.getLogger("adk_fluent")
 
@@ -180,6 +184,9 @@ class LiveLeaf(AdkLeaf):
             async with aclosing(agent.run_live(ctx)) as events:
                 async for event in events:
                     yield event
+        except (ConnectionClosedOK, APIError) as error:
+            if not self._line.hung_up or _code(error) != _OK:  # ADK 1.39 raises that, too
+                raise
         except LineClosed as closed:
             if closed.response is not None:
                 said = closed.response.model_dump(exclude_none=True)
@@ -231,6 +238,11 @@ def _can_talk(agent: BaseAgent) -> bool:
     """Whether an agent has a live mode of its own."""
     name = "_run_live_impl"
     return getattr(type(agent), name) is not getattr(BaseAgent, name)
+
+
+def _code(error: Exception) -> int:
+    """With what a connection was closed."""
+    return error.code if isinstance(error, APIError) else _OK
 
 
 def _is_sound(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""Call sites: models and tools whose calls pass through the middlewares of the run.
+"""Call sites: models, tools and agents whose calls pass through the middlewares of the run.
 
 A site is the very object with its class replaced by a subclass of the same name, so whatever asks
 for its type, its fields or its name is told the same as before. Where no chain is active a call
@@ -14,22 +14,25 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 
+from adk_fluent.backends.adk._agents import is_flow, run_agent
 from adk_fluent.backends.adk._calls import call_tool, generate
 from adk_fluent.backends.adk._line import connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
-T = TypeVar("T", bound=BaseLlm | BaseTool)
+T = TypeVar("T", bound=BaseLlm | BaseTool | BaseAgent)
 
 _MARK: Final = "__adk_fluent_site__"
 
@@ -42,7 +45,7 @@ def make_site(obj: T) -> T:
 
 
 def is_site(obj: object) -> bool:
-    """Whether calls of an object pass through middlewares."""
+    """Whether calls of an object, or runs of an agent, pass through middlewares."""
     return _MARK in type(obj).__dict__
 
 
@@ -56,11 +59,17 @@ def _site_class(kind: Any) -> Any:
         "__reduce_ex__": _reduce,
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
-        **(_model(kind) if issubclass(kind, BaseLlm) else _tool(kind)),
+        **_calls_of(kind),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pydantic's, about names the model has of its own
         return types.new_class(kind.__name__, (kind,), exec_body=lambda space: space.update(body))
+
+
+def _calls_of(kind: Any) -> dict[str, Any]:
+    if issubclass(kind, BaseLlm):
+        return _model(kind)
+    return _agent(kind) if issubclass(kind, BaseAgent) else _tool(kind)
 
 
 def _model(kind: type[BaseLlm]) -> dict[str, Any]:
@@ -71,7 +80,7 @@ def _model(kind: type[BaseLlm]) -> dict[str, Any]:
         return generate(original, self, llm_request, stream)
 
     def connect(self: BaseLlm, llm_request: LlmRequest) -> Any:
-        return connected(kind.connect, self, llm_request)
+        return connected(kind.connect, self, llm_request, make_site)
 
     return {"generate_content_async": generate_content_async, "connect": connect}
 
@@ -79,6 +88,15 @@ def _model(kind: type[BaseLlm]) -> dict[str, Any]:
 def _tool(kind: Any) -> dict[str, Any]:
     async def run_async(self: BaseTool, *, args: dict[str, Any], tool_context: Any) -> Any:
         return await call_tool(kind.run_async, self, args, tool_context)
+
+    return {"run_async": run_async}
+
+
+def _agent(kind: Any) -> dict[str, Any]:
+    def run_async(
+        self: BaseAgent, parent_context: InvocationContext
+    ) -> AsyncGenerator[Event, None]:
+        return run_agent(kind.run_async, self, parent_context)
 
     return {"run_async": run_async}
 
@@ -136,7 +154,7 @@ def _remade(self: Any, memo: dict[int, Any] | None) -> Any:
 
 
 def install_sites(root: BaseAgent) -> None:
-    """Make copies of all models and tools below a root agent, and sites of the copies.
+    """Make copies of all models and tools below a root agent, and sites of these and its agents.
 
     What is only known when it runs (tools of toolsets, functions in somebody else's agent) the
     plugin makes a site of when it meets it.
@@ -146,14 +164,25 @@ def install_sites(root: BaseAgent) -> None:
     while todo:
         agent = todo.pop()
         todo.extend(agent.sub_agents)
+        if not is_flow(agent):
+            make_site(agent)
         if not isinstance(agent, LlmAgent):
             continue
         if agent.model or not isinstance(agent.parent_agent, LlmAgent):  # else it takes that one's
             agent.model = _sited(agent.canonical_model, copies)
         given: list[Any] = getattr(agent, "tools")  # noqa: B009  # half typed by ADK
         tools = [_sited(each, copies) if isinstance(each, BaseTool) else each for each in given]
-        todo.extend(tool.agent for tool in tools if isinstance(tool, AgentTool))
+        todo.extend(make_site(tool.agent) for tool in tools if isinstance(tool, AgentTool))
         agent.tools = tools
+
+
+def make_tool_site(tool: BaseTool) -> None:
+    """Make a site of a tool that was not known before, and of the agents that it runs."""
+    make_site(tool)
+    if isinstance(tool, AgentTool):
+        todo = [make_site(tool.agent)]
+        while todo:
+            todo.extend(make_site(each) for each in todo.pop().sub_agents if not is_flow(each))
 
 
 def _sited(original: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
