@@ -12,6 +12,7 @@ from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import BaseTool, LongRunningFunctionTool
+from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from kit import SSE, clerk
 
@@ -581,6 +582,31 @@ async def test_within_an_agent_that_is_a_tool_nobody_can_be_asked() -> None:
     with pytest.raises(Exception, match="nobody can be asked about tool 'pay'") as caught:
         await begun(boss)
     assert "ask about 'helper' instead" in str(caught.value)
+    assert till.paid == []
+
+
+async def test_so_it_is_where_only_the_agent_within_has_it() -> None:
+    till = Till()
+    helper = Agent("helper", ScriptedModel(PAY, "paid it")).tool(till.pay)
+    scoped = helper.middleware(tool_approval(), scope="agent")
+    model = ScriptedModel(Call("helper", {"request": "pay"}), told)
+    with pytest.raises(Exception, match="nobody can be asked about tool 'pay'") as caught:
+        await begun(Agent("boss", model).agent_tool(scoped))
+    assert "ask about 'helper' instead" in str(caught.value)
+    assert till.paid == []
+
+
+async def test_so_it_is_in_a_pipeline_that_is_a_tool_of_somebody_elses_agent() -> None:
+    till = Till()
+    helper = Agent("helper", ScriptedModel(PAY, "paid it")).tool(till.pay)
+    tool = AgentTool(helper.middleware(tool_approval()).to_agent())
+    model = ScriptedModel(Call(tool.name, {"request": "pay"}), told)
+    runner = InMemoryRunner(LlmAgent(name="boss", model=model, tools=[tool]), app_name="desk")
+    await runner.session_service.create_session(app_name="desk", user_id="u", session_id="s")
+    hello = types.Content(role="user", parts=[types.Part(text="hi")])
+    events = runner.run_async(user_id="u", session_id="s", new_message=hello)
+    with pytest.raises(Exception, match="nobody can be asked about tool 'pay'"):
+        _ = [event async for event in events]
     assert till.paid == []
 
 

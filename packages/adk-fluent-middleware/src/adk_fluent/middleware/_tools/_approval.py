@@ -6,7 +6,6 @@ import copy
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 #: Where state keeps what was approved for the rest of a session. One key for each, since two tools
 #: may be approved at the same time.
 _KEY: Final = "approved"
-#: The agent that is a tool, in the session of which nobody can be asked.
-_WITHIN: ContextVar[str] = ContextVar("adk_fluent_approval_within", default="")
 #: What an answer may say besides the changed arguments.
 _SAID: Final = frozenset({"args", "note", "reason"})
 _UNREADABLE: Final = (
@@ -106,21 +103,13 @@ class ToolApprovalMiddleware(BuiltIn):
         return None
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
-        """See that changed arguments are what the tool takes, and note where an agent is a tool."""
-        from adk_fluent.middleware._tools._machinery_adk import is_agent  # noqa: PLC0415  # needs ADK
-
+        """See that changed arguments are what the tool takes."""
         if call.call_id in self._edited:
             wrong = wrong_arguments(call.tool, call.args)
             if wrong is not None:
                 return self._refuse(call.name, f"The arguments were changed, but {wrong}.")
             self._count("edited", call.name)
-        if not is_agent(call.tool):
-            return await next(call)
-        token = _WITHIN.set(call.name)
-        try:
-            return await next(call)
-        finally:
-            _WITHIN.reset(token)
+        return await next(call)
 
     def _is_asked_about(self, name: str) -> bool:
         if name in FRAMEWORK or name in self.exclude:
@@ -136,8 +125,10 @@ class ToolApprovalMiddleware(BuiltIn):
         return bool(await asks if isawaitable(asks) else asks)
 
     def _ask(self, ctx: Any, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        within = _WITHIN.get()
-        if within:
+        from adk_fluent.middleware._tools._machinery_adk import agent_tool_of  # noqa: PLC0415  # needs ADK
+
+        within = agent_tool_of(ctx)
+        if within is not None:
             raise RunError(
                 f"nobody can be asked about tool {name!r}",
                 found=f"it is called within {within!r}, an agent that is a tool",

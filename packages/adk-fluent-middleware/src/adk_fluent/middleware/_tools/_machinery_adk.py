@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from google.adk.tools._forwarding_artifact_service import ForwardingArtifactService
 from google.adk.tools.agent_tool import AgentTool
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ def is_agent(tool: object) -> bool:
 def agent_run(context: Any) -> Any:
     """ADK's InvocationContext: it stays the same while an agent runs once, with its tools."""
     return getattr(context, "_invocation_context", context)
+
+
+def agent_tool_of(context: Any) -> str | None:
+    """The agent that is a tool, if a context is one within it: that runs in a session of its own.
+
+    Of all that ADK runs, only an agent that is a tool has its artifacts from the one that calls it.
+    """
+    run = agent_run(context)
+    is_tool = isinstance(run.artifact_service, ForwardingArtifactService)
+    return run.agent.root_agent.name if is_tool else None
 
 
 def model_of(context: Any) -> Any:
