@@ -195,3 +195,22 @@ def _metadata(folder: Path) -> str:
     (info / "METADATA").write_text(head, "utf-8")
     (info / "entry_points.txt").write_text(layer, "utf-8")
     return str(folder)
+
+
+# --- all built-ins -------------------------------------------------------------------------------
+
+#: What those need that cannot be made of nothing.
+NEEDED: dict[str, dict[str, Any]] = {
+    "context_warning": {"max_context": 1000},
+    "model_call_limit": {"per_run": 3},
+    "model_fallback": {"models": ["gemini-2.5-flash"]},
+    "rate_limiter": {"requests_per_minute": 3},
+    "summarization": {},
+    "timeout": {"model": 1.0},
+    "token_budget": {"max_tokens": 100},
+    "tool_call_limit": {"per_run": 3},
+}
+NAMES = [entry.name for entry in LAYER.entries("middleware") if entry.name not in ALIASES]
+
+def made(name: str) -> Any:
+    return registered_middlewares()[name].factory(**NEEDED.get(name, {}))

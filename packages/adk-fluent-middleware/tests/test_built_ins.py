@@ -40,24 +40,7 @@ from adk_fluent.protocol import Middleware, fresh, hooks_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: What those need that cannot be made of nothing.
-NEEDED: dict[str, dict[str, Any]] = {
-    "context_warning": {"max_context": 1000},
-    "model_call_limit": {"per_run": 3},
-    "model_fallback": {"models": ["gemini-2.5-flash"]},
-    "rate_limiter": {"requests_per_minute": 3},
-    "summarization": {},
-    "timeout": {"model": 1.0},
-    "token_budget": {"max_tokens": 100},
-    "tool_call_limit": {"per_run": 3},
-}
-NAMES = [entry.name for entry in LAYER.entries("middleware") if entry.name not in ALIASES]
-
 by_name = pytest.mark.parametrize("name", NAMES)
-
-
-def made(name: str) -> Any:
-    return registered_middlewares()[name].factory(**NEEDED.get(name, {}))
 
 
 @by_name

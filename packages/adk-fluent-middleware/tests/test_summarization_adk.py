@@ -631,11 +631,13 @@ async def test_it_passes_through_the_middlewares_inside() -> None:
     assert (of_summary.agent, of_summary.stream, of_summary.emitted) == ("clerk", False, False)
 
 
-async def test_a_budget_inside_counts_it() -> None:
+@pytest.mark.parametrize("is_outside", [False, True])
+async def test_a_budget_counts_it(is_outside: bool) -> None:
     budget = token_budget(max_tokens=100_000, scope="session")
     with GeminiEmulator(rules=[summary()], default="ok") as gemini:
         middleware = summarization(trigger_contents=3, keep=1)
-        harness = AgentHarness(clerk(gemini.model(), middleware, budget))
+        stack = (budget, middleware) if is_outside else (middleware, budget)
+        harness = AgentHarness(clerk(gemini.model(), *stack))
         await talk(harness, 2)
         assert len(gemini.requests) == 3
     first, both = (sum(each.state["adk_fluent_tokens"].values()) for each in harness.results)

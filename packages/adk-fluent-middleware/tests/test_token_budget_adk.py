@@ -15,10 +15,16 @@ from kit import SSE, TWO_TOOLS, clerk, until
 from adk_fluent import Agent, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware import BudgetExceededError, TokenBudgetMiddleware, token_budget
+from adk_fluent.middleware import (
+    BudgetExceededError,
+    TokenBudgetMiddleware,
+    model_fallback,
+    token_budget,
+    tool_selector,
+)
 from adk_fluent.middleware._budgets._ledger import Ledger
 from adk_fluent.protocol import AgentReply, Middleware, ModelReply, Usage, classify
-from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
+from adk_fluent.testing import AgentHarness, Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from kit import Measured
@@ -383,6 +389,42 @@ async def test_of_a_model_that_does_not_say_the_estimate_counts(usage: Any, conf
     used = counted(budget)
     assert used["output"] == 100
     assert 1000 <= used["input"] <= 1100
+
+
+async def test_an_answer_that_a_fallback_rejects_counts_once() -> None:
+    outside, inside = (token_budget(max_tokens=ENOUGH, scope="session") for _ in range(2))
+    inside.state_key = "inside"
+    models = [ScriptedModel(said("hm", 7, 3)), ScriptedModel(said("fine", 5, 2))]
+    other = model_fallback(models=models, fallback_if=lambda reply: "hm" in str(reply))
+    desk = Agent("a", ScriptedModel(said("hm")))
+    for each in (outside, other, inside):
+        desk = desk.middleware(each)
+    result = await desk.run("hi")
+    assert result.text == "fine"
+    assert result.state["adk_fluent_tokens"] == {"input": 52, "output": 15}
+    assert result.state[inside.state_key] == {"input": 52, "output": 15}
+
+
+@pytest.mark.parametrize("answer", ['{"tools": ["search"]}', "no JSON"])
+async def test_a_model_that_chooses_tools_counts(answer: str) -> None:
+    def search(word: str) -> str:
+        """Look something up."""
+        return word
+
+    def weather(place: str) -> str:
+        """How the weather is."""
+        return place
+
+    budget = token_budget(max_tokens=150, scope="session")
+    chooses = tool_selector(max_tools=1, model=ScriptedModel(said(answer, 100, 20)))
+    model = ScriptedModel(said("ok"))
+    desk = Agent("a", model).tool(search).tool(weather).middleware(budget).middleware(chooses)
+    harness = AgentHarness(desk)
+    first = await harness.send("hi")  # that it chooses first is not known before
+    assert first.text == "ok"
+    assert first.state["adk_fluent_tokens"] == {"input": 140, "output": 30}
+    with pytest.raises(BudgetExceededError):
+        await harness.send("hi")
 
 
 async def test_a_prompt_that_is_too_long_is_not_sent() -> None:

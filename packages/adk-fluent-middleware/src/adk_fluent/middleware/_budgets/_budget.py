@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -12,6 +13,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.middleware._budgets._ledger import Ledger, Limit, Scope, Tally, take, watched
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import BudgetExceededError
+from adk_fluent.middleware._spent import tokens_of, told_spent
 from adk_fluent.protocol import (
     AgentReply,
     ModelCall,
@@ -24,7 +26,7 @@ from adk_fluent.protocol import (
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Self
 
 _MESSAGE: Final = "I have to stop here: the tokens for this task are used up."
@@ -37,7 +39,8 @@ class TokenBudgetMiddleware(BuiltIn):
 
     Before a model is called, the tokens that the call will need are set aside, so that branches at
     the same time cannot spend the same ones; afterwards what the model reports counts, or the
-    estimate when it reports nothing. A call that does not fit is not made.
+    estimate when it reports nothing. A call that does not fit is not made. What middlewares inside
+    ask models besides counts, too, when it is done.
 
     Attributes:
         max_tokens: Tokens in all: prompts, answers and thoughts.
@@ -88,6 +91,10 @@ class TokenBudgetMiddleware(BuiltIn):
         """Find what was used before around a part; what is used is written after each call."""
         self._tally.begin_part(name, call, self.ledger)
 
+    def refuses_live(self) -> str | None:
+        """A live connection is no call that could be counted."""
+        return "token_budget() counts what model calls use, and a live connection is none"
+
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Find what was used before, and write down what is used after it."""
         self._tally.begin(call, self.ledger)
@@ -107,12 +114,13 @@ class TokenBudgetMiddleware(BuiltIn):
             return self._refused(call, expected, hold)
         fragments: list[Any] = []
         responses: list[Any] = []
-        try:
-            reply = await next(watched(call, fragments))
-            responses = reply.responses
-        finally:  # what failed, or was cut off, has used what it has said by then
-            hold.settle(_used(fragments, responses, expected["input"]))
-            self._tally.copy_to(call.ctx.state)
+        with told_spent() as besides:
+            try:
+                reply = await next(watched(call, fragments))
+                responses = reply.responses
+            finally:  # what failed, or was cut off, has used what it has said by then
+                hold.settle(besides + Counter(tokens_of(fragments, responses, expected["input"])))
+                self._tally.copy_to(call.ctx.state)
         return reply
 
     def _expected(self, request: Any) -> dict[str, int]:
@@ -150,18 +158,6 @@ class TokenBudgetMiddleware(BuiltIn):
             f"and the next call needs about {needs:,}",
             help='a larger budget, shorter prompts, or token_budget(on_exceeded="stop")',
         )
-
-
-def _used(fragments: Sequence[Any], responses: Sequence[Any], prompt: int) -> dict[str, int]:
-    """Tokens that a call took: as the model reports, or as estimated from what it said."""
-    said = responses or fragments
-    if not said:  # it failed before it began to answer
-        return {}
-    usage = ModelReply([*fragments, *responses]).usage
-    if usage is None or not usage.total:
-        answer = [each.content for each in said if each.content is not None]
-        return {"input": prompt, "output": estimate_tokens(answer)}
-    return {"input": usage.prompt + usage.tool, "output": usage.output + usage.thoughts}
 
 
 #: `TokenBudgetMiddleware` by its short name.

@@ -139,6 +139,10 @@ class ModelCallLimitMiddleware(_CallLimit):
         if self.per_run is self.per_session is None and self.per_agent in (None, {}):
             raise _no_limit(self.name, "per_agent")
 
+    def refuses_live(self) -> str | None:
+        """A live connection is no call that could be counted."""
+        return "model_call_limit() counts model calls, and a live connection is none"
+
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Call the model, if it may be called once more."""
         own = (

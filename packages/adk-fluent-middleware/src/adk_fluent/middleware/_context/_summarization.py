@@ -22,6 +22,7 @@ from adk_fluent.middleware._context._summaries import (
     note,
     text_of,
 )
+from adk_fluent.middleware._spent import tell_spent
 from adk_fluent.protocol import (
     ModelCall,
     ModelReply,
@@ -234,6 +235,7 @@ class SummarizationMiddleware(BuiltIn):
         async def write() -> str:
             reply = await next(asked)
             note(asked.agent, end, reply.usage)
+            tell_spent(asked.request, reply.responses)
             said = text_of(reply)
             count("adk_fluent.summarization.summaries", 1, {"gen_ai.agent.name": asked.agent})
             return said

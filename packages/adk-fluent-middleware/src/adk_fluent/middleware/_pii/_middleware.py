@@ -114,6 +114,10 @@ class PIIFilterMiddleware(BuiltIn):
             return Filter(self._found, {}, self.strategy, self.key)
         return Filter(self._found, self.strategy, "redact", self.key)
 
+    def refuses_live(self) -> str | None:
+        """What is spoken cannot be filtered, and reaches the model before any hook."""
+        return "pii_filter() cannot keep what is spoken from the model in a live run"
+
     # --- the user ------------------------------------------------------------------------------
 
     async def on_user_message(self, ctx: Any, message: Any) -> Any:

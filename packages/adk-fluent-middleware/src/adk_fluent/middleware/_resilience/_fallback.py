@@ -24,6 +24,7 @@ from adk_fluent.ir import Ref
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency, shown
 from adk_fluent.middleware._errors import CircuitOpenError, RateLimitError
 from adk_fluent.middleware._resilience._names import model_name
+from adk_fluent.middleware._spent import tell_spent
 from adk_fluent.middleware._stand_ins import tell
 from adk_fluent.protocol import (
     ModelCall,
@@ -160,6 +161,7 @@ class _Attempts:
         if is_last or self._call.emitted or not self._options.fallback_if(reply):
             tell(of_a_stand_in=at > 0)
             return reply
+        tell_spent(self._request, reply.responses)
         self._tell(at, "reply")
         return await self.reply(at + 1)
 

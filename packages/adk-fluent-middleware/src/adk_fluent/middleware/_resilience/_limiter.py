@@ -84,6 +84,12 @@ class RateLimiterMiddleware(BuiltIn):
             )
         self._lines = Lines(self.clock, self.max_wait)
 
+    def refuses_live(self) -> str | None:
+        """A live connection is no call that could wait for its turn."""
+        if not self._limits_models:
+            return None
+        return "rate_limiter() counts model calls, and a live connection is none"
+
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Call the model when it is its turn."""
         if not self._limits_models:

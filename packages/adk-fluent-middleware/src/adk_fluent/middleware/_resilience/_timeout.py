@@ -73,6 +73,12 @@ class TimeoutMiddleware(BuiltIn):
             return None
         return "timeout(run=...) ends whole runs, and this is a part of one"
 
+    def refuses_live(self) -> str | None:
+        """A live connection is no call that could take too long."""
+        if self.model is self.first is None:
+            return None
+        return "timeout(model=...) ends model calls, and a live connection is none"
+
     async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Call the model, for so long."""
         if self.model is self.first is None:

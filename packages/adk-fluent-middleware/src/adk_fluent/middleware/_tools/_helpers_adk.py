@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
+from adk_fluent.middleware._spent import tell_spent
+
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from pydantic import BaseModel
@@ -33,7 +35,9 @@ async def ask(model: BaseLlm, system: str, text: str, schema: type[BaseModel] | 
     if schema is not None:
         request.set_output_schema(schema)
     said = ""
-    async for response in model.generate_content_async(request, stream=False):
+    responses = [each async for each in model.generate_content_async(request, stream=False)]
+    tell_spent(request, responses)
+    for response in responses:
         if response.error_code:
             raise ValueError(f"{response.error_code}: {response.error_message or ''}")
         parts = response.content.parts or () if response.content else ()
