@@ -6,7 +6,8 @@ agents and makes events. ADK, the mock backend and evaluation of parts all use i
 
 from __future__ import annotations
 
-from adk_fluent.flow._around import Around, Enclosed
+from adk_fluent.flow._around import Around, Enclosed, Heard, iteration_at
+from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._engine import Engine
 from adk_fluent.flow._gates import APPROVAL, check_gates
 from adk_fluent.flow._parts import join, split
@@ -22,11 +23,14 @@ __all__ = [
     "ARRANGEMENTS",
     "RULES",
     "Around",
+    "Commit",
     "Enclosed",
     "Engine",
     "Facts",
+    "Heard",
     "Leaf",
     "Note",
+    "Parcel",
     "Position",
     "Signal",
     "StateView",
@@ -34,8 +38,10 @@ __all__ = [
     "Watch",
     "check_gates",
     "check_transfers",
+    "iteration_at",
     "join",
     "new_position",
     "questions_at",
+    "settled",
     "split",
 ]

@@ -120,16 +120,7 @@ class Enclosed(Generic[E]):
     @property
     def iteration(self) -> int:
         """The iteration of the nearest loop around it, from 0."""
-        here: Strand | None = self.strand
-        while here is not None:
-            above = -1 if here is self.strand else len(here.nodes)
-            for node, frame in zip(
-                reversed(here.nodes[:above]), reversed(here.frames[:above]), strict=True
-            ):
-                if isinstance(node, LoopNode):
-                    return frame.get("n", 0)
-            here = here.parent
-        return 0
+        return iteration_at(self.strand)
 
     async def run(self) -> AsyncGenerator[Commit[E], None]:
         """Run it; where it stands in the main strand, yield what all inside it commits."""
@@ -374,6 +365,20 @@ class Enclosed(Generic[E]):
 
 
 # --- where it stands ------------------------------------------------------------------------------
+
+
+def iteration_at(strand: Strand) -> int:
+    """The iteration of the nearest loop around the step where a strand stands, from 0."""
+    here: Strand | None = strand
+    while here is not None:
+        above = -1 if here is strand else len(here.nodes)
+        for node, frame in zip(
+            reversed(here.nodes[:above]), reversed(here.frames[:above]), strict=True
+        ):
+            if isinstance(node, LoopNode):
+                return frame.get("n", 0)
+        here = here.parent
+    return 0
 
 
 def open_up(position: Position) -> None:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.agents.callback_context import CallbackContext
-from google.adk.events.event_actions import EventActions
 from google.adk.sessions.state import State
 
+from adk_fluent.backends.adk._enclosing import OF_STEPS, StepCall, Writes, enclosed
 from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.backends.adk._facts import text
 from adk_fluent.backends.adk._patching import patch
 from adk_fluent.flow import ARRANGEMENTS, StateView
 from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
-from adk_fluent.protocol import AgentCall, AgentReply, RunCall
+from adk_fluent.protocol import AgentReply, RunCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
+    from google.adk.events.event_actions import EventActions
     from google.genai import types
 
     from adk_fluent.backends.adk._chain import Chain
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 #: What hooks of steps stand around: agents, and arrangements of steps.
 _STEPS: Final = ARRANGEMENTS | {AdkAgentNode, AgentNode, RemoteAgentNode}
-_OF_STEPS: Final = ("before_agent", "wrap_agent", "after_agent", "on_agent_error")
 _OF_RUNS: Final = (*("on_user_message", "before_run", "wrap_run", "after_run", "on_run_error"),)
 
 
@@ -63,7 +60,7 @@ class AdkAround:
         self._root = root
         self._config = config
         self._resumed = resumed
-        self._steps = chain.has(*_OF_STEPS)
+        self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
         self._watches = chain.has("on_event")
         self._told: Exception | None = None
@@ -112,66 +109,16 @@ class AdkAround:
     # --- a step --------------------------------------------------------------------------------
 
     async def _step(self, step: Enclosed[Event]) -> AgentReply:
-        node, name, stack = step.node, step.node.name, self._chain.at(step.strand).stack
-        if not stack.has(*_OF_STEPS):
+        stack = self._chain.at(step.strand).stack
+        if not stack.has(*OF_STEPS):
             return await step.go_on()
-        writes = _Writes(self, step)
-
-        @cache  # it is made for who asks: making it takes as long as many a hook
-        def context() -> CallbackContext:
-            seen = self._leaf.seen_by_hooks(node, step.strand, writes.drafts)
-            return CallbackContext(seen, event_actions=writes.actions)
-
-        async def go_on(_: AgentCall) -> AgentReply:
-            await writes.put()
-            return await step.go_on()
-
-        try:
-            place: int | None = None
-            if step.is_settled:
-                reply = step.before()
-            else:
-                said = None
-                if stack.has("before_agent"):
-                    said, place = await stack.before("before_agent", context(), name)
-                    await writes.put()
-                if said is not None:
-                    reply = await self._answer(step, said)
-                elif stack.has("wrap_agent"):
-                    call = _StepCall(
-                        name,
-                        node,
-                        None,
-                        StateView(step.strand.state),
-                        self._leaf.path(node, step.strand),
-                        step.iteration,
-                        step.resumed,
-                        self._chain.run,
-                    )
-                    call.leave_to(context)
-                    reply = await stack.around("wrap_agent", go_on)(call)
-                    await writes.put()
-                else:
-                    reply = await step.go_on()
-                await step.settle(reply)
-            if not reply.paused and stack.has("after_agent"):
-                said = await stack.after("after_agent", context(), name, outside=place)
-                await writes.put()
-                if said is not None:
-                    event, _ = self._leaf.said(node, step.strand, said, answers=False)
-                    await step.put(event)
-        except Exception as error:
-            if stack.has("on_agent_error"):
-                await stack.tell("on_agent_error", context(), name, error)
-            await writes.put()
-            raise
-        return reply
+        return await enclosed(stack, _Step(step, self._leaf, self._chain.run))
 
     # --- the run -------------------------------------------------------------------------------
 
     async def _run(self, step: Enclosed[Event]) -> AgentReply:
         ctx, stack = self._ctx, self._chain.own
-        writes = _Writes(self, step, self._chain.written)
+        writes = Writes(partial(_put_writes, self._leaf, step), self._chain.written)
         writes.drafts.update(writes.actions.state_delta)
         with_state(ctx, writes.actions, writes.drafts)
 
@@ -191,7 +138,7 @@ class AdkAround:
                 said, place = await stack.before("before_run", ctx)
                 await writes.put()
                 if said is not None:
-                    reply = await self._answer(step, said)
+                    reply = await _answer(self._leaf, step, said)
                 else:
                     reply = await stack.around("wrap_run", go_on)(self._run_call())
                     await writes.put()
@@ -221,64 +168,73 @@ class AdkAround:
             self._chain.run,
         )
 
-    # --- what they say and write ---------------------------------------------------------------
 
-    async def _answer(self, step: Enclosed[Event], content: types.Content) -> AgentReply:
-        """Say what a hook has said in the place of a step."""
-        event, invalid = self._leaf.said(step.node, step.strand, content)
-        reply = AgentReply(text(event) or "", dict(event.actions.state_delta))
-        await step.put(event, reply)
-        if invalid is not None:
-            raise invalid
-        return step.answered(reply)
+class _Step:
+    """A step of the pipeline as its hooks have to do with it.
 
-    async def put(self, step: Enclosed[Event], actions: EventActions) -> None:
-        """Put out what hooks of a step have written."""
-        event, _ = self._leaf.said(step.node, step.strand, None)
-        event.actions.state_delta.update(actions.state_delta)
-        event.actions.artifact_delta.update(actions.artifact_delta)
-        await step.put(event)
+    Args:
+        step: The step.
+        leaf: Runs the agents.
+        run: Identity of the run.
+    """
 
-
-class _StepCall(AgentCall):
-    """A step about to run, whose `ctx` is made when somebody asks for it."""
-
-    __slots__ = ("_context",)
-
-    def leave_to(self, context: Callable[[], Any]) -> None:
-        """Leave it to a function to make the context."""
-        self._context = context
-        del self.ctx
-
-    def __getattr__(self, name: str) -> Any:
-        """Make the context; asked only for what is not there yet."""
-        if name != "ctx":
-            raise AttributeError(name=name, obj=self)
-        self.ctx = made = self._context()
-        return made
-
-
-_StepCall.__name__ = _StepCall.__qualname__ = AgentCall.__name__  # nobody has to know of it
-
-
-class _Writes:
-    """What the hooks of one step write, until it is put out."""
-
-    def __init__(
-        self, around: AdkAround, step: Enclosed[Event], actions: EventActions | None = None
-    ) -> None:
-        self._around = around
+    def __init__(self, step: Enclosed[Event], leaf: AdkLeaf, run: str) -> None:
+        self.name: str = step.node.name
+        self.writes: Writes = Writes(partial(_put_writes, leaf, step))
         self._step = step
-        self.actions: EventActions = EventActions() if actions is None else actions
-        self.drafts: dict[str, Any] = {}
+        self._leaf = leaf
+        self._run = run
+        self.go_on = step.go_on
+        self.settle = step.settle
+        self.before = step.before
 
-    async def put(self) -> None:
-        """Put it out, if there is any."""
-        actions = self.actions
-        if actions.state_delta or actions.artifact_delta:
-            await self._around.put(self._step, actions)
-            for each in (actions.state_delta, actions.artifact_delta, self.drafts):
-                each.clear()
+    @property
+    def is_settled(self) -> bool:
+        return self._step.is_settled
+
+    def seen(self, drafts: dict[str, Any]) -> InvocationContext:
+        return self._leaf.seen_by_hooks(self._step.node, self._step.strand, drafts)
+
+    def call(self) -> StepCall:
+        step = self._step
+        return StepCall(
+            self.name,
+            step.node,
+            None,
+            StateView(step.strand.state),
+            self._leaf.path(step.node, step.strand),
+            step.iteration,
+            step.resumed,
+            self._run,
+        )
+
+    async def answer(self, content: types.Content) -> AgentReply:
+        return await _answer(self._leaf, self._step, content)
+
+    async def add(self, content: types.Content) -> None:
+        event, _ = self._leaf.said(self._step.node, self._step.strand, content, answers=False)
+        await self._step.put(event)
+
+
+# --- what they say and write ---------------------------------------------------------------------
+
+
+async def _answer(leaf: AdkLeaf, step: Enclosed[Event], content: types.Content) -> AgentReply:
+    """Say what a hook has said in the place of a step."""
+    event, invalid = leaf.said(step.node, step.strand, content)
+    reply = AgentReply(text(event) or "", dict(event.actions.state_delta))
+    await step.put(event, reply)
+    if invalid is not None:
+        raise invalid
+    return step.answered(reply)
+
+
+async def _put_writes(leaf: AdkLeaf, step: Enclosed[Event], actions: EventActions) -> None:
+    """Put out what hooks of a step have written."""
+    event, _ = leaf.said(step.node, step.strand, None)
+    event.actions.state_delta.update(actions.state_delta)
+    event.actions.artifact_delta.update(actions.artifact_delta)
+    await step.put(event)
 
 
 def with_state(ctx: InvocationContext, actions: EventActions, drafts: dict[str, Any]) -> None:

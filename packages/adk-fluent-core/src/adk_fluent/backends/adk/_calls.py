@@ -7,7 +7,15 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends.adk._chain import CALLER, Chain, attached, invocation_of, keep_writes
+from adk_fluent.backends.adk._chain import (
+    CALLER,
+    Caller,
+    Chain,
+    attached,
+    invocation_of,
+    keep_writes,
+    where,
+)
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -199,10 +207,12 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     if chain is None or _only_asks(tool, context):
         return await original(tool, args=args, tool_context=context)
     agent = context.agent_name
-    chain = chain.of(agent)
+    chain, here = chain.of(agent), where(invocation)
+    plugins = invocation.plugin_manager.plugins
+    caller = Caller(chain, None if here is None else here.for_tool(), plugins)
 
     async def innermost(call: ToolCall) -> Any:
-        token = CALLER.set(chain)
+        token = CALLER.set(caller)
         try:
             return await original(tool, args=call.args, tool_context=call.ctx)
         finally:

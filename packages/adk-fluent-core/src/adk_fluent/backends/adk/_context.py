@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends.adk._caps import CAPS
+from adk_fluent.backends.adk._chain import becomes_flow, runs_in_engine
 from adk_fluent.backends.adk._fields import check_heeded
 from adk_fluent.backends.adk._plan import Plan
 from adk_fluent.backends.adk._root import FlowAgent
 from adk_fluent.backends.adk._rules import rules
 from adk_fluent.backends.adk._values import MODEL, values
 from adk_fluent.errors import BuildError, UnsupportedNodeError, UsageError
-from adk_fluent.flow import RULES, check_gates, check_transfers
+from adk_fluent.flow import check_gates, check_transfers
 from adk_fluent.ir import (
     AgentNode,
     GateNode,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node, Ref
 
 R = TypeVar("R")
-
-_LEAF: Final = RULES[AgentNode]
 
 
 class CompileContext:
@@ -109,10 +108,10 @@ class CompileContext:
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: There is no rule for a node.
         """
-        if isinstance(node, MiddlewareNode) and not _runs_in_engine(node.body):
-            return self.lower(node.body)  # its calls know by the agent's name what is around them
-        if _runs_in_engine(node):
+        if becomes_flow(node):
             return self.flow(node, self.name_of(node))
+        if isinstance(node, MiddlewareNode):
+            return self.lower(node.body)  # its calls know by the agent's name what is around them
         rule = rules.rule_for(node)
         children = self._below(node)
         outer, self.node = self.node, node
@@ -193,7 +192,7 @@ class CompileContext:
             if id(node) in seen:
                 continue
             seen[id(node)] = node
-            if _runs_in_engine(node):
+            if runs_in_engine(node):
                 _check_arrangement(node)
                 todo.extend(reversed(node.children))
             elif (known := made.get(node.name)) is None:
@@ -253,10 +252,6 @@ def nesting(agents: Iterable[BaseAgent]) -> frozenset[str]:
     return frozenset(
         agent.name for agent in agents if any(isinstance(a, FlowAgent) for a in tree([agent]))
     )
-
-
-def _runs_in_engine(node: Node) -> bool:
-    return RULES.get(type(node), _LEAF) is not _LEAF
 
 
 def _check_history(node: Node, refused: Collection[str], role: str, fact: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from google.adk.events.event import Event
@@ -14,7 +15,7 @@ from google.genai import types
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._answer_events import told
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
-from adk_fluent.backends.adk._chain import attach_to, attached, keeps_writes
+from adk_fluent.backends.adk._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._facts import facts, put_out, report_end, text
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._injecting import table_of
@@ -115,6 +116,8 @@ class AdkLeaf:
         if chain is None:
             return self._run(node, strand, answers, {})
         changes: dict[str, Any] = {}
+        stamp = partial(self._places.stamp, node, strand)
+        place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
         kept = keeps_writes(changes)

@@ -15,13 +15,13 @@ from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends._stack import Stack
 from adk_fluent.backends.adk._calls import announce
 from adk_fluent.backends.adk._caps import checks_answers
-from adk_fluent.backends.adk._chain import attached, invocation_of
+from adk_fluent.backends.adk._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._confirmations import confirmation
 from adk_fluent.backends.adk._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._journal import load
 from adk_fluent.backends.adk._line import speaks
 from adk_fluent.backends.adk._patching import patch
-from adk_fluent.backends.adk._sites import is_site, make_site
+from adk_fluent.backends.adk._sites import is_site, make_site, make_tool_site
 from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
 from adk_fluent.protocol import hooks_of
 
@@ -192,7 +192,7 @@ class MiddlewarePlugin(BasePlugin):
         if self._is_asked(ctx):
             return await self._before(tool_context, "before_tool", tool.name, tool_args)
         if not is_site(tool) and attached(ctx) is not None:
-            make_site(tool)
+            make_tool_site(tool)
         return None
 
     async def after_tool_callback(
@@ -213,6 +213,9 @@ class MiddlewarePlugin(BasePlugin):
         Raises:
             Exception: What the first of those raised that could not; the others are closed.
         """
+        caller = CALLER.get()
+        if caller is not None and self in caller.plugins:  # ADK 1.x, after an agent that is a tool
+            return
         errors: list[Exception] = []
         for each in self._stack:
             if "close" in hooks_of(each):

@@ -14,7 +14,7 @@ from adk_fluent.backends._owner import Holder
 from adk_fluent.backends._recording import recorded
 from adk_fluent.backends._resuming import GoOn, Tell, check_free
 from adk_fluent.backends.adk._around import AdkAround, user_message
-from adk_fluent.backends.adk._chain import Chain, attach, attached, greet, greeted
+from adk_fluent.backends.adk._chain import Chain, attach, attached_for, greet, greeted
 from adk_fluent.backends.adk._claim import Claim, held
 from adk_fluent.backends.adk._compaction import compact, own_compaction
 from adk_fluent.backends.adk._config import merged
@@ -103,7 +103,8 @@ class FlowAgent(BaseAgent):
         if not plan.middlewares or any(part.function_response for part in message.parts or ()):
             return None
         try:
-            chain = Chain(plan.middlewares, plan.nodes, outer=attached(ctx), scopes=plan.scopes)
+            outer = attached_for(ctx, self.name)
+            chain = Chain(plan.middlewares, plan.nodes, outer=outer, scopes=plan.scopes)
         except Exception as error:  # noqa: BLE001  # ADK would raise a RuntimeError
             greet(ctx, error)
             return None
@@ -173,7 +174,7 @@ class FlowAgent(BaseAgent):
         if isinstance(chain, Exception):
             raise chain
         if chain is None:
-            outer = attached(ctx)
+            outer = attached_for(ctx, self.name)
             plan = self.plan
             if outer is None and not plan.middlewares and not plan.scopes:
                 return None
