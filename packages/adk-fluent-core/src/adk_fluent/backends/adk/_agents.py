@@ -22,6 +22,7 @@ from adk_fluent.backends.adk._enclosing import OF_STEPS, StepCall, Writes, enclo
 from adk_fluent.backends.adk._events import to_agent_event
 from adk_fluent.backends.adk._facts import facts, put_out, text
 from adk_fluent.backends.adk._patching import patch
+from adk_fluent.backends.adk._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._stamps import stamp_of
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow import Commit, Heard, Parcel, StateView, settled
@@ -70,9 +71,10 @@ async def run_agent(
 async def _run(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
-    tool = is_called_by_tool(ctx)
+    tool, calls = is_called_by_tool(ctx), set[asyncio.Task[Any]]()
     if tool:  # all below is part of the same call
         changes: dict[str, Any] = {}
+        calls = keeps_calls(changes)
         attach_to(changes, chain)
         place(changes, here)
         ctx = ctx.model_copy(update=changes)
@@ -84,9 +86,13 @@ async def _run(
         events = _Run(original, agent, ctx, chain, here, resumed=resumed).events(stack)
     if tool:
         events = _of_tool(events, agent, ctx, chain, here)
-    async with aclosing(events) as each:
-        async for event in each:
-            yield event
+    try:
+        async with aclosing(events) as each:
+            async for event in each:
+                yield event
+    except Exception:
+        await end_calls(calls)
+        raise
 
 
 class _Run:

@@ -22,6 +22,7 @@ from adk_fluent.backends.adk._injecting import table_of
 from adk_fluent.backends.adk._places import Places, outer_of
 from adk_fluent.backends.adk._prompt import Prompts
 from adk_fluent.backends.adk._returned import Returned
+from adk_fluent.backends.adk._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._stamps import journal_key
 from adk_fluent.backends.adk._storing import Keeping
 from adk_fluent.errors import BuildError
@@ -29,6 +30,7 @@ from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
+    from asyncio import Task
     from collections.abc import AsyncGenerator, Container, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
@@ -120,11 +122,17 @@ class AdkLeaf:
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
-        kept = keeps_writes(changes)
-        return self._with_kept(node, strand, self._run(node, strand, answers, changes), kept)
+        kept, calls = keeps_writes(changes), keeps_calls(changes)
+        events = self._run(node, strand, answers, changes)
+        return self._with_kept(node, strand, events, kept, calls)
 
     async def _with_kept(
-        self, node: Node, strand: Strand, events: AsyncGenerator[Event, None], kept: EventActions
+        self,
+        node: Node,
+        strand: Strand,
+        events: AsyncGenerator[Event, None],
+        kept: EventActions,
+        calls: set[Task[Any]],
     ) -> AsyncGenerator[Event, None]:
         """The events of an agent, and what hooks wrote around calls of which no event has come."""
         failure: Exception | None = None
@@ -134,6 +142,7 @@ class AdkLeaf:
                     yield event
         except Exception as error:  # noqa: BLE001  # raised when what was written is put out
             failure = error
+            await end_calls(calls)
         if kept.state_delta or kept.artifact_delta:
             event, _ = self.said(node, strand, None)
             event.actions.state_delta.update(kept.state_delta)

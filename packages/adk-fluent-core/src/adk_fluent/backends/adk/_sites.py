@@ -23,6 +23,7 @@ from google.adk.tools.base_tool import BaseTool
 from adk_fluent.backends.adk._agents import is_flow, run_agent
 from adk_fluent.backends.adk._calls import call_tool, generate
 from adk_fluent.backends.adk._line import connected
+from adk_fluent.backends.adk._siblings import note_call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -87,6 +88,7 @@ def _model(kind: type[BaseLlm]) -> dict[str, Any]:
 
 def _tool(kind: Any) -> dict[str, Any]:
     async def run_async(self: BaseTool, *, args: dict[str, Any], tool_context: Any) -> Any:
+        note_call(tool_context)
         return await call_tool(kind.run_async, self, args, tool_context)
 
     return {"run_async": run_async}
