@@ -16,7 +16,9 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import Agent
+from adk_fluent._middlewares import registered_middlewares
 from adk_fluent.config import ExecutionConfig
+from adk_fluent.middleware._layer import ALIASES, LAYER
 from adk_fluent.testing import Call, reply
 
 if TYPE_CHECKING:
@@ -200,7 +202,7 @@ def _metadata(folder: Path) -> str:
 # --- all built-ins -------------------------------------------------------------------------------
 
 #: What those need that cannot be made of nothing.
-NEEDED: dict[str, dict[str, Any]] = {
+NEEDED: Final[dict[str, dict[str, Any]]] = {
     "context_warning": {"max_context": 1000},
     "model_call_limit": {"per_run": 3},
     "model_fallback": {"models": ["gemini-2.5-flash"]},
@@ -210,7 +212,10 @@ NEEDED: dict[str, dict[str, Any]] = {
     "token_budget": {"max_tokens": 100},
     "tool_call_limit": {"per_run": 3},
 }
-NAMES = [entry.name for entry in LAYER.entries("middleware") if entry.name not in ALIASES]
+#: The names of all built-ins.
+NAMES: Final = [entry.name for entry in LAYER.entries("middleware") if entry.name not in ALIASES]
+
 
 def made(name: str) -> Any:
+    """A built-in, with no more options than it needs."""
     return registered_middlewares()[name].factory(**NEEDED.get(name, {}))

@@ -7,6 +7,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from kit import NAMES, made
 
 from adk_fluent import Agent
 from adk_fluent._middlewares import made_middleware, registered_middlewares
@@ -34,7 +35,7 @@ from adk_fluent.middleware import (
     tool_approval,
 )
 from adk_fluent.middleware import __all__ as public
-from adk_fluent.middleware._layer import ALIASES, LAYER
+from adk_fluent.middleware._layer import ALIASES
 from adk_fluent.protocol import Middleware, fresh, hooks_of
 
 if TYPE_CHECKING:

@@ -431,19 +431,12 @@ def test_no_deprecated_class_is_used() -> None:
 # --- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("config", "field", "brings"),
-    [
-        (ExecutionConfig(target="workflow"), "target", "a later version"),
-        (ExecutionConfig(streaming_mode="bidi"), "streaming_mode", "a later version"),
-    ],
-)
-def test_what_would_be_ignored_is_refused(config: ExecutionConfig, field: str, brings: str) -> None:
+def test_what_would_be_ignored_is_refused() -> None:
     for make in (compiled, to_agent, to_app):
-        with pytest.raises(UnsupportedConfigError, match=field) as caught:
-            make(AgentNode("a"), config)
-        assert caught.value.field == field
-        assert brings in caught.value.brings
+        with pytest.raises(UnsupportedConfigError, match="target") as caught:
+            make(AgentNode("a"), ExecutionConfig(target="workflow"))
+        assert caught.value.field == "target"
+        assert "a later version" in caught.value.brings
 
 
 def test_telemetry_needs_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:

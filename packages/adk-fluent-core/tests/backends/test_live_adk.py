@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator  # noqa: TC003  # ADK looks it up
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -224,9 +225,8 @@ async def test_the_next_attempt_connects_when_the_first_cannot() -> None:
         def connect(self, llm_request: Any) -> Any:
             raise ConnectionError("no line")
 
-    pipeline = Agent("a").instruct("A").model(Broken(model="broken", script=Script(""))) // Agent("b").instruct("B").model(
-        ScriptedModel("Here.")
-    )
+    first = Agent("a").instruct("A").model(Broken(model="broken", script=Script("")))
+    pipeline = first // Agent("b").instruct("B").model(ScriptedModel("Here."))
     assert (await talk(pipeline, "hello")).said == ["b: Here."]
 
 
@@ -497,7 +497,31 @@ def _agent(name: str) -> Any:
 )
 async def test_what_cannot_be_live_is_refused(make: Callable[[], Any], says: str) -> None:
     with pytest.raises(BuildError, match=says):
-        await talk(make(), "hello")
+        make().to_app(BIDI)
+    runner = make().to_runner()  # not known to be for live runs
+    session = await runner.session_service.create_session(app_name=runner.app_name, user_id="u")
+    running = runner.run_live(
+        user_id="u", session_id=session.id, live_request_queue=LiveRequestQueue()
+    )
+    with pytest.raises(BuildError, match=says):
+        await anext(running)
+
+
+async def test_a_tool_that_streams_works() -> None:
+    async def countdown(start: int) -> AsyncGenerator[str, None]:
+        """Count down."""
+        for left in range(start, 0, -1):
+            yield f"{left} left"
+
+    asked = Asked()
+    model = ScriptedModel(Call("countdown", {"start": 2}), default="Counting.")
+    agent = Agent("a").instruct("A").model(model).tool(FunctionTool(countdown)).middleware(asked)
+    await talk(agent, "count down", "and?", "and?")
+    heard = [turn.text for each in model.calls for turn in each.turns]
+    assert any("2 left" in text for text in heard)
+    assert any("1 left" in text for text in heard)
+    about = [each.split()[0] for each in asked.notes if "tool" in each]
+    assert about in ([], ["before_tool", "wrap_tool_call", "after_tool"])  # as ADK calls it
 
 
 async def test_functions_side_by_side_can_be_live() -> None:
@@ -543,10 +567,7 @@ async def test_hooks_that_are_not_asked_are_told_of_once(
         for _ in range(2):
             await talk(_agent("a").middleware(Wraps(), Knows()), "hello")
     (told,) = (each.getMessage() for each in caplog.records if each.name == "adk_fluent")
-    assert told == (
-        "a live run asks no wrap_model_call of Wraps; define refuses_live() to refuse or to allow "
-        "that"
-    )
+    assert told == "a live run asks no wrap_model_call of Wraps: what it does there is not done"
 
 
 async def test_a_pipeline_of_one_name_that_is_not_live_stays_as_it_was() -> None:

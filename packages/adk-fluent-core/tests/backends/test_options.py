@@ -104,7 +104,7 @@ def test_values_with_a_meaning_are_taken(config: ExecutionConfig, backend: Backe
 
 def test_what_has_a_meaning_elsewhere_is_told_from_what_has_none(backend: Backend[Any]) -> None:
     with pytest.raises(UnsupportedConfigError):
-        backend.compile(A, ExecutionConfig(streaming_mode="bidi"))
+        backend.compile(A, ExecutionConfig(target="workflow"))
 
 
 @pytest.mark.parametrize(

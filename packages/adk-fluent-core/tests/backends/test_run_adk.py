@@ -30,7 +30,6 @@ from adk_programs import (
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads it off our tools
 from google.genai import types
@@ -43,7 +42,6 @@ from adk_fluent.errors import (
     ExpectationError,
     SessionStoreError,
     UnknownNameError,
-    UnsupportedConfigError,
     UsageError,
 )
 from adk_fluent.ir import (
@@ -784,20 +782,6 @@ async def test_a_module_level_root_agent_is_found_by_adks_loader(tmp_path: Path)
     loaded = AgentLoader(str(tmp_path)).load_agent("loaded_by_adk")
     events = await by_runner(loaded)
     assert [(e.author, e.actions.state_delta) for e in events] == [("a", {}), ("pipe", {"n": 1})]
-
-
-async def test_live_is_refused_precisely() -> None:
-    from google.adk.agents.live_request_queue import LiveRequestQueue
-    from google.adk.runners import Runner
-
-    runner = Runner(app=to_app(agent("a")), session_service=InMemorySessionService())
-    session = await runner.session_service.create_session(app_name="adk_fluent_app", user_id="u")
-    live = runner.run_live(
-        user_id="u", session_id=session.id, live_request_queue=LiveRequestQueue()
-    )
-    with pytest.raises(UnsupportedConfigError, match="bidi"):
-        async for _ in live:
-            pass
 
 
 async def test_a_second_turn_starts_at_the_root_again() -> None:

@@ -72,6 +72,10 @@ class OTelEnrichmentMiddleware(BuiltIn):
         attach()  # the provider may have been set meanwhile
         return made
 
+    def refuses_live(self) -> str | None:
+        """ADK makes no spans of model calls there, so nothing is missing."""
+        return None
+
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Describe the spans of the run, those that are open and those that begin."""
         known = self._run(call)

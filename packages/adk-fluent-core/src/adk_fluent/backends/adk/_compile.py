@@ -20,6 +20,7 @@ from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._compaction import compaction_config
 from adk_fluent.backends.adk._config import check_config
 from adk_fluent.backends.adk._context import CompileContext, nesting, tree
+from adk_fluent.backends.adk._live import check_live, check_middlewares
 from adk_fluent.backends.adk._plan import Plan
 from adk_fluent.backends.adk._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._root import FlowAgent
@@ -186,6 +187,9 @@ def compile_ir(
         opens=True,
         limit=config.timeout_seconds,
     )
+    if config.streaming_mode == "bidi":
+        check_live(root)
+        check_middlewares(plan.all_middlewares)
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
     if middlewares or plan.scopes:
         install_sites(agent)

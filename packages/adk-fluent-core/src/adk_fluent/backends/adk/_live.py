@@ -35,6 +35,7 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import Middleware, hooks_of
 
 if TYPE_CHECKING:
+    from asyncio import Task
     from collections.abc import AsyncGenerator, Iterable, Iterator
 
     from google.adk.agents.invocation_context import InvocationContext
@@ -113,7 +114,7 @@ def check_middlewares(stack: Iterable[Any]) -> None:
         if unasked and not knows and kind not in _WARNED:
             _WARNED.add(kind)
             _LOG.warning(
-                "a live run asks no %s of %s; define refuses_live() to refuse or to allow that",
+                "a live run asks no %s of %s: what it does there is not done",
                 " and no ".join(unasked),
                 kind.__name__,
             )
@@ -195,10 +196,15 @@ class LiveLeaf(AdkLeaf):
                 )
 
     async def _with_kept(
-        self, node: Node, strand: Strand, events: AsyncGenerator[Event, None], kept: EventActions
+        self,
+        node: Node,
+        strand: Strand,
+        events: AsyncGenerator[Event, None],
+        kept: EventActions,
+        calls: set[Task[Any]],
     ) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        made = super()._with_kept(node, strand, events, kept)
+        made = super()._with_kept(node, strand, events, kept, calls)
         async with aclosing(made) as each:
             async for event in each:
                 if kept.state_delta and not event.partial and not _is_sound(event):

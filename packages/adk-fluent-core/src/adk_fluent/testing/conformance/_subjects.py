@@ -24,7 +24,7 @@ _LATER: Final[Mapping[str, Status]] = {
     "remote agent": not_yet("adk-fluent-a2a brings it"),
     "model choice": not_yet("adk-fluent-cost brings it"),
     "streaming edge": not_yet("a later version brings it"),
-    "live": not_yet("a later version brings it"),
+    "live": never("a live run takes no prompt: `run_live` of ADK's Runner opens it"),
     "workflow target": not_yet("a later version brings it"),
 }
 
