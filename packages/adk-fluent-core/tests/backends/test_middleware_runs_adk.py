@@ -22,7 +22,10 @@ from adk_middlewares import (
     text_of,
 )
 from adk_programs import by_runner
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
@@ -417,3 +420,74 @@ async def test_hooks_of_tools_are_asked_when_a_person_has_confirmed(given: bool 
     if given:
         await pipeline.resume(paused.pending[0].answer(True), **options)
         assert [each for each in log if "tool" in each] == TOOL
+
+
+async def test_what_the_user_says_is_handed_in_from_one_to_the_next(
+    store: BaseSessionService,
+) -> None:
+    heard: list[str] = []
+
+    def adding(word: str, *, observes: bool = False) -> Any:
+        async def on_user_message(ctx: Any, message: types.Content) -> types.Content:
+            heard.append(text_of(message))
+            said = f"{text_of(message)} {word}"
+            return types.Content(role="user", parts=[types.Part(text=said)])
+
+        made = made_of(on_user_message=on_user_message)
+        made.observer = observes
+        return made
+
+    model = ScriptedModel(default="Yes.")
+    stack = (adding("one"), adding("nothing", observes=True), adding("two"))
+    pipeline = Agent("a").model(model).middleware(*stack)
+    await pipeline.run("hi", session_id="s", session_service=store)
+    assert heard == ["hi", "hi one", "hi one"]
+    assert model.calls[0].prompt == "hi one two"
+    session = await store.get_session(app_name="adk_fluent_app", user_id="user", session_id="s")
+    assert session is not None
+    assert text_of(session.events[0].content) == "hi one two"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # SequentialAgent, on 2.x
+async def test_what_is_around_one_agent_is_not_around_its_neighbours() -> None:
+    """In a tree of ADK's own, in each run of a Runner: the first brings our plugin."""
+    closed: list[str] = []
+
+    def around(name: str, log: list[str]) -> Any:
+        made = noting(log)
+
+        async def close() -> None:
+            closed.append(name)
+
+        type(made).close = staticmethod(close)
+        return made
+
+    def native(name: str) -> LlmAgent:
+        return LlmAgent(name=name, model=ScriptedModel(default=name))
+
+    first: list[str] = []
+    second: list[str] = []
+    ours = [
+        Agent(name).model(ScriptedModel(default="hi")).middleware(around(name, log)).to_agent()
+        for name, log in (("first", first), ("second", second))
+    ]
+    root = SequentialAgent(name="root", sub_agents=[native("x"), *ours, native("y")])
+    runner = InMemoryRunner(agent=root, app_name="calls")
+    session = await runner.session_service.create_session(app_name="calls", user_id="u")
+    seen: list[tuple[list[str], list[str]]] = []
+    for _ in range(2):
+        async for _ in runner.run_async(
+            user_id="u",
+            session_id=session.id,
+            new_message=types.Content(role="user", parts=[types.Part(text="q")]),
+        ):
+            pass
+        seen.append(([*first], [*second]))
+        first.clear()
+        second.clear()
+    assert seen[0] == seen[1]
+    for log, name in zip(seen[0], ("first", "second"), strict=True):
+        assert log.count("before_run") == log.count("before_model") == 1
+        assert [each for each in log if each.startswith("before_agent")] == [f"before_agent {name}"]
+    await runner.close()
+    assert closed == ["first", "second"]

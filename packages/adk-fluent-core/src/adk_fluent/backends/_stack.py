@@ -2,7 +2,8 @@
 
 The first is the outermost: hooks before something are asked in order, those after it in reverse,
 and `wrap_*` hooks stand around each other. The first hook before something that answers decides,
-and none after it is asked. What a hook after something puts in its place the next one is given.
+and none after it is asked. What a hook after something puts in its place the next one is given, and
+so it is with what the user says, in order.
 Observers are always told, and whatever they say or raise decides nothing.
 """
 
@@ -118,6 +119,19 @@ class Stack:
                         await self._ask(other, hook, args)
                 return said, each.place
         return None, len(self._members)
+
+    async def hand_in(self, hook: str, *args: Any) -> Any:
+        """Ask in order what is to go in; each is given it as the one before has left it.
+
+        Returns:
+            What goes in instead, or None.
+        """
+        decided: Any = None
+        for each in self._with(hook):
+            now = args if decided is None else (*args[:-1], decided)
+            said = await self._ask(each, hook, now)
+            decided = decided if said is None else said
+        return decided
 
     async def after(self, hook: str, *args: Any, outside: int | None = None) -> Any:
         """Ask in reverse what stands in the place of something that has happened.

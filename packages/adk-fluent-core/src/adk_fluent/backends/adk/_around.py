@@ -250,8 +250,7 @@ async def user_message(ctx: InvocationContext, chain: Chain, message: Any) -> An
     """
     with_state(ctx, chain.written, {})
     try:
-        said, _ = await chain.own.before("on_user_message", ctx, message)
+        return await chain.own.hand_in("on_user_message", ctx, message)
     except Exception as error:  # noqa: BLE001  # ADK would raise a RuntimeError
         chain.failure = error
         return None
-    return said

@@ -96,7 +96,11 @@ class Compiled:
 
     def _plugins(self) -> list[BasePlugin]:
         plan = self.root.plan
-        return [MiddlewarePlugin(stack=plan.middlewares)] if plan.needs_plugin else []
+        if not plan.needs_plugin:
+            return []
+        plugin = MiddlewarePlugin(stack=plan.middlewares)
+        plugin.will_close(plan.all_middlewares)
+        return [plugin]
 
     def to_app(self, plugins: Sequence[BasePlugin] = ()) -> App:
         """An App around the root agent.

@@ -26,7 +26,7 @@ from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, wa
 from adk_fluent.protocol import hooks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -62,6 +62,7 @@ class MiddlewarePlugin(BasePlugin):
         super().__init__(name=name)
         self._stack: list[Any] = list(stack)
         self._asked = Stack(self._stack)
+        self._closes: list[Any] = list(stack)
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -74,9 +75,11 @@ class MiddlewarePlugin(BasePlugin):
         """
         flow: Any = _flow_of(invocation_context)  # its module imports this one
         if flow is None:
-            said = await self._before(invocation_context, "on_user_message", user_message)
-            if said is not None:
-                return said
+            if self._is_asked(invocation_context):
+                stack = self._stack_of(invocation_context)
+                said = await stack.hand_in("on_user_message", invocation_context, user_message)
+                if said is not None:
+                    return said
         else:
             check_free(flow.plan.pipeline, load(invocation_context.session.state, flow.name))
             await flow.take(invocation_context, user_message)
@@ -207,6 +210,10 @@ class MiddlewarePlugin(BasePlugin):
         """Only where no flow runs."""
         return await self._after(tool_context, "on_tool_error", tool.name, tool_args, error)
 
+    def will_close(self, stack: Iterable[Any]) -> None:
+        """Let it close these middlewares, too; they are asked by a flow."""
+        self._closes += (each for each in stack if all(each is not one for one in self._closes))
+
     async def close(self) -> None:
         """Let every middleware close what it holds.
 
@@ -217,7 +224,7 @@ class MiddlewarePlugin(BasePlugin):
         if caller is not None and self in caller.plugins:  # ADK 1.x, after an agent that is a tool
             return
         errors: list[Exception] = []
-        for each in self._stack:
+        for each in self._closes:
             if "close" in hooks_of(each):
                 try:
                     await each.close()
@@ -275,15 +282,18 @@ def ensure_plugin(ctx: InvocationContext, stack: Sequence[Any]) -> None:
 
     Args:
         ctx: The context of a flow that runs.
-        stack: Its middlewares.
+        stack: Its middlewares, also those around parts of it.
     """
     vars(ctx)[_RUNS] = True
     manager = ctx.plugin_manager
-    if not any(isinstance(each, MiddlewarePlugin) for each in manager.plugins):
-        manager.register_plugin(MiddlewarePlugin(stack=stack))
+    plugin = next((each for each in manager.plugins if isinstance(each, MiddlewarePlugin)), None)
+    if plugin is None:
+        plugin = MiddlewarePlugin()  # of no stack: the flow's is no business of its neighbours
+        manager.register_plugin(plugin)
         said = next((e for e in reversed(ctx.session.events) if e.author == "user"), None)
         if said is not None and said.content is not None:  # it came before the plugin did
             said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]
+    plugin.will_close(stack)
 
 
 def can_pause(root: Node) -> bool:

@@ -114,7 +114,7 @@ class FlowAgent(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         plan, outer = self.plan, outer_of(ctx)
         if plan.needs_plugin:  # for this run, and for the next one in this process
-            ensure_plugin(ctx, plan.middlewares)
+            ensure_plugin(ctx, plan.all_middlewares)
         journal = journal_of(ctx, self.name)
         if outer is not None and is_done(ctx.session.state, journal, outer):
             outer.over.append(journal)
@@ -232,7 +232,7 @@ class FlowAgent(BaseAgent):
         check_live(plan.node)
         check_middlewares(plan.all_middlewares)
         check_free(plan.pipeline, load(ctx.session.state, journal_of(ctx, self.name)))
-        ensure_plugin(ctx, plan.middlewares)
+        ensure_plugin(ctx, plan.all_middlewares)
         line: Any = line_of(ctx)  # a queue to whoever asks no more than ADK does
         ctx.live_request_queue = line
         ctx.resumability_config = None
