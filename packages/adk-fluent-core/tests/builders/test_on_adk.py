@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -193,3 +196,57 @@ def test_models_are_told_what_pipelines_are_for() -> None:
     assert "Small talk." in asked.system
     assert refund.to_agent().description == "Pays an order back."
     assert (refund >> Agent("next")).to_agent().description == ""
+
+
+_FORKED = '''
+import asyncio, os, sys
+from adk_fluent import Agent
+from adk_fluent.testing import Call, ScriptedModel
+
+async def slow(word: str) -> str:
+    """Look something up."""
+    return await asyncio.to_thread(word.upper)
+
+def ask():
+    model = ScriptedModel(Call("slow", {"word": "x"}), "done")
+    return Agent("a").model(model).tool(slow).ask("hi")
+
+assert ask() == "done"
+child = os.fork()
+if child == 0:
+    print(ask(), flush=True)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0
+assert ask() == "done"
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_runs_on_a_loop_of_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _FORKED],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "done\n"
+
+
+def test_nothing_is_printed_where_no_logging_is_set_up() -> None:
+    code = """
+from adk_fluent import Agent
+
+class Failing:
+    observer = True
+    async def before_model(self, ctx, request):
+        raise OSError("of an onlooker")
+
+assert Agent("a").mock("x").middleware(Failing()).ask("hi") == "x"
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "onlooker" not in done.stderr

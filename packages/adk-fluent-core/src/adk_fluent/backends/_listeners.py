@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from adk_fluent._logs import LOG
 from adk_fluent.protocol import AgentEvent, ErrorInfo, EventListener, NoticeListener
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
-
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 class Listeners:
@@ -51,7 +49,7 @@ class Listeners:
         except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
             self._listeners.remove(listener)
             name = type(listener).__name__
-            _LOG.exception("listener %s failed and is not told of later events", name)
+            LOG.exception("listener %s failed and is not told of later events", name)
 
 
 class Notices:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import inspect
-import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import (
@@ -25,6 +24,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent._calling import call
+from adk_fluent._logs import LOG
 from adk_fluent.errors import UsageError, add_place
 from adk_fluent.ir import RESOURCE_SCOPES, ResourceNode
 
@@ -37,7 +37,6 @@ Table = Mapping[str, Any]
 
 #: The resources of the run that goes on here.
 _HERE: ContextVar[Table] = ContextVar("adk_fluent_resources")
-_LOG: Final = logging.getLogger("adk_fluent")
 _LIFETIME: Final = {scope: at for at, scope in enumerate(RESOURCE_SCOPES)}  # longest first
 
 
@@ -365,7 +364,7 @@ async def _close(every: Iterable[_Kept]) -> None:
             if kept.loop is None or kept.loop is loop:
                 stack.push_async_exit(kept.stack)
             elif kept.loop.is_closed():
-                _LOG.warning("resource %r is left as it is: its loop is closed", kept.node.name)
+                LOG.warning("resource %r is left as it is: its loop is closed", kept.node.name)
             else:
                 kept.loop.call_soon_threadsafe(kept.loop.create_task, _tidy(kept))
 
@@ -374,7 +373,7 @@ async def _tidy(kept: _Kept) -> None:
     try:
         await kept.stack.aclose()
     except Exception:  # noqa: BLE001  # nobody waits for it who could be told otherwise
-        _LOG.exception("tidying up resource %r failed", kept.node.name)
+        LOG.exception("tidying up resource %r failed", kept.node.name)
 
 
 @atexit.register

@@ -10,18 +10,16 @@ Observers are always told, and whatever they say or raise decides nothing.
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._logs import LOG
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import check_middleware, fresh, hooks_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
-
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 #: What a hook gives that puts something in the place of what it is about: what that must have.
@@ -62,7 +60,7 @@ class _Member:
         if not self.failed:
             self.failed = True
             name = type(self.middleware).__name__
-            _LOG.exception("%s of observer %s failed; the run goes on", hook, name)
+            LOG.exception("%s of observer %s failed; the run goes on", hook, name)
 
 
 class Stack:

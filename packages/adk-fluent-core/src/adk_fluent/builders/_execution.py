@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -177,7 +178,12 @@ class _Loop:
 
     def __init__(self) -> None:
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        weakref.finalize(self, self.runner.close)
+        weakref.finalize(self, _close, self.runner, os.getpid())
+
+
+def _close(runner: asyncio.Runner, process: int) -> None:
+    if os.getpid() == process:  # or it would close what the process before a fork uses
+        runner.close()
 
 
 class _PerThread(threading.local):
@@ -188,6 +194,18 @@ class _PerThread(threading.local):
 
 
 _here = _PerThread()
+
+
+def _begin_anew() -> None:
+    """In a forked process: the loop of the one before it is shared, and its threads are gone."""
+    global _here  # noqa: PLW0603  # the one of this process
+    _left.append(_here)
+    _here = _PerThread()
+
+
+_left: Final[list[_PerThread]] = []  # kept, for what is collected is closed
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def run_now(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from pydantic import ValidationError
 
+from adk_fluent._logs import LOG
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._sessions import is_stale
 from adk_fluent.backends.adk._stamps import discarded_in, is_discarded
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.ir import CompactionConfig
-
-_logger = logging.getLogger("adk_fluent.adk")
 
 
 class KeptEventsSummarizer(BaseEventsSummarizer):
@@ -101,4 +99,4 @@ async def compact(config: EventsCompactionConfig, root: BaseAgent, ctx: Invocati
     except ValueError as error:
         if not is_stale(error):
             raise
-        _logger.info("a newer turn wrote to session %s: its summary has to wait", ctx.session.id)
+        LOG.info("a newer turn wrote to session %s: its summary has to wait", ctx.session.id)

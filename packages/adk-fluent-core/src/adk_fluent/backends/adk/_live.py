@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import aclosing
 from dataclasses import replace
 from inspect import isawaitable
@@ -16,6 +15,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai.errors import APIError
 from websockets.exceptions import ConnectionClosedOK
 
+from adk_fluent._logs import LOG
 from adk_fluent.backends.adk._facts import facts
 from adk_fluent.backends.adk._leaf import AdkLeaf
 from adk_fluent.backends.adk._line import LineClosed
@@ -66,7 +66,6 @@ _UNASKED: Final = frozenset({"wrap_model_call", "on_model_error"})
 #: The code with which a connection is closed in good order.
 _OK: Final = 1000
 _WARNED: Final[WeakSet[type]] = WeakSet()
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 def check_live(root: Node) -> None:
@@ -113,7 +112,7 @@ def check_middlewares(stack: Iterable[Any]) -> None:
         unasked = sorted(hooks_of(each) & _UNASKED)
         if unasked and not knows and kind not in _WARNED:
             _WARNED.add(kind)
-            _LOG.warning(
+            LOG.warning(
                 "a live run asks no %s of %s: what it does there is not done",
                 " and no ".join(unasked),
                 kind.__name__,
