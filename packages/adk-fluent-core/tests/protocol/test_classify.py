@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,7 @@ GROUP = BaseExceptionGroup("h", [wrapped(Interrupt())])
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        *((CodedError(code=status), "retriable") for status in (429, 500, 502, 503, 504)),
+        *((CodedError(code=status), "retriable") for status in (429, 500, 502, 503, 504, 529)),
         *((CodedError(code=status), "permanent") for status in (400, 401, 403, 404, 408, 501, 200)),
         (CodedError(status_code=503), "retriable"),
         (CodedError(code="rate_limited", status_code=429), "retriable"),
@@ -96,3 +97,37 @@ def test_groups_may_be_nested_deeply() -> None:
     for _ in range(20_000):
         inner = ExceptionGroup[Exception]("g", [inner])
     assert classify(inner) == "permanent"
+
+
+class UnknownApiResponseError(ValueError): ...  # google-genai's, when it streams
+
+
+def broken(text: str) -> list[Exception]:
+    """What a client raises of a body that is no JSON."""
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.loads(text)
+    other = UnknownApiResponseError("Failed to parse response as JSON.")
+    other.__cause__ = caught.value
+    return [caught.value, other]
+
+
+BODY = '{"a": [1.5e+3, -2, "x\\u00e4\\n", true, null, {"b": false}]}'
+
+
+@pytest.mark.parametrize("length", range(len(BODY)))
+def test_json_that_was_cut_is_worth_another_try(length: int) -> None:
+    assert [classify(each) for each in broken(BODY[:length])] == ["retriable"] * 2
+
+
+@pytest.mark.parametrize(
+    "text", ["<!DOCTYPE html><title>Error</title>", "upstream failed", '{"a": [{]}', "{} {}"]
+)
+def test_what_is_no_json_is_not(text: str) -> None:
+    assert [classify(each) for each in broken(text)] == ["permanent"] * 2
+
+
+def test_only_the_answer_of_a_service_is_asked_why_it_is_no_json() -> None:
+    (error, _) = broken("[")
+    other = ValueError("the settings cannot be read")
+    other.__cause__ = error
+    assert classify(other) == "permanent"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from json import JSONDecodeError
 from typing import Final, Literal
 
 from adk_fluent.errors import unwrap
@@ -10,7 +12,8 @@ from adk_fluent.errors import unwrap
 ErrorKind = Literal["retriable", "permanent", "control"]
 
 #: 408 is not among them: the request itself was too slow, so the same again will be, too.
-_RETRIABLE_STATUS: Final = frozenset({429, 500, 502, 503, 504})
+#: 529 is Anthropic's, for being overloaded.
+_RETRIABLE_STATUS: Final = frozenset({429, 500, 502, 503, 504, 529})
 #: Errors of connections that do not derive from `ConnectionError` or `TimeoutError`, by the name of
 #: the class or a base of it: httpx and httpcore, aiohttp, openai, anthropic and litellm, urllib3,
 #: name resolution. Importing a client only to ask would be worse.
@@ -26,6 +29,10 @@ _CONNECTION: Final = frozenset(
         "gaierror",
     }
 )
+#: What JSON that was cut may end with: nothing that is missing, or a part of a word or a number.
+_PART: Final = re.compile(
+    r"(t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|e[+-]?|u[0-9a-f]{0,4})?", re.IGNORECASE
+)
 
 
 def classify(error: BaseException) -> ErrorKind:
@@ -34,7 +41,7 @@ def classify(error: BaseException) -> ErrorKind:
     - ``control``: no failure but control flow (cancellation, Ctrl-C, ADK's interrupts: whatever is
       no `Exception`); never catch it;
     - ``retriable``: too many requests, an overloaded or failing server, a timeout, a lost
-      connection; the same again may succeed;
+      connection, JSON that was cut on its way; the same again may succeed;
     - ``permanent``: everything else; the same again will fail again.
 
     An error decides by itself with an attribute ``retriable``. A group is as bad as the worst error
@@ -66,10 +73,20 @@ def _classify(error: BaseException) -> ErrorKind:
     # before the status: litellm puts 500 on a connection that never was
     if isinstance(error, TimeoutError | ConnectionError) or not _CONNECTION.isdisjoint(names):
         return "retriable"
+    # google-genai raises the error of the JSON itself, or one of its own because of it
+    broken = error.__cause__ if "UnknownApiResponseError" in names else error
+    if isinstance(broken, JSONDecodeError) and _is_cut(broken):
+        return "retriable"
     status = status_of(error)
     if status == 500 and "APIResponseValidationError" in names:
         return "permanent"  # litellm again: there was a response, which a check of its own refused
     return "retriable" if status in _RETRIABLE_STATUS else "permanent"
+
+
+def _is_cut(broken: JSONDecodeError) -> bool:
+    """Whether JSON ends before it is whole; another text that is no JSON stays what it is."""
+    rest = broken.doc[broken.pos :].rstrip()
+    return broken.msg.startswith("Unterminated string") or bool(_PART.fullmatch(rest))
 
 
 def status_of(error: BaseException) -> int | None:
