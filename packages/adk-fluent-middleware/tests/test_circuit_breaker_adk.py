@@ -93,7 +93,7 @@ async def test_parallel_tools() -> None:
             return {"error": type(error).__name__}
 
     model = ScriptedModel(*TWO_TOOLS * 3)
-    breaker = circuit_breaker(failures=2)
+    breaker = circuit_breaker(failures=2, tools=True)
     pipeline = Agent("a", model).tool(search).tool(weather).middleware(Mends()).middleware(breaker)
     results = [await pipeline.run("hi") for _ in range(3)]
     assert (calls.count("search"), calls.count("weather")) == (2, 3)
@@ -225,6 +225,11 @@ async def fails_twice(breaker: CircuitBreakerMiddleware) -> int:
 @pytest.mark.parametrize(("tools", "calls"), [(True, 1), (False, 2), (["search"], 1), (["x"], 2)])
 async def test_tools_are_watched_by_name(tools: Any, calls: int) -> None:
     assert await fails_twice(circuit_breaker(failures=1, tools=tools)) == calls
+
+
+async def test_tools_are_not_watched_unless_they_are_named() -> None:
+    """All users share a circuit, and what a tool is asked for is up to each of them."""
+    assert await fails_twice(circuit_breaker(failures=1)) == 2
 
 
 async def test_models_may_be_left_out() -> None:

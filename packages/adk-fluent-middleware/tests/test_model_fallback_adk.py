@@ -54,7 +54,7 @@ def scripted(*replies: Any, name: str = "other", **options: Any) -> ScriptedMode
 # --- what every middleware here is tried in ------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [404, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [404, 408, 429, 500, 502, 503, 504, 529])
 async def test_happy(status: int, metrics: Measured, caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.WARNING, "adk_fluent"),
@@ -240,6 +240,15 @@ async def test_what_is_wrong_with_the_request_is_raised_at_once(status: int) -> 
         with pytest.raises(ClientError):
             await Agent("a", gemini.model(PRO)).middleware(other).run("hi")
         assert len(gemini.requests) == 1
+
+
+@pytest.mark.parametrize("config", [None, SSE])
+@pytest.mark.parametrize("fault", ["html", "bad_json", "truncated"])
+async def test_what_is_no_answer_at_all_may_be_one_elsewhere(fault: Any, config: Any) -> None:
+    with GeminiEmulator(reply("x", fault=fault), "From the other.") as gemini:
+        other = model_fallback(models=[gemini.model(FLASH)])
+        result = await Agent("a", gemini.model(PRO)).middleware(other).run("hi", config=config)
+        assert result.text == "From the other."
 
 
 async def test_who_falls_back_may_decide_after_which_errors() -> None:

@@ -72,7 +72,7 @@ def test_the_page_has_all_rules() -> None:
     [
         (retry(models=False, tools=["search"]), *production()),
         (*production(tool_seconds=None), retry(models=False, tools=["search"])),
-        (circuit_breaker(tools=False), circuit_breaker(models=False, tools=True)),
+        (circuit_breaker(), circuit_breaker(models=False, tools=True)),
         (circuit_breaker(tools=["a"]), circuit_breaker(models=False, tools=["b"])),
         (ref("circuit_breaker", tools=False), ref("circuit_breaker", models=False)),
         (timeout(run=5), retry()),

@@ -13,7 +13,7 @@ from kit import SSE, TWO_TOOLS, Time, clerk, until
 
 from adk_fluent import Agent
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware import RetryMiddleware, retry
+from adk_fluent.middleware import RetryMiddleware, pii_filter, retry
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
@@ -36,7 +36,7 @@ def at_once(**options: Any) -> RetryMiddleware:
 # --- what every middleware here is tried in ------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
 async def test_happy(status: int, metrics: Measured) -> None:
     with GeminiEmulator(reply(status=status), reply(status=status), "At last.") as gemini:
         result = await clerk(gemini, at_once()).run("hi")
@@ -167,6 +167,60 @@ async def test_the_last_error_is_raised_as_it_is() -> None:
         with pytest.raises(ServerError, match="overloaded"):
             await clerk(gemini, at_once()).run("hi")
         assert len(gemini.requests) == 3
+
+
+@pytest.mark.parametrize("config", [None, SSE])
+async def test_an_answer_that_was_cut_is_asked_for_again(config: Any) -> None:
+    with GeminiEmulator(reply("It is on its way.", fault="truncated"), "ok") as gemini:
+        assert (await clerk(gemini, at_once()).run("hi", config=config)).text == "ok"
+
+
+@pytest.mark.parametrize("config", [None, SSE])
+@pytest.mark.parametrize("fault", ["html", "bad_json"])
+async def test_what_is_no_answer_at_all_is_not_asked_for_again(fault: Any, config: Any) -> None:
+    with GeminiEmulator(reply("x", fault=fault), "never") as gemini:
+        with pytest.raises(ValueError, match="JSON|Expecting"):
+            await clerk(gemini, at_once()).run("hi", config=config)
+        assert len(gemini.requests) == 1
+
+
+def is_unusable(made: ModelReply) -> bool:
+    return made.final is None or made.final.error_code is not None or not made.final.content
+
+
+GARBLED = reply(error_code="MALFORMED_FUNCTION_CALL", error_message="garbled")
+
+
+async def test_answers_that_will_not_do_are_asked_for_again(metrics: Measured) -> None:
+    model, time = ScriptedModel(GARBLED, ConnectionError("reset"), GARBLED, "ok"), Time()
+    again = at_once(retry_reply=is_unusable, max_attempts=4, jitter=0, clock=time)
+    result = await Agent("a", model).middleware(again).run("hi")
+    assert (result.text, result.errors) == ("ok", [])
+    assert time.waits == [1, 2, 4]
+    assert metrics("adk_fluent.retry.attempts", error__type="reply") == 2
+
+
+@pytest.mark.parametrize("options", [{"max_attempts": 2}, {"deadline": 2.5}])
+async def test_the_last_answer_is_taken_as_it_is(options: Any) -> None:
+    model = ScriptedModel(GARBLED, GARBLED, "never")
+    again = at_once(retry_reply=is_unusable, jitter=0, **options)
+    result = await Agent("a", model).middleware(again).run("hi")
+    assert [each.code for each in result.errors] == ["MALFORMED_FUNCTION_CALL"]
+    assert len(model.calls) == 2
+
+
+async def test_an_answer_that_was_read_is_taken_as_it_is() -> None:
+    model = ScriptedModel(reply(chunks=["a", "b"]), "never")
+    again = at_once(retry_reply=lambda _: True)
+    assert (await Agent("a", model).middleware(again).run("hi", config=SSE)).text == "ab"
+
+
+async def test_what_a_filter_outside_holds_back_counts_as_read() -> None:
+    model = ScriptedModel(reply(chunks=["ann@"], raises=ConnectionError("cut")), default="never")
+    pipeline = Agent("a", model).middleware(pii_filter()).middleware(at_once())
+    with pytest.raises(ConnectionError, match="cut"):
+        await pipeline.run("hi", config=SSE)
+    assert len(model.calls) == 1
 
 
 async def test_who_retries_may_decide_which_errors_are_passing() -> None:

@@ -19,6 +19,7 @@ from adk_fluent.middleware import (
     BudgetExceededError,
     TokenBudgetMiddleware,
     model_fallback,
+    retry,
     token_budget,
     tool_selector,
 )
@@ -403,6 +404,15 @@ async def test_an_answer_that_a_fallback_rejects_counts_once() -> None:
     assert result.text == "fine"
     assert result.state["adk_fluent_tokens"] == {"input": 52, "output": 15}
     assert result.state[inside.state_key] == {"input": 52, "output": 15}
+
+
+async def test_an_answer_that_a_retry_rejects_counts_once() -> None:
+    budget = token_budget(max_tokens=ENOUGH, scope="session")
+    again = retry(retry_reply=lambda reply: "hm" in str(reply), backoff_base=0)
+    model = ScriptedModel(said("hm", 7, 3), said("fine", 5, 2))
+    result = await Agent("a", model).middleware(budget).middleware(again).run("hi")
+    assert result.text == "fine"
+    assert result.state["adk_fluent_tokens"] == {"input": 12, "output": 5}
 
 
 @pytest.mark.parametrize("answer", ['{"tools": ["search"]}', "no JSON"])

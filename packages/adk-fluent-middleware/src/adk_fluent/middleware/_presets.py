@@ -74,8 +74,8 @@ def production(
         tool_call_limit(per_run=tool_calls) if tool_calls is not None else None,
         token_budget(max_tokens=max_tokens) if max_tokens is not None else None,
         model_fallback(models=list(fallbacks)) if fallbacks else None,
-        circuit_breaker(tools=False),  # one user's calls could keep all others from a tool
-        retry(max_attempts=attempts, tools=False) if attempts > 1 else None,
+        circuit_breaker(),
+        retry(max_attempts=attempts) if attempts > 1 else None,
         rate_limiter(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
         if requests_per_minute is not None or tokens_per_minute is not None
         else None,

@@ -162,13 +162,14 @@ class Circuits(dict[tuple[str, str], Circuit]):
 
 @builtin("circuit_breaker")
 class CircuitBreakerMiddleware(BuiltIn):
-    """Leaves a model or a tool alone for a while that fails too often.
+    """Leaves a model alone for a while that fails too often, and tools that are named.
 
     Each model and each tool has a circuit of its own, shared by all runs of this object. It opens
     when, within a window, enough calls have failed and they are a large enough part of all. While
     it is open, calls are refused at once. Then a few are let through as probes: if they succeed
-    it closes, if one fails it opens again. Failures are lost connections, timeouts, and the
-    statuses 429, 500, 502, 503 and 504; other errors say nothing about the service.
+    it closes, if one fails it opens again. Failures are lost connections, timeouts, answers that
+    were cut, and the statuses 429, 500, 502, 503, 504 and 529; other errors say nothing about the
+    service.
 
     Attributes:
         failures: Failed calls within the window that open a circuit.
@@ -178,7 +179,8 @@ class CircuitBreakerMiddleware(BuiltIn):
             ended is given up, so that another may go.
         half_open_calls: Probes after that; each of them has to succeed.
         models: Watch models.
-        tools: Watch tools: all, none, or those of these names.
+        tools: Watch tools: none, all, or those of these names. All users share a circuit, so a
+            tool that fails because of what it is asked for does not belong here.
         failure_if: Decides which errors speak of the service, instead of the rule above.
         clock: Where the time comes from.
     """
@@ -189,7 +191,7 @@ class CircuitBreakerMiddleware(BuiltIn):
     reset_after: Annotated[float, Field(gt=0)] = 30.0
     half_open_calls: Annotated[int, Field(ge=1)] = 1
     models: bool = True
-    tools: bool | Sequence[str] = True
+    tools: bool | Sequence[str] = False  # one user's calls could keep all others from a tool
     failure_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_of_the_service)
     clock: Clock = dependency(default_factory=SystemClock)
     _circuits: Circuits = field(default_factory=Circuits, init=False, repr=False)

@@ -14,6 +14,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -46,7 +47,15 @@ _LOG: Final = logging.getLogger("adk_fluent")
 
 def _is_of_the_model(error: Exception) -> bool:
     refused = isinstance(error, CircuitOpenError | RateLimitError)
-    return refused or classify(error) == "retriable" or status_of(error) == 404
+    return refused or classify(error) == "retriable" or _is_elsewhere_otherwise(error)
+
+
+def _is_elsewhere_otherwise(error: Exception) -> bool:
+    """Whether the same call fails again here, and need not at another service."""
+    # what is no answer at all, such as the page of a proxy; google-genai has an error for it
+    names = {cls.__name__ for cls in type(error).__mro__}
+    is_no_answer = isinstance(error, JSONDecodeError) or "UnknownApiResponseError" in names
+    return is_no_answer or status_of(error) in (404, 408)
 
 
 def _never(reply: ModelReply) -> bool:
@@ -84,10 +93,10 @@ class Resolved:
 class ModelFallbackMiddleware(BuiltIn):
     """Asks other models, in order, when one fails or gives an answer that will not do.
 
-    Another model is asked after lost connections, timeouts, the statuses 404, 429, 500, 502, 503
-    and 504, and when a circuit breaker or a rate limiter inside refuses the call. What is wrong
-    with the request is raised at once, and so is what happens after the user has read a part of
-    the answer. Each model gets the request as the first one got it.
+    Another model is asked after lost connections, timeouts, the statuses 404, 408, 429, 500, 502,
+    503, 504 and 529, an answer that is no JSON, and when a circuit breaker or a rate limiter inside
+    refuses the call. What is wrong with the request is raised at once, and so is what happens after
+    the user has read a part of the answer. Each model gets the request as the first one got it.
 
     Attributes:
         models: The models to ask after the agent's own, best first: names, or instances of ADK's

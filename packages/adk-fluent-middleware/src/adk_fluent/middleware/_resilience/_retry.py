@@ -16,6 +16,7 @@ from pydantic import Field
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._resilience._clients import own_attempts
 from adk_fluent.middleware._resilience._names import chosen, is_agent
+from adk_fluent.middleware._spent import tell_spent
 from adk_fluent.protocol import (
     Clock,
     ModelCall,
@@ -45,9 +46,10 @@ def _is_retriable(error: Exception) -> bool:
 class RetryMiddleware(BuiltIn):
     """Calls a model again that failed in passing, and tools that are named.
 
-    Passing are lost connections, timeouts, and the statuses 429, 500, 502, 503 and 504. A model
-    whose answer the user has read a part of is not called again. The request of a further call is
-    what that of the first was, whatever the model did to it, and so are the arguments of a tool.
+    Passing are lost connections, timeouts, answers that were cut, and the statuses 429, 500, 502,
+    503, 504 and 529. A model whose answer the user has read a part of is not called again. The
+    request of a further call is what that of the first was, whatever the model did to it, and so
+    are the arguments of a tool.
 
     Attributes:
         max_attempts: Calls in all, the first one included.
@@ -61,6 +63,8 @@ class RetryMiddleware(BuiltIn):
         tools: Call tools again: none, all but agents, or those of these names. A tool whose effect
             must not happen twice does not belong here, nor does an agent that calls one.
         retry_if: Decides which errors are passing, instead of the rule above.
+        retry_reply: Decides which answers of a model will not do, and are asked for again; that of
+            the last call is taken as it is.
         clock: Where the time comes from.
         random: Where chance comes from: numbers from 0 to 1.
     """
@@ -74,6 +78,7 @@ class RetryMiddleware(BuiltIn):
     models: bool = True
     tools: bool | Sequence[str] = False  # what they do may not be harmless to do twice
     retry_if: Callable[[Exception], bool] = dependency(default_factory=lambda: _is_retriable)
+    retry_reply: Callable[[ModelReply], bool] | None = dependency(default_factory=lambda: None)
     clock: Clock = dependency(default_factory=SystemClock)
     random: Callable[[], float] = dependency(default_factory=lambda: random.random)
     _warned: set[str] = field(default_factory=set[str], init=False, repr=False)
@@ -84,13 +89,26 @@ class RetryMiddleware(BuiltIn):
             return await next(call)
         self._warn_of_others(call.model)
         request, snapshot = call.request, RequestSnapshot(call.request)
+        rejected: list[Any] = []  # what nobody further out gets to see
 
         async def attempt() -> ModelReply:
+            nonlocal rejected
             snapshot.restore()
+            if rejected:
+                tell_spent(request, rejected)
+                rejected = []
             call.request = request
             return await next(call)
 
-        return await self._until_done(attempt, {"adk_fluent.call": "model"}, lambda: call.emitted)
+        def is_done(reply: ModelReply) -> bool:
+            nonlocal rejected
+            if self.retry_reply is None or call.emitted or not self.retry_reply(reply):
+                return True
+            rejected = reply.responses
+            return False
+
+        what = {"adk_fluent.call": "model"}
+        return await self._until_done(attempt, what, lambda: call.emitted, is_done)
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """Call the tool until it returns."""
@@ -102,7 +120,7 @@ class RetryMiddleware(BuiltIn):
             return next(replace(call, args=_copied(args)))
 
         what = {"adk_fluent.call": "tool", "gen_ai.tool.name": call.name}
-        return await self._until_done(attempt, what, lambda: False)
+        return await self._until_done(attempt, what, lambda: False, lambda _: True)
 
     def _repeats(self, call: ToolCall) -> bool:
         if self.tools is True:  # an agent calls its tools anew each time, whatever those do
@@ -110,20 +128,29 @@ class RetryMiddleware(BuiltIn):
         return chosen(self.tools, call.name)
 
     async def _until_done(
-        self, attempt: Callable[[], Awaitable[T]], what: dict[str, str], over: Callable[[], bool]
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        what: dict[str, str],
+        over: Callable[[], bool],
+        is_done: Callable[[T], bool],
     ) -> T:
         began = self.clock.monotonic()
         for delay in self._delays():
             try:
-                return await attempt()
+                made = await attempt()
             except Exception as error:
                 if over() or not self.retry_if(error):
                     raise
                 wait = self._wait(error, delay)
                 if wait is None or not self._in_time(began, wait):
                     raise
-                count("adk_fluent.retry.attempts", 1, {**what, "error.type": type(error).__name__})
-                await self.clock.sleep(wait)
+                why = type(error).__name__
+            else:
+                if is_done(made) or not self._in_time(began, delay):
+                    return made
+                wait, why = delay, "reply"
+            count("adk_fluent.retry.attempts", 1, {**what, "error.type": why})
+            await self.clock.sleep(wait)
         return await attempt()
 
     def _delays(self) -> Iterator[float]:
