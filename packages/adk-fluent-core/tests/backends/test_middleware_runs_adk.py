@@ -19,13 +19,15 @@ from adk_middlewares import (
     made_of,
     noting,
     ping,
+    says,
     text_of,
 )
 from adk_programs import by_runner
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.models.llm_response import LlmResponse  # noqa: TC002  # ADK looks it up
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
@@ -491,3 +493,83 @@ async def test_what_is_around_one_agent_is_not_around_its_neighbours() -> None:
         assert [each for each in log if each.startswith("before_agent")] == [f"before_agent {name}"]
     await runner.close()
     assert closed == ["first", "second"]
+
+
+def _foreign(hook: str) -> BasePlugin:
+    """A plugin of somebody else's that answers in the place of a call, or when one has failed."""
+    answer: Any = {"result": "theirs"} if "tool" in hook else says("theirs")
+
+    async def callback(**_: Any) -> Any:
+        return answer
+
+    plugin = BasePlugin(name="foreign")
+    setattr(plugin, f"{hook}_callback", callback)
+    return plugin
+
+
+@pytest.mark.parametrize("config", [ExecutionConfig(), SSE])
+@pytest.mark.parametrize("hook", ["before_model", "on_model_error"])
+async def test_what_others_answer_in_a_models_place_passes_our_hooks(
+    hook: str, config: ExecutionConfig, store: BaseSessionService
+) -> None:
+    asked: list[str] = []
+
+    async def after_model(ctx: Any, response: Any) -> Any:
+        asked.append(text_of(response.content))
+        ctx.state["asked"] = len(asked)
+        return says(text_of(response.content).upper())
+
+    failing = hook == "on_model_error"
+    model = ScriptedModel(OSError("down")) if failing else ScriptedModel("never")
+    pipeline = Agent("a").model(model).writes("said").middleware(made_of(after_model=after_model))
+    app = pipeline.to_app(config, plugins=[_foreign(hook)])
+    runner = Runner(app=app, session_service=store)
+    session = await store.create_session(app_name=app.name, user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text="q")])
+    events = [
+        event
+        async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message)
+    ]
+    assert asked == ["theirs"]
+    assert [text_of(event.content) for event in events if event.content] == ["THEIRS"]
+    found = await store.get_session(app_name=app.name, user_id="u", session_id=session.id)
+    assert found is not None
+    assert (found.state["said"], found.state["asked"]) == ("THEIRS", 1)
+    assert [text_of(event.content) for event in found.events if event.content] == ["q", "THEIRS"]
+
+
+@pytest.mark.parametrize("hook", ["before_tool", "on_tool_error", "after_tool"])
+async def test_what_others_answer_in_a_tools_place_passes_our_hooks(hook: str) -> None:
+    asked: list[Any] = []
+
+    async def after_tool(ctx: Any, name: str, args: dict[str, Any], result: Any) -> Any:
+        asked.append(result)
+        return {"result": "ours"}
+
+    def fetch() -> str:
+        """Fetch."""
+        if hook == "on_tool_error":
+            raise OSError("down")
+        return "fetched"
+
+    model = ScriptedModel(Call("fetch"), "done")
+    pipeline = Agent("a").model(model).tool(fetch).middleware(made_of(after_tool=after_tool))
+    await by_runner(pipeline.to_app(plugins=[_foreign(hook)]))
+    told = model.calls[1].turns[-1].text
+    if hook == "after_tool":  # theirs comes later, and once
+        assert (asked, "theirs" in told) == (["fetched"], True)
+    else:
+        assert (asked, "ours" in told) == ([{"result": "theirs"}], True)
+
+
+async def test_what_an_agents_own_callback_answers_passes_our_hooks() -> None:
+    log: list[str] = []
+
+    def answers(callback_context: Any, llm_request: Any) -> LlmResponse:
+        return says("of its own")
+
+    agent = Agent("a").model(ScriptedModel("never")).before_model(answers)
+    said = await agent.middleware(noting(log)).ask_async("hi")
+    assert said == "of its own"
+    assert log.count("after_model") == 1
+    assert "before_model" not in log

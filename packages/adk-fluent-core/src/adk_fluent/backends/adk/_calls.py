@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.backends.adk._answered import LastCall, note_last, tool_is_settled
 from adk_fluent.backends.adk._chain import (
     CALLER,
     Caller,
-    Chain,
     attached,
     invocation_of,
     keep_writes,
@@ -36,11 +37,11 @@ _AHEAD: Final = 32
 class _Announced:
     """A model call that ADK is about to make: taken by the site that gets this very request."""
 
-    __slots__ = ("call", "chain")
+    __slots__ = ("call", "last")
 
-    def __init__(self, call: ModelCall, chain: Chain) -> None:
+    def __init__(self, call: ModelCall, last: LastCall) -> None:
         self.call: ModelCall | None = call
-        self.chain = chain
+        self.last = last
 
     def take(self, request: LlmRequest) -> ModelCall | None:
         call = self.call
@@ -69,24 +70,22 @@ def announce(request: LlmRequest, context: Any) -> None:
         iteration=chain.count(invocation),
         run=chain.run,
     )
-    _ANNOUNCED.set(_Announced(call, chain))
+    last = LastCall(context, chain)
+    note_last(invocation, agent, last)
+    _ANNOUNCED.set(_Announced(call, last))
 
 
-async def generate(
+def generate(
     original: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncGenerator[LlmResponse, None]:
     """What a model answers, through the middlewares if this is the call that was announced."""
     announced = _ANNOUNCED.get()
     call = None if announced is None else announced.take(request)
     if announced is None or call is None:
-        responses = original(model, request, stream=stream)
-    else:
-        call.model, call.stream = model, stream
-        hooks = _ModelHooks(announced.chain.stack, _Model(model, original))
-        responses = _streamed(hooks, call) if stream else _at_once(hooks, call)
-    async with aclosing(responses) as each:
-        async for response in each:
-            yield response
+        return original(model, request, stream=stream)
+    call.model, call.stream = model, stream
+    hooks = _ModelHooks(announced.last, _Model(model, original))
+    return _streamed(hooks, call) if stream else _at_once(hooks, call)
 
 
 class _Model:
@@ -115,9 +114,11 @@ class _Model:
 class _ModelHooks:
     """All that stands around one model call."""
 
-    def __init__(self, stack: Stack, model: _Model) -> None:
-        self._stack = stack
+    def __init__(self, last: LastCall, model: _Model) -> None:
+        self._last = last
+        self._stack = stack = last.chain.stack
         self._model = model
+        self.see_fragments: bool = stack.has("after_model")
 
     async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
         """A fragment as it is sent on."""
@@ -125,9 +126,11 @@ class _ModelHooks:
 
     async def call(self, call: ModelCall) -> ModelReply:
         """Call the model, or do what a hook says instead."""
+        self._last.settled = True  # for fragments come before the reply
         try:
             return await self._call(call)
         except Exception:
+            self._last.settled = False
             keep_writes(call.ctx)
             raise
 
@@ -167,31 +170,37 @@ async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRes
 async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     """The onion in a task of its own: a generator would be left hanging in the middle of it.
 
-    The model may be some fragments ahead of whoever reads them, so that it is not held up by each.
+    The model may be some fragments ahead of whoever reads them, so that it is not held up by each,
+    and the reader is woken once for all that there are.
     """
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[LlmResponse | None] = asyncio.Queue()
+    ready: deque[LlmResponse] = deque()
     held: list[asyncio.Future[None]] = []
+    reader: asyncio.Future[None] = loop.create_future()
+
+    def wake(each: asyncio.Future[None]) -> None:
+        if not each.done():
+            each.set_result(None)
 
     async def forward(response: LlmResponse) -> None:
-        queue.put_nowait(await hooks.fragment(call, response))
-        if queue.qsize() >= _AHEAD:
+        ready.append(await hooks.fragment(call, response) if hooks.see_fragments else response)
+        wake(reader)
+        if len(ready) >= _AHEAD:
             held.append(loop.create_future())
             await held[-1]
 
-    def ended(task: asyncio.Task[ModelReply]) -> None:
-        queue.put_nowait(None)
-
     call.sink = Sink(forward)
     task: asyncio.Task[ModelReply] = loop.create_task(hooks.call(call))
-    task.add_done_callback(ended)
+    task.add_done_callback(lambda _: wake(reader))
     try:
-        while (response := await queue.get()) is not None:
-            yield response
-            while held and queue.empty():
-                waiting = held.pop()
-                if not waiting.done():
-                    waiting.set_result(None)
+        while ready or not task.done():
+            if not ready:
+                await reader
+            reader = loop.create_future()
+            while ready:
+                yield ready.popleft()
+            while held and not ready:
+                wake(held.pop())
         for response in (await task).responses:
             yield response
     finally:
@@ -204,7 +213,10 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     """What a tool returns, through the middlewares if there are any."""
     invocation = invocation_of(context)
     chain = attached(invocation)
-    if chain is None or _only_asks(tool, context):
+    if chain is None:
+        return await original(tool, args=args, tool_context=context)
+    if _only_asks(tool, context):
+        tool_is_settled(context)
         return await original(tool, args=args, tool_context=context)
     agent = context.agent_name
     chain, here = chain.of(agent), where(invocation)
@@ -234,6 +246,7 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     except Exception:
         keep_writes(context)
         raise
+    tool_is_settled(context)
     if result is None and tool.is_long_running:  # ADK makes no event of that
         keep_writes(context)
     return result

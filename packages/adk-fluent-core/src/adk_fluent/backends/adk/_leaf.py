@@ -14,6 +14,7 @@ from google.genai import types
 
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk._answer_events import told
+from adk_fluent.backends.adk._answered import keep_last_calls, last_calls, settle
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._facts import facts, put_out, report_end, text
@@ -122,6 +123,7 @@ class AdkLeaf:
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
+        keep_last_calls(changes)
         kept, calls = keeps_writes(changes), keeps_calls(changes)
         events = self._run(node, strand, answers, changes)
         return self._with_kept(node, strand, events, kept, calls)
@@ -162,10 +164,13 @@ class AdkLeaf:
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
         answer = self._answers.get(node.name)
+        calls = last_calls(changes)
         try:
             async with aclosing(self._events_of(agent, ctx)) as events:
                 async for event in events:
                     self._mark(event, stamp)
+                    if calls:
+                        await settle(calls, event)
                     invalid: OutputInvalidError | None = None
                     if answer is not None and event.author == node.name:
                         invalid = put_out(answer, event)

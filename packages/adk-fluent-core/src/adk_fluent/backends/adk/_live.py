@@ -174,6 +174,7 @@ class LiveLeaf(AdkLeaf):
         self, agent: BaseAgent, ctx: InvocationContext
     ) -> AsyncGenerator[Event, None]:
         if self._line.hung_up or not _can_talk(agent):
+            ctx = ctx.model_copy(update={"live_request_queue": None})
             async with aclosing(agent.run_async(ctx)) as events:
                 async for event in events:
                     yield event

@@ -13,6 +13,7 @@ from google.genai import types
 
 from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends._stack import Stack
+from adk_fluent.backends.adk._answered import settle_tool
 from adk_fluent.backends.adk._calls import announce
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._chain import CALLER, attached, invocation_of
@@ -170,7 +171,8 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
             return await self._before(callback_context, "before_model", llm_request)
-        announce(llm_request, callback_context)
+        if ctx.live_request_queue is None:  # what is said in a live run has hooks of its own
+            announce(llm_request, callback_context)
         return None
 
     async def after_model_callback(
@@ -201,8 +203,10 @@ class MiddlewarePlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, result: Any
     ) -> dict[str, Any] | None:
-        """Only where no flow runs: elsewhere the site of the call has asked."""
-        return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
+        """Where no flow runs; and where somebody else has answered, so that no site was reached."""
+        if self._is_asked(invocation_of(tool_context)):
+            return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
+        return await settle_tool(tool_context, tool.name, tool_args, result)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
