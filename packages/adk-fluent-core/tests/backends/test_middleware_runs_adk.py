@@ -24,7 +24,7 @@ from adk_middlewares import (
 )
 from adk_programs import by_runner
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
 from google.adk.models.llm_response import LlmResponse  # noqa: TC002  # ADK looks it up
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner, Runner
@@ -473,7 +473,8 @@ async def test_what_is_around_one_agent_is_not_around_its_neighbours() -> None:
         Agent(name).model(ScriptedModel(default="hi")).middleware(around(name, log)).to_agent()
         for name, log in (("first", first), ("second", second))
     ]
-    root = SequentialAgent(name="root", sub_agents=[native("x"), *ours, native("y")])
+    agents = [native("x"), *ours, native("y")]
+    root = SequentialAgent(name="root", sub_agents=agents)  # pyright: ignore[reportDeprecated]
     runner = InMemoryRunner(agent=root, app_name="calls")
     session = await runner.session_service.create_session(app_name="calls", user_id="u")
     seen: list[tuple[list[str], list[str]]] = []
