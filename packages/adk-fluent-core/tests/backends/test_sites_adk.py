@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import copy
 import logging
 import pickle
@@ -437,6 +438,24 @@ async def test_closing_early_ends_the_call_and_leaves_no_task(around: Any) -> No
     for _ in range(5):
         await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_closing_early_after_it_has_failed_is_the_end_of_it(around: Any) -> None:
+    told: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what))
+
+    async def fails(call: ModelCall, next: Any) -> ModelReply:
+        content = types.Content(role="model", parts=[types.Part(text="one")])
+        await call.emit(LlmResponse(content=content, partial=True))
+        raise ConnectionError("cut")
+
+    around(Only(fails))
+    backend = ADKBackend()
+    stream = backend.stream(backend.compile(agent("a"), SSE), "hi")
+    assert (await anext(stream)).content == "one"
+    await stream.aclose()
+    gc.collect()
+    assert told == []
 
 
 # --- every place where a call is made ------------------------------------------------------------

@@ -207,6 +207,8 @@ async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRe
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # nobody reads on, so nobody is told of it
 
 
 async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context: Any) -> Any:
