@@ -120,13 +120,9 @@ def test_these_are_middlewares(value: object) -> None:
         (42, "int"),
         (4.2, "float"),
         (True, "bool"),
-        ("retry", "str"),
         (b"x", "bytes"),
         (None, "None"),
         ({}, "dict"),
-        ([Conforming()], "list"),
-        ((), "tuple"),
-        (set[int](), "set"),
         (object(), "object"),
         (ValueError("x"), "ValueError"),
         (asyncio, "module asyncio"),
@@ -151,6 +147,19 @@ def test_these_are_none(value: object, found: str) -> None:
         caught.value.help
         == "pass an object with hooks such as before_model, after_tool or wrap_model_call"
     )
+
+
+def test_a_name_is_none_and_the_fix_is_a_reference() -> None:
+    with pytest.raises(
+        UsageError, match=r"found: str\n  help: name one as MiddlewareRef\('retry'\)"
+    ):
+        check_middleware("retry")
+
+
+@pytest.mark.parametrize("several", [[Conforming()], (), {Conforming()}, frozenset[Any]()])
+def test_several_are_none_and_the_fix_is_a_star(several: Any) -> None:
+    with pytest.raises(UsageError, match=r"help: unpack several with \*, as in \.middleware\(\*"):
+        check_middleware(several)
 
 
 @pytest.mark.parametrize("cls", [Conforming, HasBeforeModel, Retry, Middleware, int])

@@ -277,7 +277,7 @@ def refusal(value: object) -> str | None:
     if isinstance(value, type):
         return f"pass an instance: {value.__name__}(...)"
     if isinstance(value, _VALUES):
-        return _WANTED
+        return _instead_of(value)
     if hasattr(type(value), "to_ir"):
         return "this is a part of a pipeline: make it a step"
     has_hook = Middleware in type(value).__mro__ or not hooks_of(value) <= _COMMON
@@ -285,6 +285,14 @@ def refusal(value: object) -> str | None:
         return "this looks like an ADK plugin: pass it in to_app(plugins=[...])"
     package = type(value).__module__.partition(".")[0]
     return _WANTED if package in _LIBRARIES and not has_hook else None
+
+
+def _instead_of(value: object) -> str:
+    if isinstance(value, str):
+        return f"name one as MiddlewareRef({value[:40]!r}), or {_WANTED}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return "unpack several with *, as in .middleware(*production())"
+    return _WANTED
 
 
 def check_middleware(value: Any) -> Any:
