@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from kit import NAMES, made
+from kit import NAMES, NEEDED, made
 
 from adk_fluent import Agent
 from adk_fluent._middlewares import made_middleware, registered_middlewares
@@ -232,6 +234,70 @@ def test_an_error_does_not_ask_a_value_what_it_says_of_itself(make: Callable[[],
     with pytest.raises(UsageError) as caught:
         make()
     assert "s3cret" not in str(caught.value)
+
+
+@by_name
+def test_an_option_that_there_is_not_is_refused_with_the_one_that_was_meant(name: str) -> None:
+    needed = NEEDED.get(name, {})
+    kind: Any = type(made(name))
+    (option, *_) = [each.name for each in dataclasses.fields(kind) if each.init]
+    with pytest.raises(UsageError, match=f"{name} has no option '{option}x'(.|\n)*{option!r}"):
+        kind(**needed, **{f"{option}x": 1})
+    with pytest.raises(UsageError, match=f"{name} takes its options by name"):
+        kind(5, **needed)
+
+
+@pytest.mark.parametrize(("option", "meant"), [("retry_iff", "retry_if"), ("clok", "clock")])
+def test_live_objects_are_among_the_options(option: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
+        cast("Any", retry)(**{option: 1})
+
+
+def test_an_option_that_is_needed_is_asked_for() -> None:
+    with pytest.raises(
+        UsageError, match=r"needs the option 'models'(.|\n)*: model_fallback\(models"
+    ):
+        cast("Any", model_fallback)()
+    with pytest.raises(
+        UsageError, match=r"needs the option 'models'(.|\n)*: model_fallback\(models"
+    ):
+        made_middleware(MiddlewareRef("model_fallback"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"tools": "pay"}, "'pay'\n  help: give True or False, or a list, such as ['pay']"),
+        ({"tools": {"pay"}}, "type set\n  help: give True or False, or a list"),
+        ({"tools": ["pay", 3]}, "3\n  help: give a text"),
+        ({"models": "no"}, "'no'\n  help: give True or False"),
+        ({"max_attempts": "3"}, "'3'\n  help: give a whole number"),
+        ({"max_attempts": 0}, "0\n  help: input should be greater than or equal to 1"),
+    ],
+)
+def test_an_error_says_what_would_have_been_right(options: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        retry(**options)
+    config = {name: value for name, value in options.items() if not isinstance(value, set)}
+    if config:
+        with pytest.raises(UsageError, match=re.escape(says)):
+            made_middleware(MiddlewareRef("retry", config))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: pii_filter(strategy=cast("Any", "no")), "'placeholder', or a dict"),
+        (lambda: pii_filter(strategy=cast("Any", {"email": "no"})), "'no'\n  help: give 'redact'"),
+        (lambda: timeout(tool=cast("Any", "5")), "'5'\n  help: give a number, or a dict"),
+        (lambda: timeout(tool={"a": -1}), "-1\n  help: input should be greater than 0"),
+    ],
+)
+def test_of_an_option_that_may_be_two_things_the_one_that_was_meant_is_said(
+    make: Callable[[], Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        make()
 
 
 def test_an_error_shows_a_plain_value() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, cast
 
 import pytest
 from kit import SSE, TWO_TOOLS, search, weather
@@ -49,6 +50,36 @@ def test_what_is_not_wanted_is_left_out() -> None:
         ("run_seconds", "model_seconds", "tool_seconds", "model_calls", "tool_calls")
     )
     assert names(production(**off, attempts=1)) == ["otel_enrichment", "circuit_breaker"]
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "says"),
+    [
+        (
+            production,
+            {"fallbacks": "gemini-2.5-flash"},
+            "give a list, such as ['gemini-2.5-flash']",
+        ),
+        (production, {"attempts": 0}, "greater than or equal to 1"),
+        (production, {"attempts": None}, "give a whole number"),
+        (production, {"personal_data": "no"}, "give True or False"),
+        (production, {"run_seconds": "60"}, "give a number"),
+        (production, {"cachd": True}, "production has no option 'cachd'\n"),
+        (production, {"cachd": True}, "did you mean 'cached'?"),
+        (development, {"emulated_tools": "pay"}, "give a list, such as ['pay']"),
+        (development, {"emulated_tools": [search]}, "give a text"),
+        (development, {"cached": 1}, "give True or False"),
+    ],
+)
+def test_wrong_options_are_refused_where_they_are_given(make: Any, options: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)) as caught:
+        make(**options)
+    assert f"{__file__}:" in str(caught.value)
+
+
+def test_options_of_presets_have_names() -> None:
+    with pytest.raises(UsageError, match="production takes its options by name"):
+        cast("Any", production)(5)
 
 
 @pytest.mark.parametrize("config", [None, SSE])

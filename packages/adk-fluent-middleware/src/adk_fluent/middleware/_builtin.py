@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, wraps
-from inspect import Parameter, cleandoc
+from inspect import Parameter, cleandoc, signature
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
+    ParamSpec,
     TypeVar,
     cast,
     dataclass_transform,
@@ -24,11 +25,12 @@ from adk_fluent.ir import MiddlewareRef
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from dataclasses import Field
 
     from pydantic import BaseModel
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _DEPENDENCY: Final = "dependency"
 
@@ -52,7 +54,7 @@ def builtin(name: str) -> Callable[[type[T]], type[T]]:
     def make(cls: type[T]) -> type[T]:
         made: Any = dataclass(kw_only=True, eq=False)(cls)
         made.name = name
-        made.__init__ = _noting(made.__init__, [e.name for e in fields(made) if _is_live(e)])
+        made.__init__ = _noting(made.__init__, name, [e for e in fields(made) if e.init])
         return made
 
     return make
@@ -62,11 +64,23 @@ def _is_live(option: Field[Any]) -> bool:
     return _DEPENDENCY in option.metadata
 
 
-def _noting(init: Callable[..., None], live: Sequence[str]) -> Callable[..., None]:
-    """A constructor that notes which live objects are the defaults."""
+def _noting(
+    init: Callable[..., None], name: str, takes: Sequence[Field[Any]]
+) -> Callable[..., None]:
+    """A constructor that says which options there are, and notes which live ones are as usual."""
+    live = [each.name for each in takes if _is_live(each)]
+    known = [each.name for each in takes]
+    needed = [each.name for each in takes if each.default is each.default_factory is MISSING]
 
     @wraps(init)
-    def noting(self: Any, **options: Any) -> None:
+    def noting(self: Any, *given: Any, **options: Any) -> None:
+        only_by_name(name, given, known)
+        for each in options:
+            if each not in known:
+                raise _unknown(name, each, known)
+        for each in needed:
+            if each not in options:
+                raise _missing(name, each)
         init(self, **options)
         self._usual = {each: getattr(self, each) for each in live if each not in options}
 
@@ -159,21 +173,75 @@ def checked(name: str, options: type[BaseModel], given: Mapping[str, Any]) -> di
 
 
 def _wrong(name: str, error: Any, options: type[BaseModel]) -> UsageError:
-    first = error.errors()[0]
-    option = str(first["loc"][0]) if first["loc"] else ""
-    if first["type"] == "extra_forbidden":
-        near = nearest_name(option, options.model_fields)
-        return UsageError(
-            f"{name} has no option {option!r}",
-            help=f"did you mean {near!r}?" if near else f"adk-fluent middleware show {name}",
-        )
+    found: list[Any] = error.errors()
+    option = str(found[0]["loc"][0]) if found[0]["loc"] else ""
+    if found[0]["type"] == "extra_forbidden":
+        return _unknown(name, option, options.model_fields)
+    if found[0]["type"] == "missing":
+        return _missing(name, option)
+    # where it may be one thing or another, the one that the value was meant to be
+    of_it = [each for each in found if each["loc"][:1] == found[0]["loc"][:1]]
+    deepest = max(len(each["loc"]) for each in of_it)
+    meant = [each for each in of_it if len(each["loc"]) == deepest]
     return UsageError(
-        f"{name}({option}=...) cannot have this value"
-        if first["type"] != "missing"
-        else f"{name} needs the option {option!r}",
-        found=shown(first["input"]) if first["type"] != "missing" else None,
-        help=f"{first['msg'][:1].lower()}{first['msg'][1:]}",
+        f"{name}({option}=...) cannot have this value",
+        found=shown(meant[0]["input"]),
+        help=_wanted(meant),
     )
+
+
+def _unknown(name: str, option: str, known: Iterable[str]) -> UsageError:
+    near = nearest_name(option, known)
+    return UsageError(
+        f"{name} has no option {option!r}",
+        help=f"did you mean {near!r}?" if near else f"adk-fluent middleware show {name}",
+    )
+
+
+def _missing(name: str, option: str) -> UsageError:
+    return UsageError(f"{name} needs the option {option!r}", help=f"{name}({option}=...)")
+
+
+def only_by_name(name: str, given: Sequence[Any], known: Sequence[str]) -> None:
+    """Refuse options without a name.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if given:
+        raise UsageError(
+            f"{name} takes its options by name",
+            found=shown(given[0]),
+            help=f"{name}({known[0]}=...), for one" if known else None,
+        )
+
+
+#: What pydantic wants, by the type of its error.
+_WANTED: Final = {
+    "bool_type": "True or False",
+    "dict_type": "a dict",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "sequence_str": "a list",
+    "string_type": "a text",
+}
+
+
+def _wanted(errors: Sequence[Any]) -> str:
+    """What would have been right, of the errors about one value."""
+    words: list[str] = []
+    for each in errors:
+        word = _WANTED.get(each["type"])
+        if each["type"] == "literal_error":
+            word = each["ctx"]["expected"]
+        elif each["type"] == "is_instance_of" and each["ctx"]["class"] == "Sequence":
+            word = "a list"
+        if word is None:
+            return f"{each['msg'][:1].lower()}{each['msg'][1:]}"
+        if each["type"] == "sequence_str":
+            word = f"{word}, such as {[each['input'][:40]]}"
+        words.append(word)
+    return f"give {', or '.join(dict.fromkeys(words))}"
 
 
 def shown(value: Any) -> str:
@@ -181,6 +249,27 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)[:200]
     return f"a value of type {type(cast('object', value)).__qualname__}"
+
+
+def checked_options(make: Callable[P, T]) -> Callable[P, T]:
+    """A function whose options are checked as those of middlewares are."""
+
+    @wraps(make)
+    def checking(*given: P.args, **options: P.kwargs) -> T:
+        only_by_name(make.__name__, given, list(signature(make).parameters))
+        right = checked(make.__name__, _options_for(make), options)
+        return cast("Callable[..., T]", make)(**right)
+
+    return checking
+
+
+@cache
+def _options_for(make: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(make, include_extras=True)
+    parameters = signature(make).parameters.values()
+    return _model(
+        make.__name__, {each.name: (hints[each.name], each.default) for each in parameters}
+    )
 
 
 @cache

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from adk_fluent.ir import Ref
+from adk_fluent.middleware._builtin import BuiltIn, checked_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from google.adk.models.base_llm import BaseLlm
+else:
+    BaseLlm = Any  # options are checked without ADK
 
-    from adk_fluent.middleware._builtin import BuiltIn
 
-
+@checked_options
 def production(
     *,
     pipeline_name: str | None = None,
     run_seconds: float | None = 600.0,
     model_seconds: float | None = 120.0,
     tool_seconds: float | None = 60.0,
-    attempts: int = 3,
+    attempts: Annotated[int, Field(ge=1)] = 3,
     model_calls: int | None = 100,
     tool_calls: int | None = 200,
     max_tokens: int | None = None,
     requests_per_minute: int | None = None,
     tokens_per_minute: int | None = None,
-    fallbacks: Sequence[Any] = (),
+    fallbacks: Sequence[str | Ref | BaseLlm] = (),
     personal_data: bool = False,
     cached: bool = False,
 ) -> tuple[BuiltIn, ...]:
@@ -50,6 +57,9 @@ def production(
 
     Returns:
         The middlewares, outermost first.
+
+    Raises:
+        UsageError: An option has a value that it cannot have.
     """
     from adk_fluent.middleware import (  # noqa: PLC0415  # each is imported when it is used
         cache,
@@ -86,6 +96,7 @@ def production(
     return tuple(each for each in stack if each is not None)
 
 
+@checked_options
 def development(
     *,
     run_seconds: float | None = 120.0,
@@ -109,6 +120,9 @@ def development(
 
     Returns:
         The middlewares, outermost first.
+
+    Raises:
+        UsageError: See `production`.
     """
     from adk_fluent.middleware import (  # noqa: PLC0415  # see above
         cache,
