@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import copy
+import gc
 import logging
 import pickle
 from contextlib import aclosing
