@@ -131,6 +131,7 @@ async def test_cancelled() -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert len(gemini.requests) == 3
+        assert results_in(gemini.requests[2]) == ["[clear", "page 1"]
 
 
 async def test_error_after_the_first_partial() -> None:

@@ -92,15 +92,19 @@ async def test_parallel_tools() -> None:
 
 
 async def test_cancelled() -> None:
+    """Who cancels is told nothing, and the next run is."""
     told: list[ContextUsage] = []
     warning = context_warning(max_context=1, on_warning=told.append)
-    model = ScriptedModel(reply("never", latency=60))
-    running = asyncio.ensure_future(Agent("a", model).middleware(warning).run("hi"))
+    model = ScriptedModel(reply("never", latency=60), "ok")
+    pipeline = Agent("a", model).middleware(warning)
+    running = asyncio.ensure_future(pipeline.run("hi"))
     await until(lambda: bool(model.calls))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
     assert told == []
+    await pipeline.run("hi")
+    assert len(told) == 1
 
 
 async def test_error_after_the_first_partial(logged: Callable[[], list[str]]) -> None:

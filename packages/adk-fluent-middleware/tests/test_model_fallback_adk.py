@@ -101,24 +101,25 @@ async def test_parallel_tools() -> None:
 
 async def test_cancelled() -> None:
     """Who cancels wants no other answer."""
-    first, other = ScriptedModel(reply("late", latency=60)), scripted("never")
-    pipeline = Agent("a", first).middleware(model_fallback(models=[other]))
+    second, third = scripted(reply("late", latency=60)), scripted("never", name="third")
+    others = model_fallback(models=[second, third])
+    pipeline = Agent("a", ScriptedModel(DOWN)).middleware(others)
     running = asyncio.ensure_future(pipeline.run("hi"))
-    await until(lambda: bool(first.calls))
+    await until(lambda: bool(second.calls) or running.done())
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert other.calls == ()
+    assert third.calls == ()
 
 
 async def test_error_after_the_first_partial() -> None:
     """Two models' answers are never made into one."""
     half = reply(chunks=["Half an ", "answer"], fault="cut")
-    with GeminiEmulator(half, "whole") as gemini:
-        other = model_fallback(models=[gemini.model(FLASH)])
+    with GeminiEmulator(reply(status=503), half, "whole") as gemini:
+        others = model_fallback(models=[gemini.model(FLASH), gemini.model("gemini-2.0-flash")])
         with pytest.raises(Exception):  # noqa: B017, PT011  # clients of different ages call it differently
-            await Agent("a", gemini.model(PRO)).middleware(other).run("hi", config=SSE)
-        assert [each.model for each in gemini.requests] == [PRO]
+            await Agent("a", gemini.model(PRO)).middleware(others).run("hi", config=SSE)
+        assert [each.model for each in gemini.requests] == [PRO, FLASH]
 
 
 async def test_concurrent() -> None:

@@ -190,14 +190,19 @@ async def test_concurrent() -> None:
     """Runs share no placeholders: what one of them has, another cannot bring back."""
     shared = placeholders()
     ours = next(iter((await _tags(shared, ANN)).split()))
+    models = [
+        ScriptedModel(lambda asked: f"{asked.prompt.split()[-1]} {ours}") for _ in range(8)
+    ]
 
     async def one(n: int) -> str:
-        model = ScriptedModel(lambda asked: f"{asked.prompt.split()[-1]} {ours}")
-        result = await Agent("a", model).middleware(shared).run(f"I am u{n}@example.com")
+        result = await Agent("a", models[n]).middleware(shared).run(f"I am u{n}@example.com")
         return result.text
 
     texts = await asyncio.gather(*(one(n) for n in range(8)))
     assert texts == [f"u{n}@example.com {ours}" for n in range(8)]
+    asked = {model.calls[0].prompt for model in models}
+    assert len(asked) == 8
+    assert all(each.startswith("I am <EMAIL_") for each in asked)
 
 
 async def _tags(middleware: PIIFilterMiddleware, text: str) -> str:

@@ -77,10 +77,16 @@ async def test_parallel_tools(metrics: Measured) -> None:
 
 async def test_cancelled() -> None:
     """Whoever cancels is not told to wait, and nothing is called after that."""
-    model = ScriptedModel(default=ConnectionError("reset"))
-    pipeline = Agent("a", model).middleware(retry(max_attempts=100, backoff_base=10.0))
+
+    class Slow(Time):
+        async def sleep(self, seconds: float) -> None:
+            self.waits.append(seconds)
+            await asyncio.sleep(60)
+
+    model, time = ScriptedModel(default=ConnectionError("reset")), Slow()
+    pipeline = Agent("a", model).middleware(retry(max_attempts=100, clock=time))
     running = asyncio.ensure_future(pipeline.run("hi"))
-    await until(lambda: bool(model.calls))
+    await until(lambda: bool(time.waits) or running.done())
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -90,10 +96,10 @@ async def test_cancelled() -> None:
 async def test_error_after_the_first_partial() -> None:
     """What the user has read of an answer is not said again."""
     half = reply(chunks=["Half an ", "answer"], fault="cut")
-    with GeminiEmulator(half, "whole") as gemini:
+    with GeminiEmulator(reply(status=503), half, "whole") as gemini:
         with pytest.raises(Exception):  # noqa: B017, PT011  # clients of different ages call it differently
             await clerk(gemini, at_once()).run("hi", config=SSE)
-        assert len(gemini.requests) == 1
+        assert len(gemini.requests) == 2
 
 
 async def test_concurrent() -> None:

@@ -70,6 +70,10 @@ async def test_streamed() -> None:
         result = await clerk(gemini, limits).run("hi", config=SSE)
         assert result.text == "abc"
         assert [each.content for each in result if each.is_partial][:3] == ["a", "b", "c"]
+    with GeminiEmulator(reply(chunks=["a", "b"], latency=20)) as gemini:
+        with pytest.raises(CallTimeoutError, match="to begin its answer took longer than 1 second"):
+            await clerk(gemini, timeout(first=1.0)).run("hi", config=SSE)
+        await until(lambda: len(gemini.abandoned) == 1)
 
 
 async def test_parallel_tools(metrics: Measured) -> None:
@@ -99,17 +103,21 @@ async def test_parallel_tools(metrics: Measured) -> None:
     assert metrics("adk_fluent.timeout.expirations", adk_fluent__call="tool") == 1
 
 
-@pytest.mark.parametrize("options", [{"model": 60}, {"first": 60}, {"run": 60}])
+@pytest.mark.parametrize("options", [{"model": 2.0}, {"first": 2.0}, {"run": 2.0}])
 async def test_cancelled(options: Any, metrics: Measured) -> None:
-    """Who cancels is told so, and of no timeout."""
-    with GeminiEmulator(LATE) as gemini:
-        running = asyncio.ensure_future(clerk(gemini, timeout(**options)).run("hi"))
+    """Who cancels is told so, and of no timeout; whoever comes next is given all the time."""
+    with GeminiEmulator(default=reply("late", latency=20)) as gemini:
+        pipeline = clerk(gemini, timeout(**options))
+        running = asyncio.ensure_future(pipeline.run("hi"))
         await until(lambda: bool(gemini.requests))
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
         await until(lambda: len(gemini.abandoned) == 1)
-    assert metrics("adk_fluent.timeout.expirations") == 0
+        assert metrics("adk_fluent.timeout.expirations") == 0
+        with pytest.raises(CallTimeoutError):
+            await pipeline.run("hi")
+    assert metrics("adk_fluent.timeout.expirations") == 1
 
 
 async def test_error_after_the_first_partial() -> None:

@@ -131,12 +131,18 @@ async def test_cancelled() -> None:
 
 
 async def test_error_after_the_first_partial() -> None:
+    """The list is what it was before the answer that breaks, and the next run is shown it."""
+    kept: Any = {"session_id": "s", "session_service": InMemorySessionService()}
     half = reply(chunks=["Half an ", "answer"], fault="cut")
-    with GeminiEmulator(write(*FIRST), half) as gemini:
+    with GeminiEmulator(write(*FIRST), half, "done") as gemini:
         pipeline = Agent("desk", gemini.model()).middleware(todo_list())
         with pytest.raises(Exception):  # noqa: B017, PT011  # clients of different ages call it differently
-            await pipeline.run("hi", config=SSE)
+            await pipeline.run("hi", config=SSE, **kept)
         assert len(gemini.requests) == 2
+        result = await pipeline.run("go on", **kept)
+        assert result.state["todos"] == FIRST
+        last = gemini.requests[-1].contents[-1]["parts"][-1]
+        assert last == {"text": "<todos>\n[>] look\n[ ] answer\n</todos>"}
 
 
 async def test_concurrent() -> None:

@@ -136,12 +136,14 @@ async def test_error_after_the_first_partial() -> None:
     tools = Tools()
     limit = tool_call_limit(per_session=2)
     half = reply(chunks=["Half an ", "answer"], fault="cut")
-    with GeminiEmulator(searches(1), half, half, searches(1), "done") as gemini:
+    with GeminiEmulator(searches(1), half, half, searches(1), "done", searches(1)) as gemini:
         pipeline = Agent("a", gemini.model()).tool(tools.search).middleware(limit)
         for _ in range(2):
             with pytest.raises(Exception):  # noqa: B017, PT011  # clients of different ages call it differently
                 await pipeline.run("hi", session_id="s1", config=SSE)
         assert (await pipeline.run("hi", session_id="s1")).text == "done"
+        with pytest.raises(CallLimitError, match="this session"):
+            await pipeline.run("hi", session_id="s1")
     assert len(tools.calls) == 2
 
 

@@ -99,8 +99,9 @@ async def test_streamed() -> None:
 async def test_parallel_tools() -> None:
     """Calls of tools that are not shown run: ADK knows them."""
     shelf, small = Shelf(), ScriptedModel(picks("tool_1"))
-    two = reply(Call("tool_1", {"x": "a"}), Call("tool_9", {"x": "b"}))
-    await shelf.on(ScriptedModel(two, "done"), tool_selector(max_tools=1, model=small)).run("hi")
+    model = ScriptedModel(reply(Call("tool_1", {"x": "a"}), Call("tool_9", {"x": "b"})), "done")
+    await shelf.on(model, tool_selector(max_tools=1, model=small)).run("hi")
+    assert shown(model) == [("tool_1",)] * 2
     assert sorted(shelf.called) == ["tool_1", "tool_9"]
 
 
