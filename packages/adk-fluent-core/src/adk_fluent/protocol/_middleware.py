@@ -102,49 +102,47 @@ class Middleware(metaclass=_MiddlewareType):
         state is `call.ctx.session.state`, to be read. No hook tells when the run is over.
         """
 
-    async def on_user_message(self, ctx: Any, message: Any, /) -> Any:
+    async def on_user_message(self, ctx: Any, message: Any) -> Any:
         """Return a Content to put in place of the user's message."""
 
-    async def before_run(self, ctx: Any, /) -> Any:
+    async def before_run(self, ctx: Any) -> Any:
         """Return a Content to answer with it and not run at all."""
 
-    async def after_run(self, ctx: Any, /) -> None:
+    async def after_run(self, ctx: Any) -> None:
         """The run succeeded."""
 
-    async def on_run_error(self, ctx: Any, error: Exception, /) -> None:
+    async def on_run_error(self, ctx: Any, error: Exception) -> None:
         """The run failed."""
 
-    async def on_event(self, ctx: Any, event: AgentEvent, /) -> AgentEvent | None:
+    async def on_event(self, ctx: Any, event: AgentEvent) -> AgentEvent | None:
         """Return an event to put in place of this one."""
 
-    async def before_agent(self, ctx: Any, agent_name: str, /) -> Any:
+    async def before_agent(self, ctx: Any, agent_name: str) -> Any:
         """Return a Content to answer with it in the step's place."""
 
-    async def after_agent(self, ctx: Any, agent_name: str, /) -> Any:
+    async def after_agent(self, ctx: Any, agent_name: str) -> Any:
         """Return a Content to say it after the step."""
 
-    async def on_agent_error(self, ctx: Any, agent_name: str, error: Exception, /) -> None:
+    async def on_agent_error(self, ctx: Any, agent_name: str, error: Exception) -> None:
         """A step failed."""
 
-    async def before_model(self, ctx: Any, request: Any, /) -> Any:
+    async def before_model(self, ctx: Any, request: Any) -> Any:
         """Change the LlmRequest in place, or return an LlmResponse to not call the model."""
 
-    async def after_model(self, ctx: Any, response: Any, /) -> Any:
+    async def after_model(self, ctx: Any, response: Any) -> Any:
         """Return an LlmResponse to put in place of this one; fragments come here, too."""
 
-    async def on_model_error(self, ctx: Any, request: Any, error: Exception, /) -> Any:
+    async def on_model_error(self, ctx: Any, request: Any, error: Exception) -> Any:
         """Return an LlmResponse to recover; `wrap_model_call` can make the call again."""
 
-    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
         """Change the arguments in place, or return a result (a dict) to not call the tool."""
 
-    async def after_tool(
-        self, ctx: Any, tool_name: str, args: dict[str, Any], result: Any, /
-    ) -> Any:
+    async def after_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], result: Any) -> Any:
         """Return a result (a dict) to put in place of this one."""
 
     async def on_tool_error(
-        self, ctx: Any, tool_name: str, args: dict[str, Any], error: Exception, /
+        self, ctx: Any, tool_name: str, args: dict[str, Any], error: Exception
     ) -> Any:
         """Return a result (a dict) to recover; `wrap_tool_call` can make the call again."""
 

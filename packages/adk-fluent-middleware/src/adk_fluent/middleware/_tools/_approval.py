@@ -80,7 +80,7 @@ class ToolApprovalMiddleware(BuiltIn):
         made._edited = set()  # noqa: SLF001  # its own
         return made
 
-    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
         """Ask, or do what was answered."""
         if not self._is_asked_about(tool_name):
             return None

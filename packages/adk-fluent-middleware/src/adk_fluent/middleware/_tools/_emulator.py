@@ -108,7 +108,7 @@ class ToolEmulatorMiddleware(BuiltIn):
         self._stands_around = True
         return await next(call)
 
-    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any], /) -> Any:
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
         """Let no tool run that it does not stand around: ADK runs those of agents built by hand.
 
         Raises:
@@ -136,7 +136,7 @@ class ToolEmulatorMiddleware(BuiltIn):
         _LOG.info("tool_emulator made up a result of %s", call.name)
         return result
 
-    async def on_event(self, ctx: Any, event: AgentEvent, /) -> AgentEvent | None:
+    async def on_event(self, ctx: Any, event: AgentEvent) -> AgentEvent | None:
         """Mark the events that have results that were made up."""
         made_up = [each.call_id for each in event.tool_responses if each.call_id in self._ids]
         if not made_up:

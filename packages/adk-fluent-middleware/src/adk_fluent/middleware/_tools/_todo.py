@@ -54,7 +54,7 @@ class TodoListMiddleware(BuiltIn):
     max_items: Annotated[int, Field(ge=1)] = 50
     instruction: Annotated[str, Field(min_length=1)] | None = None
 
-    async def before_model(self, ctx: Any, request: Any, /) -> Any:
+    async def before_model(self, ctx: Any, request: Any) -> Any:
         """Add the tool, what is said about it, and what is left to do."""
         from adk_fluent.middleware._tools._todo_adk import TodoTool, can_call, show  # noqa: PLC0415
 
