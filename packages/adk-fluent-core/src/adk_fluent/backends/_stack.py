@@ -71,11 +71,12 @@ class Stack:
         strict: What they say has to be of the kind that it stands in the place of.
     """
 
-    __slots__ = ("_asked", "_members", "_strict")
+    __slots__ = ("_asked", "_hooks", "_members", "_strict")
 
     def __init__(self, members: Iterable[Any], *, strict: bool = False) -> None:
         self._strict = strict
         self._members = [_Member(each, place) for place, each in enumerate(members)]
+        self._hooks = frozenset[str]().union(*(each.hooks for each in self._members))
         self._asked: dict[str, list[_Member]] = {}
 
     @classmethod
@@ -100,7 +101,7 @@ class Stack:
 
     def has(self, *hooks: str) -> bool:
         """Whether anybody has one of these hooks."""
-        return any(self._with(hook) for hook in hooks)
+        return not self._hooks.isdisjoint(hooks)
 
     async def before(self, hook: str, *args: Any) -> tuple[Any, int]:
         """Ask in order.

@@ -48,7 +48,7 @@ def is_flow(agent: BaseAgent) -> bool:
     return "plan" in type(agent).model_fields
 
 
-async def run_agent(
+def run_agent(
     original: Original, agent: BaseAgent, ctx: InvocationContext
 ) -> AsyncGenerator[Event, None]:
     """What an agent says, through the middlewares if there are any.
@@ -60,32 +60,30 @@ async def run_agent(
     """
     chain, here = attached(ctx), where(ctx)
     if chain is None or here is None:
-        events = original(agent, ctx)
-    else:
-        events = _run(original, agent, ctx, chain, here)
-    async with aclosing(events) as each:
-        async for event in each:
-            yield event
+        return original(agent, ctx)
+    run = _in_tool if is_called_by_tool(ctx) else _run
+    return run(original, agent, ctx, chain, here)
 
 
-async def _run(
+def _run(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
-    tool, calls = is_called_by_tool(ctx), set[asyncio.Task[Any]]()
-    if tool:  # all below is part of the same call
-        changes: dict[str, Any] = {}
-        calls = keeps_calls(changes)
-        attach_to(changes, chain)
-        place(changes, here)
-        ctx = ctx.model_copy(update=changes)
     stack = chain.of(agent.name).stack
     is_step, resumed = here.enter(agent.name)
-    if is_flow(agent) or is_step or not stack.has(*OF_STEPS):
-        events = original(agent, ctx)
-    else:
-        events = _Run(original, agent, ctx, chain, here, resumed=resumed).events(stack)
-    if tool:
-        events = _of_tool(events, agent, ctx, chain, here)
+    if is_step or is_flow(agent) or not stack.has(*OF_STEPS):
+        return original(agent, ctx)
+    return _Run(original, agent, ctx, chain, here, resumed=resumed).events(stack)
+
+
+async def _in_tool(
+    original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
+) -> AsyncGenerator[Event, None]:
+    changes: dict[str, Any] = {}  # all below is part of the same call
+    calls = keeps_calls(changes)
+    attach_to(changes, chain)
+    place(changes, here)
+    ctx = ctx.model_copy(update=changes)
+    events = _of_tool(_run(original, agent, ctx, chain, here), agent, ctx, chain, here)
     try:
         async with aclosing(events) as each:
             async for event in each:

@@ -42,6 +42,9 @@ class AdkAround:
         root: What runs.
         config: How it runs.
         resumed: A run goes on that was begun before.
+
+    Attributes:
+        watches: Whether anybody looks at events: `seen`.
     """
 
     def __init__(
@@ -62,14 +65,14 @@ class AdkAround:
         self._resumed = resumed
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
-        self._watches = chain.has("on_event")
+        self.watches: bool = chain.has("on_event")
         self._told: Exception | None = None
         chain.begin_parts(self._run_call)
 
     @property
     def is_needed(self) -> bool:
         """Whether there is anything around the run, its steps or its events."""
-        return self._steps or self._runs or self._watches
+        return self._steps or self._runs or self.watches
 
     def encloses(self, node: Node) -> bool:
         """Whether there is anything around a step."""
@@ -83,12 +86,11 @@ class AdkAround:
 
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
-        if self._watches:
-            made = to_agent_event(event)
-            stack = self._chain.watching(made.node, made.author)
-            said = await stack.after("on_event", self._ctx, made)
-            if said is not None:
-                patch(event, said)
+        made = to_agent_event(event)
+        stack = self._chain.watching(made.node, made.author)
+        said = await stack.after("on_event", self._ctx, made)
+        if said is not None:
+            patch(event, said)
         return event
 
     async def failed(self, error: Exception) -> Event | None:

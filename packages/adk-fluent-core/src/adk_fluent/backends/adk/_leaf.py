@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -32,7 +32,7 @@ from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from asyncio import Task
-    from collections.abc import AsyncGenerator, Container, Mapping
+    from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
@@ -43,6 +43,18 @@ if TYPE_CHECKING:
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
     from adk_fluent.ir import ExecutionConfig, Node, Ref
+
+
+class Left(NamedTuple):
+    """What hooks around the calls of an agent leave behind.
+
+    Attributes:
+        writes: What they wrote of which no event has come.
+        calls: The calls that still go on.
+    """
+
+    writes: EventActions
+    calls: set[Task[Any]]
 
 
 class AdkLeaf:
@@ -124,38 +136,19 @@ class AdkLeaf:
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
         keep_last_calls(changes)
-        kept, calls = keeps_writes(changes), keeps_calls(changes)
-        events = self._run(node, strand, answers, changes)
-        return self._with_kept(node, strand, events, kept, calls)
+        left = Left(keeps_writes(changes), keeps_calls(changes))
+        return self._run(node, strand, answers, changes, left=left)
 
-    async def _with_kept(
+    async def _run(
         self,
         node: Node,
         strand: Strand,
-        events: AsyncGenerator[Event, None],
-        kept: EventActions,
-        calls: set[Task[Any]],
+        answers: Mapping[str, Any],
+        changes: dict[str, Any],
+        *,
+        left: Left | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an agent, and what hooks wrote around calls of which no event has come."""
-        failure: Exception | None = None
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    yield event
-        except Exception as error:  # noqa: BLE001  # raised when what was written is put out
-            failure = error
-            await end_calls(calls)
-        if kept.state_delta or kept.artifact_delta:
-            event, _ = self.said(node, strand, None)
-            event.actions.state_delta.update(kept.state_delta)
-            event.actions.artifact_delta.update(kept.artifact_delta)
-            yield event
-        if failure is not None:
-            raise failure
-
-    async def _run(
-        self, node: Node, strand: Strand, answers: Mapping[str, Any], changes: dict[str, Any]
-    ) -> AsyncGenerator[Event, None]:
         stamp = self._places.stamp(node, strand)
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
@@ -181,15 +174,27 @@ class AdkLeaf:
                     yield event
                     if invalid is not None:
                         raise invalid
-                    if drafts is not None and not event.partial:
-                        _drop_committed(drafts, event.actions.state_delta)
-                    if branch or seen is not None:
-                        self._committed(event, before, branch, seen)
+                    if not event.partial:
+                        self._committed(event, before, branch, seen, drafts)
         except Exception as error:
             explain(error, self._nodes, self._config)
+            await end_calls(set() if left is None else left.calls)
+            for event in self._late(node, strand, left):
+                yield event
             raise
         if node.name in self._nesting and (below := outer_of(ctx)) is not None:
             self._over += below.over
+        for event in self._late(node, strand, left):
+            yield event
+
+    def _late(self, node: Node, strand: Strand, left: Left | None) -> Iterator[Event]:
+        """What hooks wrote around calls of which no event has come."""
+        kept = None if left is None else left.writes
+        if kept is not None and (kept.state_delta or kept.artifact_delta):
+            event, _ = self.said(node, strand, None)
+            event.actions.state_delta.update(kept.state_delta)
+            event.actions.artifact_delta.update(kept.artifact_delta)
+            yield event
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -390,11 +395,16 @@ class AdkLeaf:
         return (ctx.model_copy(update=changes) if changes else ctx), seen
 
     def _committed(
-        self, event: Event, before: int, branch: str | None, seen: list[Event] | None
+        self,
+        event: Event,
+        before: int,
+        branch: str | None,
+        seen: list[Event] | None,
+        drafts: dict[str, Any] | None,
     ) -> None:
-        """Show a step what it said itself, as it stands in the session now."""
-        if event.partial:
-            return
+        """Show a step what it said and wrote itself, as it stands in the session now."""
+        if drafts is not None:
+            _drop_committed(drafts, event.actions.state_delta)
         if branch:
             self._prompts.branched = True
         if seen is not None:

@@ -35,16 +35,15 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import Middleware, hooks_of
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import AsyncGenerator, Iterable, Iterator
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.events.event_actions import EventActions
     from google.adk.sessions.session import Session
 
+    from adk_fluent.backends.adk._leaf import Left
     from adk_fluent.backends.adk._line import Line
-    from adk_fluent.flow import Facts, Strand
+    from adk_fluent.flow import Facts
     from adk_fluent.ir import Node
 
 _AGENTS: Final = (AdkAgentNode, AgentNode, RemoteAgentNode)
@@ -195,21 +194,14 @@ class LiveLeaf(AdkLeaf):
                     author=closed.author, invocation_id=ctx.invocation_id, branch=ctx.branch, **said
                 )
 
-    async def _with_kept(
-        self,
-        node: Node,
-        strand: Strand,
-        events: AsyncGenerator[Event, None],
-        kept: EventActions,
-        calls: set[Task[Any]],
-    ) -> AsyncGenerator[Event, None]:
+    async def _run(self, *args: Any, left: Left | None = None) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        made = super()._with_kept(node, strand, events, kept, calls)
-        async with aclosing(made) as each:
+        async with aclosing(super()._run(*args, left=left)) as each:
             async for event in each:
-                if kept.state_delta and not event.partial and not _is_sound(event):
-                    event.actions.state_delta = {**kept.state_delta, **event.actions.state_delta}
-                    kept.state_delta.clear()
+                kept = None if left is None else left.writes.state_delta
+                if kept and not event.partial and not _is_sound(event):
+                    event.actions.state_delta = {**kept, **event.actions.state_delta}
+                    kept.clear()
                 yield event
 
     def _context(self, *args: Any, **options: Any) -> tuple[InvocationContext, list[Event] | None]:

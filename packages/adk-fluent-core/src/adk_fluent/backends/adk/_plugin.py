@@ -42,6 +42,8 @@ NAME: Final = "adk_fluent"
 #: A key of the ``__dict__`` of the context of a flow that runs, and so of every copy of it.
 _RUNS: Final = "_adk_fluent_runs"
 _STACK: Final = "_adk_fluent_stack"
+#: The same of the context of an invocation in which a flow is about to run.
+_OURS: Final = "_adk_fluent_ours"
 
 
 class MiddlewarePlugin(BasePlugin):
@@ -102,6 +104,8 @@ class MiddlewarePlugin(BasePlugin):
         if flow is not None and flow is not invocation_context.agent:
             invocation_context.agent = flow
             invocation_context.branch = None
+        if flow is not None:
+            vars(invocation_context)[_OURS] = True
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -252,9 +256,9 @@ class MiddlewarePlugin(BasePlugin):
 
     def _is_asked(self, ctx: Any) -> bool:
         """Whether it is the plugin that asks: no pipeline of ours runs here."""
-        return bool(self._stack) and (
-            ctx is None or (attached(ctx) is None and _flow_of(ctx) is None)
-        )
+        if not self._stack or (ctx is not None and _OURS in ctx.__dict__):  # at each event
+            return False
+        return ctx is None or (attached(ctx) is None and _flow_of(ctx) is None)
 
     def _stack_of(self, ctx: Any) -> Stack:
         """The stack of the invocation that a context belongs to."""

@@ -262,9 +262,10 @@ async def _put_out(
     events: AsyncGenerator[Event, None], writes: Writes, around: AdkAround | None
 ) -> AsyncGenerator[Event, None]:
     """The events of a run as the middlewares let them be, with what else has to be written."""
+    watcher = around if around is not None and around.watches else None
     try:
         async for made in events:
-            event = made if around is None else await around.seen(made)
+            event = made if watcher is None else await watcher.seen(made)
             temporary: dict[str, Any] = {}
             if event.actions.state_delta and not event.partial:
                 first, temporary = writes.before(event)
