@@ -190,9 +190,7 @@ async def test_concurrent() -> None:
     """Runs share no placeholders: what one of them has, another cannot bring back."""
     shared = placeholders()
     ours = next(iter((await _tags(shared, ANN)).split()))
-    models = [
-        ScriptedModel(lambda asked: f"{asked.prompt.split()[-1]} {ours}") for _ in range(8)
-    ]
+    models = [ScriptedModel(lambda asked: f"{asked.prompt.split()[-1]} {ours}") for _ in range(8)]
 
     async def one(n: int) -> str:
         result = await Agent("a", models[n]).middleware(shared).run(f"I am u{n}@example.com")
