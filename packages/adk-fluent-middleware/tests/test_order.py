@@ -133,6 +133,17 @@ def test_a_part_stands_inside_the_whole() -> None:
     assert len(findings(part >> Agent("c"))) == 1
 
 
+def test_one_limiter_within_itself_is_found() -> None:
+    one, other = (rate_limiter(concurrency=1) for _ in range(2))
+    part = Agent("a").middleware(one, scope="agent")
+    ((code, message),) = findings((part >> Agent("b")).middleware(one))
+    assert (code, "around the same calls twice" in message) == ("MDW001", True)
+    assert len(findings(Agent("a").middleware(one, retry(models=False), one))) == 1
+    assert findings((part >> Agent("b")).middleware(other)) == []
+    assert findings(Agent("a").middleware(ref("rate_limiter"), ref("rate_limiter"))) == []
+    assert findings(part >> Agent("b").middleware(one, scope="agent")) == []
+
+
 def test_parts_beside_each_other_are_no_stack() -> None:
     left = Agent("a").middleware(ref("cache"), scope="agent")
     right = Agent("b").middleware(ref("pii_filter"), scope="agent")

@@ -17,7 +17,7 @@ from kit import Time
 
 from adk_fluent.errors import UsageError
 from adk_fluent.middleware import RateLimiterMiddleware, RateLimitError, rate_limiter
-from adk_fluent.middleware._resilience._lines import Line, Lines
+from adk_fluent.middleware._resilience._lines import Line, Lines, Window
 from adk_fluent.protocol import Middleware, SystemClock
 
 if TYPE_CHECKING:
@@ -98,6 +98,17 @@ class Account(RuleBasedStateMachine):
     def look_again(self) -> None:
         for turn in tuple(self.waiting):
             self.look(turn)
+
+    @rule(tokens=st.integers(0, 40))
+    def ask(self, tokens: int) -> None:
+        """What is kept of what is foreseen is what would be foreseen now, or a second earlier."""
+        window = self.line._window.copy()
+        at = self.now
+        for each in (*self.waiting, None):
+            at = window.free_at(tokens if each is None else each.tokens, at)
+            if each is not None:
+                window.take(each.tokens, at)
+        assert max(self.now, at - 1.0) <= self.line.expected(tokens, self.now) <= at
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
@@ -180,6 +191,29 @@ def test_what_is_expected_is_what_happens(
             now = later
         assert turn.spent is not None
         assert turn.spent.at == at
+
+
+@pytest.mark.parametrize("limits", [(100, None, None), (100, 1000, 2)])
+async def test_who_comes_does_not_work_out_anew_when_all_others_go(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time that this takes is that of the event loop, and of everybody in it."""
+    looked = 0
+    free_at = Window.free_at
+
+    def counted(self: Window, tokens: int, now: float) -> float:
+        nonlocal looked
+        looked += 1
+        return free_at(self, tokens, now)
+
+    monkeypatch.setattr(Window, "free_at", counted)
+    lines = Lines(Time(), 1_000_000.0)
+    waiting = [asyncio.create_task(lines.turn(("all",), "it", limits, 10)) for _ in range(1000)]
+    await asyncio.sleep(0)
+    assert looked < 5 * len(waiting)
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
 
 
 async def test_a_large_one_is_not_overtaken_by_small_ones() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
-from kit import SSE, TWO_TOOLS, Time, clerk, until
+from kit import SSE, TWO_TOOLS, Time, clerk, search, until, weather
 
 from adk_fluent import Agent
 from adk_fluent.middleware import RateLimitError, rate_limiter, retry
+from adk_fluent.middleware._resilience import _limiter
 from adk_fluent.protocol import Usage
-from adk_fluent.testing import GeminiEmulator, ScriptedModel, reply
+from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from kit import Measured
@@ -137,6 +139,56 @@ async def test_concurrent() -> None:
     results = await asyncio.gather(*(pipeline.run("hi") for _ in range(12)))
     assert [each.text for each in results] == ["ok"] * 12
     assert most == 3
+
+
+async def test_one_within_itself_lets_each_call_wait_once(metrics: Measured) -> None:
+    """Around a pipeline and around a part of it, a call would wait for itself."""
+    limiter, _ = at_once(concurrency=1, requests_per_minute=2, max_wait=0)
+    part = Agent("b", ScriptedModel("two")).middleware(limiter, scope="agent")
+    pipeline = (Agent("a", ScriptedModel("one")) >> part).middleware(limiter).middleware(limiter)
+    async with asyncio.timeout(10):
+        assert (await pipeline.run("hi")).text == "two"
+    with pytest.raises(RateLimitError):  # two have gone, and each was counted once
+        await Agent("c", ScriptedModel("three")).middleware(limiter).run("hi")
+    assert metrics("adk_fluent.limiter.wait") == 0
+    assert len(metrics.points) == 2
+
+
+async def test_one_within_itself_lets_each_tool_wait_once() -> None:
+    limiter, time = at_once(tools={"search": 2})
+    model = ScriptedModel(TWO_TOOLS[0], TWO_TOOLS[0], "done")
+    pipeline = Agent("a", model).tool(search).tool(weather)
+    assert (await pipeline.middleware(limiter, limiter).run("hi")).text == "done"
+    assert time.time == START
+
+
+async def test_a_tool_within_a_tool_of_the_same_name_is_another_call() -> None:
+    limiter, time = at_once(tools={"search": 1})
+    inner = Agent("search", ScriptedModel(Call("search", {"word": "x"}), "found")).tool(search)
+    outer = Agent("a", ScriptedModel(Call("search", {"request": "x"}), "done")).agent_tool(inner)
+    assert (await outer.middleware(limiter).run("hi")).text == "done"
+    assert time.time - START == 60.0
+
+
+async def test_a_reader_who_does_not_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limiter, "_READER_SECONDS", 0.1)
+    limiter = rate_limiter(concurrency=1)
+    model = ScriptedModel(reply(chunks=["a"] * 50), default="ok")
+    pipeline = Agent("a", model).middleware(limiter)
+    async with asyncio.timeout(10), aclosing(pipeline.stream("hi", config=SSE)) as reading:
+        await anext(reading)
+        assert (await pipeline.run("hi")).text == "ok"
+        rest = [each.content async for each in reading if each.is_partial]
+        assert len(rest) >= 49
+    busy = ScriptedModel(reply("x", latency=60))
+    slow = asyncio.ensure_future(Agent("b", busy).middleware(limiter).run("hi"))
+    await until(lambda: len(busy.calls) == 1)
+    waits = asyncio.ensure_future(pipeline.run("hi"))
+    await asyncio.sleep(0.2)
+    assert not waits.done()  # the place was given up once, and not twice
+    slow.cancel()
+    assert (await waits).text == "ok"
+    await asyncio.wait([slow])
 
 
 # --- tokens --------------------------------------------------------------------------------------

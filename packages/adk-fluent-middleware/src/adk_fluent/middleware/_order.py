@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 UNSOUND: Final[tuple[tuple[str, str, str], ...]] = (
     ("cache", "pii_filter", "personal data gets into the cache before it is filtered"),
     ("summarization", "pii_filter", "the summary is made of text that is not filtered yet"),
+    ("context_editing", "summarization", "the summary is of results that are cleared already"),
     ("retry", "circuit_breaker", "every attempt counts as a failure, and an open circuit is tried"),
     ("rate_limiter", "retry", "attempts after the first do not wait for their turn"),
     ("rate_limiter", "cache", "what the cache answers waits for its turn, too"),
@@ -30,6 +31,7 @@ UNSOUND: Final[tuple[tuple[str, str, str], ...]] = (
     ("retry", "model_fallback", "each attempt tries all models again"),
     ("circuit_breaker", "model_fallback", "the circuit does not see that the model has failed"),
     ("timeout", "retry", "the time is that of all attempts, and what takes too long is given up"),
+    ("timeout", "rate_limiter", "a call that waits for its turn is taken for one that is slow"),
     ("model_call_limit", "cache", "what the cache answers counts as a call"),
     ("retry", "retry", "the attempts multiply"),
     ("circuit_breaker", "circuit_breaker", "one circuit is enough"),
@@ -47,11 +49,13 @@ class DoubleRetry(Diagnostic, code="MDW002", severity=Severity.WARNING):
 def check_order(graph: Graph) -> Iterator[Diagnostic]:
     """Look at the stacks of a pipeline and of its parts."""
     yield from _unsound(graph, graph.root, [], stack(graph.root))
+    yield from _twice(graph, graph.root, [], stack(graph.root))
     for node in graph.of(MiddlewareNode):
         outside = stack(graph.root)
         for above in _above(graph, node):
             outside += stack(above)
         yield from _unsound(graph, node, outside, stack(node))
+        yield from _twice(graph, node, outside, stack(node))
 
 
 def check_retries(graph: Graph) -> Iterator[Diagnostic]:
@@ -95,8 +99,27 @@ def _unsound(
                 break
 
 
+def _twice(graph: Graph, node: Node, outside: list[Any], own: list[Any]) -> Iterator[UnsoundOrder]:
+    """Look for a limiter within itself: two of them are two limits, and one is one."""
+    around = [_itself(each) for each in outside]
+    for each in own:
+        if name_of(each) == "rate_limiter" and any(_itself(each) is other for other in around):
+            yield UnsoundOrder.at(
+                graph,
+                node,
+                "one `rate_limiter` stands around the same calls twice: they wait once",
+                help="add it once, or make another one for another limit",
+            )
+            return
+        around.append(_itself(each))
+
+
 def _retries_models(middlewares: list[Any]) -> bool:
     return any(name_of(each) == "retry" and acts_on(each).models for each in middlewares)
+
+
+def _itself(each: Any) -> Any:
+    return each.value if isinstance(each, Ref) else each
 
 
 def stack(node: Node) -> list[Any]:
@@ -179,14 +202,14 @@ def names_in(value: Any) -> list[str]:
 
 def name_of(each: Any) -> str:
     """The name of a built-in, or of what a reference names; of others there is none."""
-    value = each.value if isinstance(each, Ref) else each
+    value = _itself(each)
     name = value.name if isinstance(value, MiddlewareRef | BuiltIn) else ""
     return ALIASES.get(name, name)
 
 
 def option(each: Any, name: str) -> Any:
     """What an option of a built-in is, or of a reference to one; None if it has none."""
-    value = each.value if isinstance(each, Ref) else each
+    value = _itself(each)
     if not isinstance(value, MiddlewareRef):
         return getattr(value, name, None)
     config = value.config or {}

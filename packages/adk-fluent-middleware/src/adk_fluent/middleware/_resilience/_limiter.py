@@ -11,10 +11,12 @@ when the real number is known; and its clock cannot be replaced.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from contextlib import asynccontextmanager
-from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -28,6 +30,7 @@ from adk_fluent.protocol import (
     ModelReply,
     NextModel,
     NextTool,
+    Sink,
     SystemClock,
     ToolCall,
     estimate_tokens,
@@ -39,7 +42,16 @@ if TYPE_CHECKING:
 
     from adk_fluent.middleware._resilience._lines import Key, Limits, Turn
 
+    #: What a call is counted by, and of tools which call it is: one may be made within another.
+    Place = tuple[Key, str | None]
+
 Limit = Annotated[int, Field(ge=1)]
+#: Seconds after which a reader who does not read gives the place of the call to others.
+_READER_SECONDS: Final = 1.0
+#: The turns of the calls that are under way here, by the lines they stood in.
+_HELD: Final[ContextVar[frozenset[tuple[int, Place]]]] = ContextVar(
+    "adk_fluent_turns", default=frozenset()
+)
 
 
 @builtin("rate_limiter")
@@ -54,7 +66,8 @@ class RateLimiterMiddleware(BuiltIn):
         requests_per_minute: Model calls that may begin within any 60 seconds.
         tokens_per_minute: Tokens that those may take, with their answers. A call with more of them
             goes when it is alone.
-        concurrency: Model calls at once.
+        concurrency: Model calls at once. A reader who does not read what is streamed holds no place
+            after a second.
         per: What the limits are for: each model, each user, or all calls together.
         max_wait: Seconds that a call may wait; if it would take longer, it fails at once.
         tools: Calls per minute, by the names of tools.
@@ -96,8 +109,11 @@ class RateLimiterMiddleware(BuiltIn):
             return await next(call)
         tokens = 0 if self.tokens_per_minute is None else _reserved(call.request)
         limits = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
-        async with self._turn(self._key(call), "model", model_name(call), limits, tokens) as turn:
-            reply = await next(call)
+        key = self._key(call)
+        if self._holds((key, None)):
+            return await next(call)
+        async with self._turn((key, None), "model", model_name(call), limits, tokens) as turn:
+            reply = await next(self._watched(call, turn) if call.stream else call)
             if (usage := reply.usage) is not None:
                 self._lines.settle(turn, usage.total)
             return reply
@@ -106,15 +122,38 @@ class RateLimiterMiddleware(BuiltIn):
         """Call the tool when it is its turn."""
         if (limit := self.tools.get(call.name)) is None:
             return await next(call)
-        async with self._turn(("tool", call.name), "tool", call.name, (limit, None, None)):
+        place = (("tool", call.name), call.call_id)
+        if self._holds(place):
             return await next(call)
+        async with self._turn(place, "tool", call.name, (limit, None, None)):
+            return await next(call)
+
+    def _holds(self, place: Place) -> bool:
+        """Whether this object stands around the call further out, too, and it has its turn."""
+        return (id(self._lines), place) in _HELD.get()
+
+    def _watched(self, call: ModelCall, turn: Turn) -> ModelCall:
+        """The call, whose place others get as soon as a slow reader, or a hook, holds it up."""
+        if self.concurrency is None:
+            return call
+        loop = asyncio.get_running_loop()
+
+        async def forward(fragment: Any) -> None:  # may return only when the user has taken it
+            late = loop.call_later(_READER_SECONDS, self._lines.end, turn)
+            try:
+                await call.emit(fragment)
+            finally:
+                late.cancel()
+
+        return replace(call, sink=Sink(forward, call.emitted))
 
     @asynccontextmanager
     async def _turn(
-        self, key: Key, kind: str, name: str, limits: Limits, tokens: int = 0
+        self, place: Place, kind: str, name: str, limits: Limits, tokens: int = 0
     ) -> AsyncGenerator[Turn, None]:
         began = self.clock.monotonic()
-        turn = await self._lines.turn(key, f"{kind} {name!r}", limits, tokens)
+        turn = await self._lines.turn(place[0], f"{kind} {name!r}", limits, tokens)
+        token = _HELD.set(_HELD.get() | {(id(self._lines), place)})
         try:
             named = "gen_ai.request.model" if kind == "model" else "gen_ai.tool.name"
             waited = max(0.0, self.clock.monotonic() - began)
@@ -122,6 +161,8 @@ class RateLimiterMiddleware(BuiltIn):
             yield turn
         finally:
             self._lines.end(turn)
+            with suppress(ValueError):  # it was dropped, and is collected somewhere else
+                _HELD.reset(token)
 
     @property
     def _limits_models(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import Counter, deque
 from contextlib import suppress
@@ -86,9 +87,11 @@ class Lines:
             turn.line.settle(turn, tokens, self._clock.monotonic())
 
     def end(self, turn: Turn) -> None:
-        """A call is over."""
+        """A call is over, or gives its place up; nothing if it has done so before."""
         with self._lock:
-            turn.line.end()
+            if not turn.over:
+                turn.over = True
+                turn.line.end()
 
     def _line(self, key: Key, limits: Limits, now: float) -> Line:
         found = self._lines.get(key)
@@ -152,6 +155,7 @@ class Turn:
         wake: Lets the one who waits look again.
         loop: Where it is waited for.
         spent: What was taken; None before it is its turn.
+        over: It has given its place up.
     """
 
     line: Line
@@ -159,6 +163,7 @@ class Turn:
     wake: Callable[[], None]
     loop: asyncio.AbstractEventLoop | None = None
     spent: Spent | None = None
+    over: bool = False
 
     @property
     def lost(self) -> bool:
@@ -186,6 +191,7 @@ class Line:
         self._waiting: deque[Turn] = deque()
         self._loops: Counter[asyncio.AbstractEventLoop | None] = Counter()  # of those
         self._running = 0
+        self._ahead: Ahead | None = None
 
     def come(
         self,
@@ -236,6 +242,7 @@ class Line:
         """Count so many tokens for one that has gone; `end` comes after it, and wakes the next."""
         if turn.spent is not None:
             self._window.change(turn.spent, tokens, now)
+            self._ahead = None
 
     def end(self) -> None:
         """One of the calls is over."""
@@ -243,13 +250,17 @@ class Line:
         self._wake_first()
 
     def expected(self, tokens: int, now: float) -> float:
-        """When it would be the turn of somebody who comes now, if calls took no time."""
-        window = self._window.copy()
-        for each in self._waiting:
-            if not each.lost:
-                now = window.free_at(each.tokens, now)
-                window.take(each.tokens, now)
-        return window.free_at(tokens, now)
+        """When it would be the turn of somebody who comes now, if calls took no time.
+
+        It may be a second too early: what is foreseen of those who wait is kept meanwhile.
+        """
+        closed = sum(each is not None and each.is_closed() for each in self._loops)
+        ahead = self._ahead
+        if ahead is None or ahead.closed != closed or now > ahead.first + _SOON:
+            ahead = self._ahead = Ahead(self._window.copy(), closed, now)
+        for place in range(ahead.seen, len(self._waiting)):
+            ahead.see(self._waiting[place], now)
+        return ahead.window.free_at(tokens, max(now, ahead.at))
 
     def idle(self, now: float) -> bool:
         """Whether nothing would be forgotten with it."""
@@ -263,9 +274,37 @@ class Line:
 
     def _remove(self, turn: Turn) -> None:
         self._waiting.remove(turn)
+        self._ahead = None
         self._loops[turn.loop] -= 1
         if not self._loops[turn.loop]:
             del self._loops[turn.loop]
+
+
+@dataclass(slots=True, eq=False)
+class Ahead:
+    """What is foreseen of those who wait, so that not each who comes has to work it out anew.
+
+    Attributes:
+        window: What will have been taken when the last of them goes.
+        closed: Event loops that were closed, whose calls will not go.
+        at: When the last of them will go.
+        first: When the first of them will go.
+        seen: How many of them were looked at.
+    """
+
+    window: Window
+    closed: int
+    at: float
+    first: float = math.inf
+    seen: int = 0
+
+    def see(self, turn: Turn, now: float) -> None:
+        """The next one, who waits still."""
+        self.seen += 1
+        if not turn.lost:
+            self.at = self.window.free_at(turn.tokens, max(now, self.at))
+            self.first = min(self.first, self.at)
+            self.window.take(turn.tokens, self.at)
 
 
 class Window:
