@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -243,6 +244,32 @@ def test_an_unknown_name_comes_with_the_nearest(toy: Site) -> None:
         resolve_name("frist_toy", "adk_fluent.middleware")
     assert caught.value.what == "module 'adk_fluent.middleware' has no attribute 'frist_toy'"
     assert caught.value.nearest == "first_toy"
+
+
+def test_an_import_of_an_unknown_name_says_the_nearest_and_the_line() -> None:
+    source = "\n\nfrom adk_fluent import Piepline"
+    with pytest.raises(ImportError) as caught:
+        exec(compile(source, "desk.py", "exec"), {"__name__": "desk"})
+    assert str(caught.value) == (
+        "cannot import name 'Piepline' from 'adk_fluent'\n"
+        "  where: desk.py:3\n"
+        "  help: did you mean 'Pipeline'?"
+    )
+
+
+def test_an_import_of_an_absent_layers_name_says_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_registry, "found", dict)
+    monkeypatch.setattr(_registry, "layers", dict)
+    with pytest.raises(MissingLayerError) as caught:
+        exec(compile("from adk_fluent import diff_events", "desk.py", "exec"), {"__name__": "desk"})
+    assert caught.value.location == "desk.py:1"
+
+
+def test_an_import_of_a_module_is_no_unknown_name() -> None:
+    program = "from adk_fluent import _middlewares, gate; print(_middlewares.__name__)"
+    code = [sys.executable, "-c", program]  # a name like RetryMiddleware
+    made = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert (made.stdout, made.stderr) == ("adk_fluent._middlewares\n", "")
 
 
 def test_private_names_look_nowhere(site: Site) -> None:

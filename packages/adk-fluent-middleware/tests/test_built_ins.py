@@ -13,7 +13,7 @@ from kit import NAMES, NEEDED, made
 
 from adk_fluent import Agent
 from adk_fluent._middlewares import made_middleware, registered_middlewares
-from adk_fluent.errors import IRFormatError, UsageError
+from adk_fluent.errors import IRFormatError, MissingLayerError, UsageError
 from adk_fluent.ir import (
     AppNode,
     MiddlewareRef,
@@ -303,3 +303,17 @@ def test_of_an_option_that_may_be_two_things_the_one_that_was_meant_is_said(
 def test_an_error_shows_a_plain_value() -> None:
     with pytest.raises(UsageError, match="-1"):
         retry(max_attempts=-1)
+
+
+@pytest.mark.parametrize("module", ["adk_fluent.middleware", "adk_fluent.telemetry"])
+def test_an_import_of_a_misspelt_name_says_which_was_meant(module: str) -> None:
+    with pytest.raises(ImportError, match=r"did you mean 'otel_enrichment'\?") as caught:
+        exec(compile(f"from {module} import otel_enrichmnt", "desk.py", "exec"), {"__name__": "d"})
+    assert "where: desk.py:1" in str(caught.value)
+
+
+def test_a_middleware_of_an_absent_layer_says_where_it_was_imported() -> None:
+    source = "from adk_fluent.middleware import cost_attribution"
+    with pytest.raises(MissingLayerError) as caught:
+        exec(compile(source, "desk.py", "exec"), {"__name__": "desk"})
+    assert caught.value.location == "desk.py:1"

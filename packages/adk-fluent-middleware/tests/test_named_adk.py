@@ -9,7 +9,7 @@ import pytest
 
 from adk_fluent import Agent
 from adk_fluent._middlewares import unregister_middleware
-from adk_fluent.errors import MissingLayerError
+from adk_fluent.errors import AdkFluentError, MissingLayerError
 from adk_fluent.ir import from_yaml, to_yaml
 from adk_fluent.middleware import MiddlewareRef, define_middleware
 from adk_fluent.testing import AgentHarness, GeminiEmulator, reply
@@ -35,6 +35,34 @@ class Signs:
         signed = part.model_copy(update={"text": f"{part.text} ({self.name})"})
         content = response.content.model_copy(update={"parts": [signed]})
         return response.model_copy(update={"content": content})
+
+
+@pytest.mark.parametrize(
+    ("ref", "says", "help"),
+    [
+        (MiddlewareRef("retyr"), "there is no middleware called 'retyr'", "did you mean 'retry'?"),
+        (
+            MiddlewareRef("retry", {"max_attempts": 0}),
+            "retry(max_attempts=...) cannot have this value: 0",
+            "input should be greater than or equal to 1",
+        ),
+        (
+            MiddlewareRef("retry", {"max_attempt": 5}),
+            "retry has no option 'max_attempt'",
+            "did you mean 'max_attempts'?",
+        ),
+    ],
+)
+def test_check_finds_what_would_fail_when_it_is_compiled(
+    ref: MiddlewareRef, says: str, help: str
+) -> None:
+    pipeline = Agent("a").mock("x").middleware(ref)
+    [found] = pipeline.check()
+    assert (found.code, found.message, found.help) == ("FLW153", says, help)
+    assert not pipeline.check().ok
+    with pytest.raises(AdkFluentError) as caught:
+        pipeline.to_app()
+    assert caught.value.help == help
 
 
 async def test_three_references_in_a_file(tmp_path: Path, gemini_emulator: GeminiEmulator) -> None:

@@ -53,7 +53,7 @@ else:  # a type checker must see a misspelt name, not Any
             return Middleware
         from adk_fluent._registry import resolve_name  # noqa: PLC0415  # keeps the import light
 
-        return resolve_name(name)
+        return resolve_name(name, __name__, __all__)
 
 
 __all__ = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-_OURS: Final = frozenset({"adk_fluent", "asyncio"})  # asyncio calls us for the user
+#: Besides our own, what calls us for the user; the import system calls itself by two names.
+_OURS: Final = frozenset({"adk_fluent", "asyncio", "importlib", "_frozen_importlib"})
 _OTHERS: Final = frozenset({"click", "google"})  # the command line or ADK calls: no user's line
 _ENGINE: Final = "adk_fluent.flow"  # what it calls belongs to a step, not to whoever runs it
 

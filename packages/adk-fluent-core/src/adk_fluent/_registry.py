@@ -6,9 +6,11 @@ layers' own small modules, and `provided` what stands in the one slot that is as
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, invalidate_caches
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,12 +20,14 @@ from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
 
 GROUP: Final = "adk_fluent.layers"
+#: What the import system calls itself.
+_IMPORTING: Final = frozenset({"importlib._bootstrap", "_frozen_importlib"})
 
 #: Public names that users write as if they were core's, to the layer that has them.
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -279,18 +283,21 @@ def require_layer(name: str, what: str, node: Placed | str | None = None) -> Lay
 _MODULES: Final = ("config", "builders", "testing", "errors", "contracts", "protocol", "ir", "flow")
 
 
-def resolve_name(name: str, module: str = "adk_fluent") -> Any:
+def resolve_name(name: str, module: str = "adk_fluent", public: Iterable[str] = ()) -> Any:
     """A public name that another wheel brings, for a module's ``__getattr__``.
 
     Args:
         name: The name that the module does not have.
         module: The module, for the message.
+        public: The names that it has.
 
     Raises:
         MissingLayerError: It is the name of a layer that is not installed.
         UnknownNameError: Nobody knows it.
+        ImportError: The same, in ``from module import name``, where Python would keep the help of
+            an AttributeError to itself.
     """
-    known: set[str] = set(NAMES)
+    known = {*NAMES, *public}
     if not name.startswith("_"):  # dunders are asked for all the time and are nobody's
         for offer in offers("names"):
             if offer.name == name:
@@ -300,12 +307,24 @@ def resolve_name(name: str, module: str = "adk_fluent") -> Any:
     if layer is not None and layer not in found():
         raise missing_layer(layer, repr(name))
     home = f"adk_fluent.{layer}" if layer else _home_of(name)
-    raise UnknownNameError(
+    error = UnknownNameError(
         f"module {module!r} has no attribute {name!r}",
         unknown=name,
         known=known,
         help=f"write: from {home} import {name}" if home else None,
     )
+    if error.help and _is_imported() and find_spec(f"{module}.{name}") is None:
+        error.what = f"cannot import name {name!r} from {module!r}"
+        raise ImportError(str(error), name=module)
+    raise error
+
+
+def _is_imported() -> bool:
+    """Whether it is the import system that asks a module of ours for a name."""
+    frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("adk_fluent"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") in _IMPORTING
 
 
 def _home_of(name: str) -> str | None:

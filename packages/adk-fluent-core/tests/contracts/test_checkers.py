@@ -206,5 +206,6 @@ def test_core_runs_its_checkers_in_a_fixed_order() -> None:
         "placeholders",
         "functions",
         "resources",
+        "middleware_names",
         "middlewares",
     )

@@ -73,6 +73,7 @@ class TestCodes:
             "FLW142": "InertPlaceholder",
             "FLW151": "DuplicateResource",
             "FLW152": "DuplicateMiddleware",
+            "FLW153": "UnusableMiddleware",
             "FLW161": "UncallableFunction",
             "FLW901": "LayerAbsent",
         }

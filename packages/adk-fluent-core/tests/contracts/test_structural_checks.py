@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adk_fluent import Agent, contracts
+from adk_fluent._middlewares import register_middleware, unregister_middleware
 from adk_fluent.contracts import (
     CODES,
     AmbiguousTransferTarget,
@@ -35,6 +36,7 @@ from adk_fluent.contracts import (
     UncallableFunction,
     UnknownTransferTarget,
     UnreachableBranch,
+    UnusableMiddleware,
     check_all,
 )
 from adk_fluent.ir import (
@@ -53,6 +55,7 @@ from adk_fluent.ir import (
     MapOverNode,
     Match,
     MiddlewareNode,
+    MiddlewareRef,
     ModelSelectorNode,
     Node,
     ParallelNode,
@@ -69,6 +72,10 @@ from adk_fluent.ir import (
     TransferNode,
     TransformNode,
 )
+from adk_fluent.protocol import MiddlewareDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
@@ -104,6 +111,20 @@ class Middleware:
 
 
 MIDDLEWARE = Middleware()
+
+
+def polite(word: str = "Please") -> Middleware:
+    """Makes what is called "polite" here."""
+    if word == "!":
+        raise RuntimeError("no word")
+    return Middleware()
+
+
+@pytest.fixture(autouse=True)
+def middleware_by_name() -> Iterator[None]:
+    register_middleware(MiddlewareDesc("polite", "Says please.", polite))
+    yield
+    unregister_middleware("polite")
 
 
 def agent(name: str, **fields: Any) -> AgentNode:
@@ -177,6 +198,7 @@ HELP: dict[type[Diagnostic], str] = {
     RouteWithoutDefault: "add .otherwise(...) if that case matters",
     SingleAlternative: "add another branch, or use `only` by itself",
     TransferCycle: "to repeat steps use a loop, as in `body * until(done, max=10)`",
+    UnusableMiddleware: "adk-fluent middleware show polite",
     UncallableFunction: "add .inject(db=...) to the pipeline, or give `db` a default",
     UnknownTransferTarget: "name a step of this pipeline",
     UnreachableBranch: "put the narrower test first, or remove this branch",
@@ -659,6 +681,36 @@ MISTAKES = [
         at="app",
     ),
     Mistake(
+        UnusableMiddleware,
+        AppNode("app", agent("a"), middlewares=(MiddlewareRef("polte"),)),
+        "there is no middleware called 'polte'",
+        at="app",
+        help="did you mean 'polite'?",
+    ),
+    Mistake(
+        UnusableMiddleware,
+        MiddlewareNode("m", agent("a"), (MiddlewareRef("polite", {"wrd": "x"}),)),
+        "middleware 'polite' does not take these settings: "
+        "polite() got an unexpected keyword argument 'wrd'",
+        at="m",
+    ),
+    Mistake(
+        UnusableMiddleware,
+        AppNode(
+            "app",
+            agent("a"),
+            execution=ExecutionConfig(middlewares=(MiddlewareRef("polite", {"word": "!"}),)),
+        ),
+        "middleware `polite` cannot be made: RuntimeError: no word",
+        at="app",
+    ),
+    Mistake(
+        LayerAbsent,
+        MiddlewareNode("m", agent("a"), (MiddlewareRef("cost_attribution"),)),
+        "`m` needs the layer `cost` (middleware 'cost_attribution'), which is not installed",
+        help="pip install adk-fluent-cost",
+    ),
+    Mistake(
         LayerAbsent,
         seq(agent("a"), RemoteAgentNode("far", "http://x")),
         "`far` needs the layer `a2a` (RemoteAgentNode), which is not installed",
@@ -824,7 +876,13 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
             execution=ExecutionConfig(middlewares=(MIDDLEWARE,)),
         ),
     ),
+    (
+        UnusableMiddleware,
+        MiddlewareNode("m", agent("a"), (MiddlewareRef("polite", {"word": "Please"}),)),
+    ),
+    (UnusableMiddleware, MiddlewareNode("m", agent("a"), (MiddlewareRef("cost_attribution"),))),
     (LayerAbsent, AppNode("app", agent("a"), execution=ExecutionConfig())),
+    (LayerAbsent, MiddlewareNode("m", agent("a"), (MiddlewareRef("polite"),))),
     (InvalidValue, AppNode("app", agent("a"), execution=ExecutionConfig(max_llm_calls=0))),
     (InvalidValue, MapOverNode("m", "xs", agent("a"), concurrency=1)),
     (InvalidValue, TimeoutNode("t", agent("a"), 0.001)),

@@ -209,11 +209,24 @@ def test_the_list_of_hooks_is_whole() -> None:
     assert len(HOOKS) == len(set(HOOKS))
 
 
+def parameters(hook: Any) -> list[tuple[str, Any]]:
+    """Names and types: a protocol leaves the names to who implements it, the class does not."""
+    return [(name, each.annotation) for name, each in inspect.signature(hook).parameters.items()]
+
+
+def test_hooks_of_the_class_can_be_called_by_keyword() -> None:
+    async def ask() -> None:
+        hooks = Middleware()
+        assert await hooks.on_model_error(ctx=None, request=None, error=ValueError()) is None
+        assert await hooks.after_tool(ctx=None, tool_name="t", args={}, result={}) is None
+
+    asyncio.run(ask())
+
+
 def test_each_hook_has_a_typing_protocol_of_the_same_parameters() -> None:
     for hook in set(HOOKS) - {"close"}:
         one: type = getattr(protocol, "".join(part.title() for part in hook.split("_")))
-        of_protocol = inspect.signature(getattr(one, hook)).parameters
-        assert of_protocol == inspect.signature(getattr(Middleware, hook)).parameters
+        assert parameters(getattr(one, hook)) == parameters(getattr(Middleware, hook))
         assert set(vars(one)).intersection(HOOKS) == {hook}
 
 

@@ -34,6 +34,7 @@ from adk_fluent.contracts._issues import (
     UncallableFunction,
     UnknownTransferTarget,
     UnreachableBranch,
+    UnusableMiddleware,
 )
 from adk_fluent.contracts._opaque import Opaque
 from adk_fluent.contracts._report import ContractReport
@@ -73,6 +74,7 @@ __all__ = [
     "UncallableFunction",
     "UnknownTransferTarget",
     "UnreachableBranch",
+    "UnusableMiddleware",
     "check_all",
     "register_checker",
     "unregister_checker",

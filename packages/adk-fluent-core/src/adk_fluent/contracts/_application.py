@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.contracts._declared import app_middlewares
+from adk_fluent._middlewares import made_middleware
+from adk_fluent.contracts._declared import middleware_stacks
 from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import DuplicateMiddleware, DuplicateResource
-from adk_fluent.ir import MiddlewareNode, Ref, ResourceNode
+from adk_fluent.contracts._issues import (
+    DuplicateMiddleware,
+    DuplicateResource,
+    UnusableMiddleware,
+)
+from adk_fluent.errors import AdkFluentError, MissingLayerError
+from adk_fluent.ir import MiddlewareRef, Ref, ResourceNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
@@ -34,10 +40,7 @@ def check_resources(graph: Graph) -> Iterator[Diagnostic]:
 
 def check_middlewares(graph: Graph) -> Iterator[Diagnostic]:
     """A middleware stands once in a stack."""
-    stacks: list[tuple[Node, Sequence[Any]]]
-    stacks = [(node, node.stack) for node in graph.of(MiddlewareNode)]
-    stacks += [(graph.root, stack) for stack in app_middlewares(graph.root)]
-    for node, stack in stacks:
+    for node, stack in middleware_stacks(graph):
         twice = _repeated(stack)
         if twice is not None:
             yield DuplicateMiddleware.at(
@@ -46,6 +49,29 @@ def check_middlewares(graph: Graph) -> Iterator[Diagnostic]:
                 f"middleware `{twice}` stands twice in the stack of `{node.name}`",
                 help="remove one: every call would pass through it twice",
             )
+
+
+def check_middleware_names(graph: Graph) -> Iterator[Diagnostic]:
+    """A middleware that is given by name can be made: there is one, which takes its settings."""
+    for node, stack in middleware_stacks(graph):
+        for each in stack:
+            ref = each.value if isinstance(each, Ref) else each
+            if isinstance(ref, MiddlewareRef):
+                yield from _unusable(graph, node, ref)
+
+
+def _unusable(graph: Graph, node: Node, ref: MiddlewareRef) -> Iterator[Diagnostic]:
+    try:
+        made_middleware(ref)
+    except MissingLayerError:
+        return  # said of the layer
+    except AdkFluentError as error:
+        said = error.what if error.found is None else f"{error.what}: {error.found}"
+        yield UnusableMiddleware.at(graph, node, said, help=error.help)
+    except Exception as error:  # noqa: BLE001  # its constructor is anybody's
+        said = f"middleware `{ref.name}` cannot be made: {type(error).__name__}: {error}"
+        help = f"adk-fluent middleware show {ref.name}"
+        yield UnusableMiddleware.at(graph, node, said, help=help)
 
 
 def _repeated(stack: Iterable[Any]) -> str | None:

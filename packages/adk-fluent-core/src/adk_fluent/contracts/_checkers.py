@@ -92,6 +92,7 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _agents.check_placeholders,
         _functions.check_functions,
         _application.check_resources,
+        _application.check_middleware_names,
         _application.check_middlewares,
     )
 )

@@ -22,8 +22,9 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from adk_fluent.contracts._graph import Graph
     from adk_fluent.ir import Node, Predicate
 
 _FOREIGN: Final = (AdkAgentNode, RemoteAgentNode, MiddlewareNode, TransferNode)
@@ -69,6 +70,12 @@ def may_escalate(node: Node) -> bool:
     if isinstance(node, AgentNode):
         return bool(node.tools or node.callbacks)
     return isinstance(node, _FOREIGN)
+
+
+def middleware_stacks(graph: Graph) -> Iterator[tuple[Node, Sequence[Any]]]:
+    """All stacks of a pipeline, with the node that has each."""
+    yield from ((node, node.stack) for node in graph.of(MiddlewareNode))
+    yield from ((graph.root, stack) for stack in app_middlewares(graph.root))
 
 
 def app_middlewares(root: Node) -> tuple[Sequence[Any], ...]:

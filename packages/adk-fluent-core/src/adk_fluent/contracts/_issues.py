@@ -109,6 +109,10 @@ class DuplicateMiddleware(Diagnostic, code="FLW152", severity=_WARNING):
     """One middleware object stands twice in a stack."""
 
 
+class UnusableMiddleware(Diagnostic, code="FLW153", severity=_ERROR):
+    """A middleware that is given by name cannot be made."""
+
+
 # --- functions over state ------------------------------------------------------------------------
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent._layers import WHEELS
+from adk_fluent._registry import BUILT_IN
+from adk_fluent.contracts._declared import middleware_stacks
 from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._issues import LayerAbsent
-from adk_fluent.ir import AppNode, ExecutionBoundary, TelemetryConfig
+from adk_fluent.ir import AppNode, ExecutionBoundary, MiddlewareRef, Ref, TelemetryConfig
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,6 +37,13 @@ def _users(graph: Graph) -> dict[str, list[tuple[Node, str, Severity]]]:
         if isinstance(node, AppNode) and node.execution and node.execution.telemetry:
             use = (node, "telemetry", Severity.ERROR)
             users.setdefault(TelemetryConfig.layer, []).append(use)
+    for node, stack in middleware_stacks(graph):
+        for each in stack:
+            ref = each.value if isinstance(each, Ref) else each
+            layer = BUILT_IN.get(ref.name) if isinstance(ref, MiddlewareRef) else None
+            if layer is not None:
+                use = (node, f"middleware {ref.name!r}", Severity.ERROR)
+                users.setdefault(layer, []).append(use)
     for node in graph.nodes:
         if node.boundary is not None:  # in one process a pipeline runs as if there were none
             use = (node, "execution boundary", Severity.WARNING)

@@ -216,4 +216,4 @@ if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
             return value
         from adk_fluent._registry import resolve_name  # noqa: PLC0415
 
-        return resolve_name(name, __name__)
+        return resolve_name(name, __name__, __all__)
