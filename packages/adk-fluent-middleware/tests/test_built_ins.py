@@ -239,7 +239,7 @@ def test_an_error_does_not_ask_a_value_what_it_says_of_itself(make: Callable[[],
 @by_name
 def test_an_option_that_there_is_not_is_refused_with_the_one_that_was_meant(name: str) -> None:
     needed = NEEDED.get(name, {})
-    kind: Any = type(made(name))
+    kind = cast("Any", type(made(name)))
     (option, *_) = [each.name for each in dataclasses.fields(kind) if each.init]
     with pytest.raises(UsageError, match=f"{name} has no option '{option}x'(.|\n)*{option!r}"):
         kind(**needed, **{f"{option}x": 1})

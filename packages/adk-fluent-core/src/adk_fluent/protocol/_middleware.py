@@ -275,7 +275,7 @@ def refusal(value: object) -> str | None:
     if isinstance(value, type):
         return f"pass an instance: {value.__name__}(...)"
     if isinstance(value, _VALUES):
-        return _instead_of(value)
+        return _instead_of(cast("object", value))
     if hasattr(type(value), "to_ir"):
         return "this is a part of a pipeline: make it a step"
     has_hook = Middleware in type(value).__mro__ or not hooks_of(value) <= _COMMON
