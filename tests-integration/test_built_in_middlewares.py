@@ -23,8 +23,24 @@ SITUATIONS = {
     *("test_happy", "test_streamed", "test_parallel_tools", "test_cancelled"),
     *("test_error_after_the_first_partial", "test_concurrent"),
 }
+#: Over the emulator, by one file for all.
+TROUBLES = ("test_429", "test_503", "test_slow", "test_cut")
+SERVICE = PACKAGE / "tests" / "test_faulty_service_adk.py"
 
 by_name = pytest.mark.parametrize("name", BUILT_IN)
+
+
+def pytest_run(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
+    return subprocess.run(
+        [*command, *args],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
+    )
 
 
 @by_name
@@ -34,6 +50,12 @@ def test_it_is_tried_in_every_situation(name: str) -> None:
         node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
     }
     assert functions >= SITUATIONS
+
+
+def test_every_one_is_tried_before_a_faulty_service() -> None:
+    listed = pytest_run("--collect-only", str(SERVICE)).stdout
+    tests = {line.rpartition("::")[2] for line in listed.splitlines()}
+    assert tests >= {f"{trouble}[{name}]" for trouble in TROUBLES for name in BUILT_IN}
 
 
 @by_name
@@ -48,14 +70,10 @@ def test_it_has_a_page(name: str) -> None:
 
 @by_name
 def test_without_its_body_its_tests_fail(name: str) -> None:
-    file = PACKAGE / "tests" / f"test_{name}_adk.py"
-    command = [
-        *(sys.executable, "-m", "pytest", str(file), "-x", "-q", "-p", "no:cacheprovider"),
-        *("-p", "no:xdist", "--without", BUILT_IN[name]),
-    ]
-    environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, env=environment, check=False
-    )
+    """All of those before a faulty service, and then the first of its own."""
+    troubled = [f"{SERVICE}::{trouble}[{name}]" for trouble in TROUBLES]
+    own = str(PACKAGE / "tests" / f"test_{name}_adk.py")
+    most = len(TROUBLES) + 1
+    done = pytest_run(*troubled, own, f"--maxfail={most}", "--without", BUILT_IN[name])
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
-    assert " failed" in done.stdout
+    assert f"{most} failed in " in done.stdout, done.stdout[-2000:]
