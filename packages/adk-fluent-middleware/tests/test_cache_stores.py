@@ -173,6 +173,21 @@ async def test_time_is_over_at_the_second(make: Callable[..., CacheStore]) -> No
     assert await store.get("a") is None
 
 
+async def test_an_answer_that_a_clock_wrote_that_was_ahead_is_over(path: Path) -> None:
+    time = Time()
+    store = DiskStore(path, clock=time)
+    time.time += 1_000_000
+    await store.set("a", b"1", ttl=10)
+    await store.set("b", b"2", ttl=10)
+    await store.set("for ever", b"3")
+    time.time -= 1_000_000
+    assert [await store.get(key) for key in ("a", "b", "for ever")] == [None, None, b"3"]
+    await store.set("c", b"4", ttl=10)
+    time.time += 1_000_000  # what is over has not come back
+    assert [await store.get(key) for key in ("a", "b", "for ever")] == [None, None, b"3"]
+    await store.close()
+
+
 async def test_what_is_over_goes_before_what_was_not_used(make: Callable[..., CacheStore]) -> None:
     time = Time()
     store = make(max_entries=2, clock=time)
@@ -395,7 +410,7 @@ async def test_the_file_of_another_version_is_left_alone(path: Path) -> None:
 
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"
 VIEW = f"""CREATE VIEW replies AS
-    SELECT 'k' || n AS key, n AS value, NULL AS expires, 0 AS used FROM ({ENDLESS})"""
+    SELECT 'k' || n AS key, n AS value, 0 AS written, NULL AS expires, 0 AS used FROM ({ENDLESS})"""
 
 
 @pytest.mark.parametrize(
@@ -656,8 +671,8 @@ async def test_what_somebody_else_has_put_there_is_nothing(path: Path, value: ob
     await store.set("a", b"1")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("DROP TRIGGER removed")
-        database.execute("CREATE TABLE odd (key, value, expires, used)")
-        database.execute("INSERT INTO odd VALUES ('a', ?, NULL, 1)", (value,))
+        database.execute("CREATE TABLE odd (key, value, written, expires, used)")
+        database.execute("INSERT INTO odd VALUES ('a', ?, 0, NULL, 1)", (value,))
         database.execute("DROP TABLE replies")
         database.execute("ALTER TABLE odd RENAME TO replies")
     assert await store.get("a") is None

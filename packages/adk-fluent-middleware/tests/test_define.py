@@ -210,5 +210,29 @@ def test_show(says: Says) -> None:
     assert data["config_schema"]["properties"]["max_attempts"]["minimum"] == 1
 
 
+def test_show_names_what_no_file_can_hold(says: Says) -> None:
+    assert says("show", "cache").splitlines()[-1] == "in Python also: store, key, cache_if"
+    assert json.loads(says("show", "cache", "--json"))["live"] == ["store", "key", "cache_if"]
+    assert "in Python" not in says("show", "todo_list")
+
+
+def test_show_names_what_no_file_can_hold_of_ones_own(says: Says) -> None:
+    class Sends:
+        """Sends."""
+
+        def __init__(self, rate: float = 1.0, client: object = None) -> None: ...
+
+        async def before_run(self, ctx: Any) -> None: ...
+
+    desc = define_middleware(Sends(client=print), name="sends")
+    try:
+        assert says("show", "sends").splitlines()[1:] == [
+            "  rate  1.0",
+            "in Python also: client",
+        ]
+    finally:
+        unregister_middleware(desc.name)
+
+
 def test_show_an_unknown_one(says: Says) -> None:
     assert "did you mean 'retry'" in says("show", "rety", code=2)

@@ -207,6 +207,29 @@ def test_the_cloud_gets_the_spans_of_its_project(tmp_path: Path) -> None:
     assert spans.count("invoke_agent a") == 2
 
 
+def test_the_cloud_needs_somebody_who_is_signed_in(tmp_path: Path) -> None:
+    program = """
+    import types
+    from adk_fluent.errors import CredentialsError
+    from google.auth.exceptions import DefaultCredentialsError
+
+    def exporter(project_id=None):
+        raise DefaultCredentialsError("none found")
+
+    module = types.ModuleType("opentelemetry.exporter.cloud_trace")
+    module.CloudTraceSpanExporter = exporter
+    sys.modules[module.__name__] = module
+    try:
+        Agent("a").mock("A").ask("hi", config=configured(trace_to_cloud=True))
+    except CredentialsError as error:
+        tell([error.what, error.found])
+    """
+    assert told_by(START + program, tmp_path) == [
+        "TelemetryConfig(trace_to_cloud=True) needs Google's default credentials",
+        "none found",
+    ]
+
+
 def test_costs_need_their_layer(tmp_path: Path) -> None:
     program = """
     try:

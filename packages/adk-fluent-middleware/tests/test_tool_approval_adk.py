@@ -447,7 +447,7 @@ async def test_without_it_nothing_is_remembered() -> None:
     desk = till.desk(PAY, "one", PAY, "two", remember="tool")
     asked, kept = await begun(desk)
     done = await desk.resume(asked.pending[0].answer(True), **kept)
-    assert done.state == {"approved:pay": True}
+    assert done.state == {"adk_fluent_approved:pay": True}
     forgets = till.desk(PAY, "three")
     asked = await forgets.run("again", **kept)
     (question,) = asked.pending

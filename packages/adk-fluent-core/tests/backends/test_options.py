@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent.backends.mock import mock_backend
-from adk_fluent.config import CompactionConfig, ExecutionConfig
+from adk_fluent.config import CompactionConfig, ExecutionConfig, TelemetryConfig
 from adk_fluent.errors import UnsupportedConfigError, UsageError
 from adk_fluent.ir import AgentNode, AppNode
 
@@ -54,6 +54,28 @@ def backend(request: pytest.FixtureRequest) -> Backend[Any]:
             {"compaction": 3},
             "ExecutionConfig(compaction=...) takes a CompactionConfig, or None",
             "3",
+            None,
+        ),
+        ({"resumable": "no"}, "ExecutionConfig(resumable=...) takes True or False", "a str", None),
+        (
+            {"telemetry": {"capture_content": True}},
+            "ExecutionConfig(telemetry=...) takes a TelemetryConfig, or None",
+            "a dict",
+            None,
+        ),
+        *(
+            (
+                {"telemetry": TelemetryConfig(**{field: "no"})},
+                f"TelemetryConfig({field}=...) takes True or False",
+                "a str",
+                None,
+            )
+            for field in ("capture_content", "trace_to_cloud", "enable_cost_metrics")
+        ),
+        (
+            {"telemetry": TelemetryConfig(custom_exporters="x")},
+            "TelemetryConfig(custom_exporters=...) takes a list of OpenTelemetry's span exporters",
+            "a str",
             None,
         ),
         ({"custom_metadata": (1,)}, METADATA, "a tuple", None),

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from adk_fluent._middlewares import check_stacked
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError, nearest_name
-from adk_fluent.ir import CompactionConfig, ExecutionConfig
+from adk_fluent.ir import CompactionConfig, ExecutionConfig, TelemetryConfig
 
 #: The key of `custom_metadata` that is ours.
 STAMP: Final = "adk_fluent"
@@ -35,6 +35,8 @@ def check_values(config: object) -> None:
         value = getattr(config, field)
         if not holds(value):
             raise UsageError(f"ExecutionConfig({field}=...) takes {allowed}", found=_shown(value))
+    if config.telemetry is not None:
+        _check_telemetry(config.telemetry)
     for field, words in (("streaming_mode", _MODES), ("target", _TARGETS)):
         _check_word(field, getattr(config, field), words)
     for each in config.middlewares:
@@ -57,6 +59,20 @@ def check_state(state: object) -> None:
             "state takes a mapping of names to values",
             found=_shown(state),
             help='give a dict such as {"city": "Oslo"}',
+        )
+
+
+def _check_telemetry(config: TelemetryConfig) -> None:
+    for field in ("trace_to_cloud", "capture_content", "enable_cost_metrics"):
+        value = getattr(config, field)
+        if not isinstance(value, bool):
+            raise UsageError(
+                f"TelemetryConfig({field}=...) takes True or False", found=_shown(value)
+            )
+    if not isinstance(config.custom_exporters, list | tuple):
+        raise UsageError(
+            "TelemetryConfig(custom_exporters=...) takes a list of OpenTelemetry's span exporters",
+            found=_shown(config.custom_exporters),
         )
 
 
@@ -103,6 +119,12 @@ _FIELDS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
         "compaction",
         lambda value: value is None or isinstance(value, CompactionConfig),
         "a CompactionConfig, or None",
+    ),
+    ("resumable", lambda value: isinstance(value, bool), "True or False"),
+    (
+        "telemetry",
+        lambda value: value is None or isinstance(value, TelemetryConfig),
+        "a TelemetryConfig, or None",
     ),
     (
         "custom_metadata",

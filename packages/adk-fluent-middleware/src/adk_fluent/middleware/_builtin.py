@@ -341,6 +341,9 @@ class _Maker:
 
     def __init__(self, kind: type[BuiltIn]) -> None:
         self._kind = kind
+        live = [each.name for each in fields(kind) if each.init and _is_live(each)]  # pyright: ignore[reportArgumentType]  # each built-in is a dataclass
+        #: The options that no file can hold.
+        self.live = tuple(live)
 
     def __call__(self, **config: Any) -> BuiltIn:
         return self._kind(**checked(self._kind.name, options_of(self._kind), config))

@@ -45,6 +45,8 @@ def show(name: str, as_json: bool) -> None:
     click.echo(f"{desc.name}: {desc.description}")
     for line in _settings(desc.config_schema or {}):
         click.echo(line)
+    if live := _live(desc):
+        click.echo(f"in Python also: {', '.join(live)}")
 
 
 def _data(desc: MiddlewareDesc) -> dict[str, Any]:
@@ -52,7 +54,13 @@ def _data(desc: MiddlewareDesc) -> dict[str, Any]:
         "name": desc.name,
         "description": desc.description,
         "config_schema": desc.config_schema,
+        "live": _live(desc),
     }
+
+
+def _live(desc: MiddlewareDesc) -> list[str]:
+    """The options that no file can hold: functions, stores, clocks."""
+    return list(getattr(desc.factory, "live", ()))
 
 
 def _settings(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -22,6 +22,8 @@ from adk_fluent.middleware._builtin import (
 from adk_fluent.protocol import MiddlewareDesc, check_middleware, fresh
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import BaseModel
 
 
@@ -79,20 +81,24 @@ def describe_middleware(
     doc = cleandoc(kind.__doc__ or "")
     says = description or summary(doc)
     if is_class and issubclass(kind, BuiltIn):
-        options = options_of(kind)
+        options, live = options_of(kind), kind.DESC.factory.live
     else:
-        options = _options(kind, None if is_class else middleware)
+        options, live = _options(kind, None if is_class else middleware)
     schema = schema_of(
         options, {**arguments(doc), **arguments(cleandoc(kind.__init__.__doc__ or ""))}
     )
-    factory = _Factory(called, options, middleware)
+    factory = _Factory(called, options, middleware, live)
     return MiddlewareDesc(called, says, factory, schema)
 
 
 class _Factory:
     """Makes one from settings, of a class or of a prototype."""
 
-    def __init__(self, name: str, options: type[BaseModel], middleware: Any) -> None:
+    def __init__(
+        self, name: str, options: type[BaseModel], middleware: Any, live: Sequence[str]
+    ) -> None:
+        #: The parameters that no file can hold.
+        self.live = tuple(live)
         self._name = name
         self._options = options
         self._middleware = middleware
@@ -119,8 +125,11 @@ class _Factory:
         return made
 
 
-def _options(kind: Any, prototype: Any) -> type[BaseModel]:
-    """The settings of somebody's class, those of a prototype with its values as defaults."""
+def _options(kind: Any, prototype: Any) -> tuple[type[BaseModel], list[str]]:
+    """The settings of somebody's class, those of a prototype with its values as defaults.
+
+    And the names of all parameters that are none.
+    """
     try:
         hints = get_type_hints(kind.__init__, include_extras=True)
         parameters = signature(kind).parameters
@@ -144,4 +153,4 @@ def _options(kind: Any, prototype: Any) -> type[BaseModel]:
             found=described(kind),
             help=f"define a prototype: define_middleware({kind.__name__}({needed[0]}=...), ...)",
         )
-    return options
+    return options, rest

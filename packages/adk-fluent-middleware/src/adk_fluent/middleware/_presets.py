@@ -108,8 +108,8 @@ def development(
     """A stack for work on a pipeline: ``pipeline.middleware(*development())``.
 
     A log of everything, low limits, so that an agent that runs in circles stops before it costs
-    much, and a cache, so that the same run again costs nothing. Errors are shown at once: nothing
-    is tried twice.
+    much, and a cache, so that the same run again in the same process costs nothing. Errors are
+    shown at once: nothing is tried twice.
 
     Args:
         run_seconds: Seconds that a run may take; None is no limit, here and below.

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.run_config import RunConfig
 from google.adk.telemetry.setup import OTelHooks, maybe_set_otel_providers
+from google.auth.exceptions import DefaultCredentialsError
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from adk_fluent._registry import require_layer
 from adk_fluent._words import describe
-from adk_fluent.errors import UnsupportedConfigError, UsageError
+from adk_fluent.errors import CredentialsError, UnsupportedConfigError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -46,6 +47,7 @@ def apply(config: TelemetryConfig) -> dict[str, Any]:
 
     Raises:
         UsageError: An exporter is none.
+        CredentialsError: Spans are to go to Cloud Trace, and nobody is signed in.
         MissingLayerError: Costs are to be measured, and adk-fluent-cost is not installed.
         UnsupportedConfigError: The exporter for Cloud Trace is not installed, or another pipeline
             of the process, or its environment, has settled that content is recorded or is not.
@@ -90,6 +92,7 @@ def _to_cloud() -> SpanProcessor:
 
     Raises:
         UnsupportedConfigError: The exporter is not installed.
+        CredentialsError: Nobody is signed in.
     """
     try:
         cloud: Any = import_module("opentelemetry.exporter.cloud_trace")
@@ -101,7 +104,14 @@ def _to_cloud() -> SpanProcessor:
             help="pip install 'adk-fluent-middleware[cloud]'",
         ) from None
     project = os.environ.get("GOOGLE_CLOUD_PROJECT")
-    return BatchSpanProcessor(cloud.CloudTraceSpanExporter(project_id=project))
+    try:
+        return BatchSpanProcessor(cloud.CloudTraceSpanExporter(project_id=project))
+    except DefaultCredentialsError as error:
+        raise CredentialsError(
+            "TelemetryConfig(trace_to_cloud=True) needs Google's default credentials",
+            found=str(error),
+            help="gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
+        ) from error
 
 
 # --- content -------------------------------------------------------------------------------------

@@ -50,8 +50,10 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LEFT_ALONE: Final = _TAKEN | {sqlite3.SQLITE_INTERRUPT}
 #: Totals are kept by triggers: to count at every write would be to read the whole table.
 _LAYOUT: Final = (
-    "CREATE TABLE replies (key TEXT PRIMARY KEY, value BLOB NOT NULL, expires REAL, used INTEGER)",
+    """CREATE TABLE replies (key TEXT PRIMARY KEY, value BLOB NOT NULL, written REAL NOT NULL,
+    expires REAL, used INTEGER)""",
     "CREATE INDEX by_use ON replies (used)",
+    "CREATE INDEX by_start ON replies (written) WHERE expires IS NOT NULL",
     "CREATE INDEX by_end ON replies (expires) WHERE expires IS NOT NULL",
     "CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL)",
     "INSERT INTO totals VALUES (0, 0)",
@@ -148,7 +150,8 @@ class _Database:
     def get(self, key: str, now: float) -> bytes | None:
         def read(database: sqlite3.Connection) -> bytes | None:
             row = database.execute(
-                "SELECT value FROM replies WHERE key = ? AND (expires IS NULL OR expires > ?)",
+                "SELECT value FROM replies WHERE key = ?1"
+                " AND (expires IS NULL OR expires > ?2 AND written <= ?2)",
                 (key, now),
             ).fetchone()
             if row is None:
@@ -168,8 +171,8 @@ class _Database:
                 if len(value) > self._max_bytes:
                     return
                 database.execute(
-                    f"INSERT INTO replies VALUES (?, ?, ?, {_NEXT_USE})",  # noqa: S608  # a constant
-                    (key, value, expires),
+                    f"INSERT INTO replies VALUES (?, ?, ?, ?, {_NEXT_USE})",  # noqa: S608  # a constant
+                    (key, value, now, expires),
                 )
                 while self._is_full(database):
                     if not (self._drop_over(database, now) or self._drop_unused(database)):
@@ -190,7 +193,11 @@ class _Database:
             self._close()
 
     def _drop_over(self, database: sqlite3.Connection, now: float) -> int:
-        which = "SELECT rowid FROM replies WHERE expires <= ? LIMIT ?"
+        # what was written later than now was written by a clock that was ahead
+        which = (
+            "SELECT rowid FROM replies"
+            " WHERE expires IS NOT NULL AND (expires <= ?1 OR written > ?1) LIMIT ?2"
+        )
         what = f"DELETE FROM replies WHERE rowid IN ({which})"  # noqa: S608  # a constant
         return database.execute(what, (now, _BATCH)).rowcount
 

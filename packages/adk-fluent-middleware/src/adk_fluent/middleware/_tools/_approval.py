@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Where state keeps what was approved for the rest of a session. One key for each, since two tools
 #: may be approved at the same time.
-_KEY: Final = "approved"
+_KEY: Final = "adk_fluent_approved"
 #: What an answer may say besides the changed arguments.
 _SAID: Final = frozenset({"args", "note", "reason"})
 _UNREADABLE: Final = (
