@@ -1,7 +1,7 @@
 """The tests of the plan of middlewares, as the plan has them but for the modules of two names.
 
-`ExecutionConfig` is in `adk_fluent.config` here, and `AgentNode` in `adk_fluent.ir`. What stands
-below the line at the end is ours.
+`ExecutionConfig` is in `adk_fluent.config` here, and `AgentNode` in `adk_fluent.ir`. Imports are in
+order, and a `return None` at an end is left out. What stands below the line at the end is ours.
 """
 from __future__ import annotations
 
