@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import ChainMap
 from contextlib import aclosing
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event import Event
@@ -45,7 +46,12 @@ _AROUND: Final = "around"
 
 def is_flow(agent: BaseAgent) -> bool:
     """Whether an agent is a pipeline of ours, which asks the hooks of its steps itself."""
-    return "plan" in type(agent).model_fields
+    return _is_flow(type(agent))
+
+
+@cache
+def _is_flow(kind: type[BaseAgent]) -> bool:
+    return "plan" in kind.model_fields  # the flow root; its module imports this one
 
 
 def run_agent(

@@ -64,12 +64,9 @@ def note_last(invocation: Any, agent: str, call: LastCall) -> None:
     last_calls(invocation.__dict__)[agent] = call
 
 
-async def settle(calls: dict[str, LastCall], event: Event) -> None:
-    """Let an event pass the hooks after a model call, if nobody has called the model for it."""
-    call = calls.get(event.author)
-    if call is None or call.settled or not (event.content or event.error_code):
-        return
-    if event.get_function_responses():
+async def settle(call: LastCall, event: Event) -> None:
+    """Let an event pass the hooks after a model call that has not been made for it."""
+    if not (event.content or event.error_code) or event.get_function_responses():
         return
     call.settled = True
     actions = EventActions()

@@ -162,8 +162,8 @@ class AdkLeaf:
             async with aclosing(self._events_of(agent, ctx)) as events:
                 async for event in events:
                     self._mark(event, stamp)
-                    if calls:
-                        await settle(calls, event)
+                    if (call := calls.get(event.author)) is not None and not call.settled:
+                        await settle(call, event)
                     invalid: OutputInvalidError | None = None
                     if answer is not None and event.author == node.name:
                         invalid = put_out(answer, event)

@@ -13,6 +13,7 @@ from google.genai import types
 
 from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends._stack import Stack
+from adk_fluent.backends.adk._agents import is_flow
 from adk_fluent.backends.adk._answered import settle_tool
 from adk_fluent.backends.adk._calls import announce
 from adk_fluent.backends.adk._caps import checks_answers
@@ -84,8 +85,12 @@ class MiddlewarePlugin(BasePlugin):
                 if said is not None:
                     return said
         else:
-            check_free(flow.plan.pipeline, load(invocation_context.session.state, flow.name))
-            await flow.take(invocation_context, user_message)
+            entry = load(invocation_context.session.state, flow.name)
+            check_free(flow.plan.pipeline, entry)
+            if entry is not None or any(
+                part.function_response for part in user_message.parts or ()
+            ):
+                await flow.take(invocation_context, user_message)
             greeted = await flow.greeted(invocation_context, user_message)
             if greeted is not None:
                 return await self._by_others(invocation_context, greeted)
@@ -370,17 +375,11 @@ def _is_agent(kind: type) -> bool:
     return issubclass(kind, BaseAgent)
 
 
-@cache
-def _is_flow(kind: type[BaseAgent]) -> bool:
-    """Whether agents of a class are flow roots, whose module imports this one."""
-    return "plan" in kind.model_fields
-
-
 def flow_above(agent: Any, top: BaseAgent | None = None) -> BaseAgent | None:
     """The outermost flow that an agent stands in or is; with `top` none that is above that."""
     flow: BaseAgent | None = None
     while agent is not None and _is_agent(type(agent)):
-        if _is_flow(type(agent)):
+        if is_flow(agent):
             flow = agent
         agent = None if agent is top else agent.parent_agent
     return flow
