@@ -24,7 +24,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_fluent.backends.adk import ADKBackend
-from adk_fluent.backends.adk._stamps import stamp_of
+from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import SessionError
 from adk_fluent.ir import AgentNode, ExecutionConfig, Ref, walk
 from adk_fluent.protocol import Resume

@@ -153,7 +153,7 @@ def test_a_layer_has_core_s_layout(tree: Tree, path: str, text: str, complaint: 
 
 def test_adk_is_imported_only_where_it_belongs(tree: Tree) -> None:
     adk = "from google.adk.agents import BaseAgent\n"
-    tree.write("adk-fluent-core/src/adk_fluent/backends/adk/_leaf.py", adk)
+    tree.write("adk-fluent-core/src/adk_fluent/backends/adk/_running/_leaf.py", adk)
     tree.write("adk-fluent-pen/src/adk_fluent/pen/_adk.py", adk)
     tree.write("adk-fluent-pen/src/adk_fluent/pen/_lazy.py", f"def late():\n    {adk}")
     tree.write("adk-fluent-pen/src/adk_fluent/pen/_typed.py", f"if TYPE_CHECKING:\n    {adk}")

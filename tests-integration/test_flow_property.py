@@ -312,7 +312,7 @@ class OnAdk:
         from google.adk.runners import Runner
         from google.genai import types
 
-        from adk_fluent.backends.adk._events import to_agent_event
+        from adk_fluent.backends.adk._session._events import to_agent_event
 
         options = self.options(program)
         ids = {key: options[key] for key in ("user_id", "session_id")}

@@ -145,7 +145,7 @@ print(*(each.code for each in report), *(c for c in report.checked if "toy" in c
 
 VERIFIED = """
 from adk_fluent.backends.adk import CompileContext
-from adk_fluent.backends.adk._compile import passes
+from adk_fluent.backends.adk._lowering._compile import passes
 from adk_fluent.ir import ExecutionConfig, assert_legal
 from adk_fluent.toy import EchoNode
 

@@ -23,10 +23,10 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 
 from adk_fluent import Agent
-from adk_fluent.backends.adk._around import with_state
-from adk_fluent.backends.adk._calls import announce
-from adk_fluent.backends.adk._chain import Chain, attach
-from adk_fluent.backends.adk._sites import make_site
+from adk_fluent.backends.adk._hooks._around import with_state
+from adk_fluent.backends.adk._hooks._calls import announce
+from adk_fluent.backends.adk._hooks._chain import Chain, attach
+from adk_fluent.backends.adk._hooks._sites import make_site
 from adk_fluent.ir import AgentNode
 from adk_fluent.middleware import production
 from adk_fluent.protocol import AgentCall, AgentReply, RunCall

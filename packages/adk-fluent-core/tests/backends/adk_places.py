@@ -16,8 +16,8 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, FunctionResponse, Part
 
 from adk_fluent import Agent, gate
-from adk_fluent.backends.adk._events import to_agent_event
-from adk_fluent.backends.adk._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.testing import Call, ScriptedModel, rule
 

@@ -17,7 +17,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from adk_fluent import Agent, S, map_over, race
-from adk_fluent.backends.adk._storing import Keeping
+from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import SessionStoreError, UnstorableValueError, UsageError
 from adk_fluent.testing import Call, reply

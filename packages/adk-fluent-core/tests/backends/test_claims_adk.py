@@ -17,7 +17,7 @@ from google.genai import types
 from adk_fluent import Agent, Resource, gate
 from adk_fluent.backends import _owner
 from adk_fluent.backends._owner import Holder
-from adk_fluent.backends.adk._stamps import stamp_of
+from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import SessionError
 

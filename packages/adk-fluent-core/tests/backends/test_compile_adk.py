@@ -20,8 +20,8 @@ from pydantic import BaseModel
 from adk_fluent import Agent, Route, _registry
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, FlowAgent, rules, to_agent, to_app
-from adk_fluent.backends.adk import _compile as compiling
 from adk_fluent.backends.adk._config import merged, run_config
+from adk_fluent.backends.adk._lowering import _compile as compiling
 from adk_fluent.errors import (
     BuildError,
     LegalityError,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from google.adk.agents.base_agent import BaseAgent
 
-    from adk_fluent.backends.adk._compile import Compiled
+    from adk_fluent.backends.adk._lowering._compile import Compiled
 
 pytestmark = pytest.mark.adk
 
@@ -633,7 +633,7 @@ async def test_a_rule_of_a_layer_is_asked_with_its_context(monkeypatch: pytest.M
     table = type(rules)("agents")
     table.include(rules)
     table.rule(EchoNode)(echo)
-    monkeypatch.setattr("adk_fluent.backends.adk._context.rules", table)
+    monkeypatch.setattr("adk_fluent.backends.adk._lowering._context.rules", table)
     node_ = EchoNode("echo")
     assert (await run(seq(agent("a"), node_))).text == "echo"
     assert told[0][0] is node_

@@ -31,10 +31,10 @@ from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import ADKBackend, to_agent, to_app, to_content
-from adk_fluent.backends.adk import _compile as compiling
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._config import merged, run_config
-from adk_fluent.backends.adk._events import to_agent_event
+from adk_fluent.backends.adk._lowering import _compile as compiling
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.errors import StepTimeoutError, UnsupportedConfigError, UsageError
 from adk_fluent.ir import CompactionConfig, ExecutionConfig, Node, Ref
 from adk_fluent.protocol import Usage

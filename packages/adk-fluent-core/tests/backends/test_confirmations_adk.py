@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adk_fluent.backends.adk._confirmations import confirmation
+from adk_fluent.backends.adk._waiting._confirmations import confirmation
 
 pytestmark = pytest.mark.adk
 

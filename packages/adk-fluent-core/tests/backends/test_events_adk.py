@@ -32,7 +32,7 @@ from google.genai import types
 from adk_fluent.backends._config import STAMP
 from adk_fluent.backends.adk import to_agent
 from adk_fluent.backends.adk._caps import CAPS
-from adk_fluent.backends.adk._events import to_agent_event
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.ir import AdkAgentNode, Ref
 from adk_fluent.protocol import (
     AgentEvent,
@@ -713,7 +713,7 @@ async def test_every_field_is_filled_by_a_real_event() -> None:
 
 def test_every_field_of_adks_event_has_a_place() -> None:
     """A version of ADK that tells something new fails here, not silently."""
-    from adk_fluent.backends.adk import _events
+    from adk_fluent.backends.adk._session import _events
 
     told = {name for name, _ in _events._FIELDS} | {
         "author",

@@ -12,7 +12,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, FunctionResponse, Part
 
 from adk_fluent import Agent, Route, gate, map_over, timeout
-from adk_fluent.backends.adk._events import to_agent_event
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.errors import PlanChangedError, SessionError, UnstorableValueError, UsageError
 from adk_fluent.protocol import Resume
 from adk_fluent.testing import Call, Script, ScriptedModel, reply

@@ -15,8 +15,8 @@ from google.adk.tools import LongRunningFunctionTool
 from google.genai.types import UserContent
 
 from adk_fluent import Agent
-from adk_fluent.backends.adk import _routing
 from adk_fluent.backends.adk._caps import CAPS
+from adk_fluent.backends.adk._running import _routing
 from adk_fluent.errors import UsageError
 from adk_fluent.testing import Call, ScriptedModel, rule
 

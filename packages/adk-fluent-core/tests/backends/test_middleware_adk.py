@@ -28,8 +28,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
 from adk_fluent import Agent, Resource, injected
-from adk_fluent.backends.adk._plugin import MiddlewarePlugin
-from adk_fluent.backends.adk._sites import make_site
+from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._hooks._sites import make_site
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError, unwrap
 from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply

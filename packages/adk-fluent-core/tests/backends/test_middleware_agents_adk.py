@@ -21,7 +21,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from adk_fluent import Agent, gate
 from adk_fluent.backends.adk import to_app
-from adk_fluent.backends.adk._sites import is_site, make_site
+from adk_fluent.backends.adk._hooks._sites import is_site, make_site
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.ir import TransferNode
 from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent, AgentReply

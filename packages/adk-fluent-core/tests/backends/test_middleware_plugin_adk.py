@@ -9,7 +9,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent import Agent
 from adk_fluent.backends.adk import ADKBackend
-from adk_fluent.backends.adk._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import Middleware

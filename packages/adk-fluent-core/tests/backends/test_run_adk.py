@@ -36,7 +36,7 @@ from google.genai import types
 
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, to_agent, to_app, to_runner
-from adk_fluent.backends.adk import _compile as compiling
+from adk_fluent.backends.adk._lowering import _compile as compiling
 from adk_fluent.errors import (
     AgentReportedError,
     ExpectationError,

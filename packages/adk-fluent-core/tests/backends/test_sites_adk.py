@@ -30,9 +30,9 @@ from google.genai import types
 
 from adk_fluent.backends._tables import Pass, PassList
 from adk_fluent.backends.adk import ADKBackend, CompileContext, to_agent, to_app
-from adk_fluent.backends.adk import _compile as compiling
-from adk_fluent.backends.adk._plugin import NAME, MiddlewarePlugin
-from adk_fluent.backends.adk._sites import is_site, make_site
+from adk_fluent.backends.adk._hooks._plugin import NAME, MiddlewarePlugin
+from adk_fluent.backends.adk._hooks._sites import is_site, make_site
+from adk_fluent.backends.adk._lowering import _compile as compiling
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, ExecutionConfig, Node, Ref, ToolSpec
 from adk_fluent.protocol import ModelCall, ModelReply, ToolCall

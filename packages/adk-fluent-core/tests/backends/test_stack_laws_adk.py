@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adk_fluent.backends._stack import Stack
-from adk_fluent.backends.adk._calls import _through
+from adk_fluent.backends.adk._hooks._calls import _through
 from adk_fluent.protocol import ToolCall
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from adk_programs import agent, by_runner, fn, par, seq
 from google.adk.tools.base_toolset import BaseToolset
 
 from adk_fluent.backends.adk import ADKBackend, to_agent
-from adk_fluent.backends.adk import _toolsets as toolsets
+from adk_fluent.backends.adk._lowering import _toolsets as toolsets
 from adk_fluent.ir import ExecutionConfig, Node, Ref, ToolSpec
 from adk_fluent.testing import ScriptedModel
 

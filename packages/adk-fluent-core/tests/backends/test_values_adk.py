@@ -14,7 +14,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
 from adk_fluent import ir
-from adk_fluent.backends.adk._values import At, resolve_model, to_content, to_tool
+from adk_fluent.backends.adk._lowering._values import At, resolve_model, to_content, to_tool
 from adk_fluent.errors import UsageError
 from adk_fluent.testing import Script, ScriptedModel
 
@@ -221,7 +221,7 @@ def test_what_is_no_message(message: object, says: str) -> None:
 
 def test_a_layer_may_add_a_kind_of_message(monkeypatch: pytest.MonkeyPatch) -> None:
     from adk_fluent.backends._tables import ValueTable
-    from adk_fluent.backends.adk import _values
+    from adk_fluent.backends.adk._lowering import _values
 
     @dataclass
     class Ticket:

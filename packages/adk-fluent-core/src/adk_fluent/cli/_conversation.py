@@ -166,7 +166,7 @@ class Conversation:
 
     async def state(self) -> dict[str, Any]:
         """What the state of the session holds now."""
-        from adk_fluent.backends.adk._stamps import is_journal  # ADK is slow to import
+        from adk_fluent.backends.adk._session._stamps import is_journal  # ADK is slow to import
 
         session = await self._session()
         held = self._settings.state if session is None else session.state

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.backends.adk._inbox import questions
-from adk_fluent.backends.adk._journal import load
+from adk_fluent.backends.adk._waiting._inbox import questions
+from adk_fluent.backends.adk._waiting._journal import load
 
 if TYPE_CHECKING:
     from google.adk.sessions.session import Session

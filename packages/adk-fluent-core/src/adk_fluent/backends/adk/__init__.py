@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from adk_fluent.backends.adk._compile import Compiled, passes
-from adk_fluent.backends.adk._context import CompileContext
 from adk_fluent.backends.adk._export import to_agent, to_app, to_runner
-from adk_fluent.backends.adk._plugin import MiddlewarePlugin
-from adk_fluent.backends.adk._root import FlowAgent
-from adk_fluent.backends.adk._rules import rules
-from adk_fluent.backends.adk._run import ADKBackend
-from adk_fluent.backends.adk._values import MESSAGE, MODEL, TOOL, resolve_model, to_content, values
+from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
+from adk_fluent.backends.adk._lowering._compile import Compiled, passes
+from adk_fluent.backends.adk._lowering._context import CompileContext
+from adk_fluent.backends.adk._lowering._rules import rules
+from adk_fluent.backends.adk._lowering._values import (
+    MESSAGE,
+    MODEL,
+    TOOL,
+    resolve_model,
+    to_content,
+    values,
+)
+from adk_fluent.backends.adk._running._root import FlowAgent
+from adk_fluent.backends.adk._running._run import ADKBackend
 
 __all__ = [
     "MESSAGE",

@@ -9,7 +9,7 @@ from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
-from adk_fluent.backends.adk._compile import compile_ir
+from adk_fluent.backends.adk._lowering._compile import compile_ir
 from adk_fluent.errors import UnsupportedConfigError
 from adk_fluent.ir import ExecutionConfig
 

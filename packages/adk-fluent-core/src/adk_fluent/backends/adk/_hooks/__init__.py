@@ -1,0 +1,1 @@
+"""Middlewares: where they stand around runs, steps, model calls and tool calls."""

@@ -1,0 +1,114 @@
+"""Calls that somebody answers who is not in the stack: a plugin of others, or an agent's callback.
+
+ADK asks them before it makes a call, or when one has failed, and then no call site is reached. What
+they answer passes the hooks after the call all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.events.event_actions import EventActions
+
+from adk_fluent.backends.adk._hooks._chain import attached, invocation_of, keep_writes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.adk.events.event import Event
+    from google.adk.models.llm_response import LlmResponse
+
+    from adk_fluent.backends.adk._hooks._chain import Chain
+
+_LAST: Final = "_adk_fluent_last_calls"
+_SETTLED: Final = "_adk_fluent_settled"
+_METADATA: Final = "custom_metadata"
+
+
+class LastCall:
+    """The last model call of an agent.
+
+    Args:
+        context: The context that its hooks are given.
+        chain: What stands around it.
+
+    Attributes:
+        settled: What came of it has passed its hooks.
+    """
+
+    __slots__ = ("chain", "context", "settled")
+
+    def __init__(self, context: Any, chain: Chain) -> None:
+        self.context = context
+        self.chain = chain
+        self.settled: bool = False
+
+
+def keep_last_calls(changes: dict[str, Any]) -> None:
+    """Let the context of a step keep the last model call of each agent in it.
+
+    Args:
+        changes: What its context has and the one it is made of has not.
+    """
+    changes[_LAST] = {}
+
+
+def last_calls(context: Mapping[str, Any]) -> dict[str, LastCall]:
+    """The last model calls that a context keeps."""
+    return context.get(_LAST, {})
+
+
+def note_last(invocation: Any, agent: str, call: LastCall) -> None:
+    """Note that an agent is about to call its model."""
+    last_calls(invocation.__dict__)[agent] = call
+
+
+async def settle(call: LastCall, event: Event) -> None:
+    """Let an event pass the hooks after a model call that has not been made for it."""
+    if not (event.content or event.error_code) or event.get_function_responses():
+        return
+    call.settled = True
+    actions = EventActions()
+    context = CallbackContext(invocation_of(call.context), event_actions=actions)
+    try:
+        said = await call.chain.stack.after("after_model", context, event)
+    except Exception:
+        keep_writes(context)
+        raise
+    if said is not None and said is not event:
+        _put(said, event)
+    event.actions.state_delta.update(actions.state_delta)
+    event.actions.artifact_delta.update(actions.artifact_delta)
+
+
+def _put(said: LlmResponse, event: Event) -> None:
+    for name in said.model_fields_set:
+        value = getattr(said, name)
+        if name == _METADATA and value is not None:
+            value = {**(event.custom_metadata or {}), **value}
+        if name in type(event).model_fields:
+            setattr(event, name, value)
+
+
+def tool_is_settled(context: Any) -> None:
+    """Note that what a tool returns has passed its hooks."""
+    context.__dict__[_SETTLED] = True
+
+
+async def settle_tool(context: Any, name: str, args: dict[str, Any], result: Any) -> Any:
+    """Let a result pass the hooks after a tool call, if nobody has called the tool for it.
+
+    Returns:
+        What stands in its place, or None.
+    """
+    invocation = invocation_of(context)
+    chain = attached(invocation)
+    if chain is None or context.__dict__.pop(_SETTLED, False):
+        return None
+    if invocation.live_request_queue is not None:  # ADK asks before a tool that streams has begun
+        return None
+    if context.function_call_id in context.actions.requested_tool_confirmations:
+        return None  # there is no result yet: a person is asked
+    stack = chain.of(context.agent_name).stack
+    return await stack.after("after_tool", context, name, args, result)

@@ -1,0 +1,165 @@
+"""Rules of the target ``agents``: which ADK agent a leaf of the IR becomes.
+
+`rules` is open to layers (slot ``rules``). How leaves are arranged is the flow engine's business
+and needs no rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.agent_tool import AgentTool
+from pydantic import ValidationError
+
+from adk_fluent._registry import INSTALLED
+from adk_fluent.backends._answers import answer_of
+from adk_fluent.backends._tables import RuleTable
+from adk_fluent.backends.adk._lowering._fields import check_known
+from adk_fluent.backends.adk._lowering._injecting import handed
+from adk_fluent.backends.adk._lowering._values import TOOL
+from adk_fluent.errors import UnsupportedNodeError, UsageError
+from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
+from adk_fluent.testing import Script, ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.backends.adk._lowering._context import CompileContext
+    from adk_fluent.testing import Asked
+
+TARGET: Final = "agents"
+
+#: How each kind of node becomes an ADK agent; layers add rules of theirs.
+rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable(TARGET, "rules", INSTALLED)
+
+#: What to do where ADK refuses a schema.
+_SCHEMAS: Final = {
+    "input_schema": "give a pydantic model as the type of its input",
+    "output_schema": "give a pydantic model as the type of its answer, or upgrade google-adk, "
+    "of which newer versions take other types",
+}
+
+
+@rules.rule(AgentNode)
+def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
+    fields = _fields(node, children, cx)
+    check_known(node, fields.keys())
+    try:
+        return LlmAgent(**fields)
+    except ValidationError as error:
+        faults = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
+        helps = [_SCHEMAS[field] for field, _ in faults if field in _SCHEMAS]
+        raise UsageError(
+            f"ADK refuses the agent {node.name!r}",
+            node=node,
+            found="; ".join(f"{field}: {says}" for field, says in faults),
+            help="; ".join(helps) or None,
+        ) from error
+
+
+def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> dict[str, Any]:
+    """What the user set and nothing else, so that ADK's defaults stay ADK's."""
+    fields: dict[str, Any] = {"name": cx.name_of(node)}
+    model = _model(node, cx)
+    if model is not None:
+        fields["model"] = model
+    for name in ("description", "instruction", "static_instruction"):
+        if (value := getattr(node, name)) is not None:
+            fields[name] = _value(value)
+    if callable(fields.get("instruction")):
+        fields["instruction"] = handed(fields["instruction"], cx.injection)
+    if node.input_schema is not None:
+        fields["input_schema"] = node.input_schema.value
+    count = len(node.agent_tools)
+    tools = [cx.value(TOOL, spec) for spec in node.tools]
+    tools.extend(AgentTool(agent) for agent in children[:count])
+    if tools:
+        fields["tools"] = tools
+    if children[count:]:
+        fields["sub_agents"] = list(children[count:])
+    fields.update(_output(node, cx))
+    for name, refs in node.callbacks:
+        functions = [handed(ref.value, cx.injection) for ref in refs]
+        fields[f"{name}_callback"] = functions[0] if len(functions) == 1 else functions
+    for name, value in node.settings:
+        fields[name] = _value(value)
+    return fields
+
+
+@rules.rule(AdkAgentNode)
+def _adk_agent(
+    node: AdkAgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
+) -> BaseAgent:
+    """A copy of somebody's agent: one agent can stand in one tree only."""
+    agent = node.agent.value
+    if not isinstance(agent, BaseAgent):
+        raise UsageError(
+            f"a {type(agent).__qualname__} is no ADK agent",
+            node=node,
+            help="give an instance of ADK's BaseAgent, such as LlmAgent(...)",
+        )
+    copy = agent.clone()
+    name = cx.name_of(node)
+    if copy.name != name:
+        copy.name = name
+    return copy
+
+
+def _value(value: Any) -> Any:
+    return value.value if isinstance(value, Ref) else value
+
+
+def _model(node: AgentNode, cx: CompileContext) -> Any:
+    """The agent's own, or a name; None leaves it to the agent above, and then to ADK."""
+    if node.mock is not None:
+        return ScriptedModel(script=_script(node.mock.value))
+    model = node.model
+    if model is None:
+        model = None if cx.inherits else cx.config.default_model
+    return None if model is None else cx.model(model)
+
+
+def _script(mock: Any) -> Script:
+    return Script(default=_ByPrompt(mock)) if callable(mock) else Script.of(mock)
+
+
+class _ByPrompt:
+    """A function of the prompt as a function of all that a script is told."""
+
+    def __init__(self, mock: Callable[[str], Any]) -> None:
+        self._mock = mock
+
+    def __call__(self, asked: Asked) -> Any:
+        return self._mock(asked.prompt)
+
+
+def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
+    """The form of an agent's answer, and where it goes.
+
+    Raises:
+        UnsupportedNodeError: ADK runs it by itself, and cannot write what it declares.
+    """
+    answer = answer_of(node)
+    if answer is None:
+        return {}
+    fields: dict[str, Any] = {}
+    if answer.schema is not None:
+        fields["output_schema"] = answer.schema
+    if not cx.alone:
+        cx.answers[node.name] = answer
+        key = answer.text_key  # data is written when it has been validated, by us
+    elif node.writes_keys and answer.whole_key is None:
+        raise UnsupportedNodeError(
+            f"{node.name} writes several keys, or one that is no text, and ADK runs it by itself",
+            node=node,
+            found=", ".join(repr(ref.key) for ref in node.writes_keys),
+            help="a delegate or an agent that is a tool writes one str key (ADK's output_key); "
+            "or make it a step of the pipeline",
+        )
+    else:
+        key = answer.whole_key
+    if key is not None:
+        fields["output_key"] = key
+    return fields

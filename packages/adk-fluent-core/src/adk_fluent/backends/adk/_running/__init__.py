@@ -1,0 +1,1 @@
+"""Runs: the root agent, what runs the agents below it, and what each of them sees."""

@@ -1,0 +1,419 @@
+"""The flow engine's port on ADK: runs agents, makes events."""
+
+from __future__ import annotations
+
+import time
+from collections import ChainMap
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.genai import types
+
+from adk_fluent.backends._config import STAMP
+from adk_fluent.backends.adk._caps import CAPS, merges_dicts
+from adk_fluent.backends.adk._help import explain
+from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
+from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
+from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._lowering._injecting import table_of
+from adk_fluent.backends.adk._running._places import Places, outer_of
+from adk_fluent.backends.adk._running._prompt import Prompts
+from adk_fluent.backends.adk._session._facts import facts, put_out, report_end, text
+from adk_fluent.backends.adk._session._returned import Returned
+from adk_fluent.backends.adk._session._stamps import journal_key
+from adk_fluent.backends.adk._session._storing import Keeping
+from adk_fluent.backends.adk._waiting._answer_events import told
+from adk_fluent.errors import BuildError
+from adk_fluent.ir import AgentNode
+from adk_fluent.protocol import AgentEvent
+
+if TYPE_CHECKING:
+    from asyncio import Task
+    from collections.abc import AsyncGenerator, Container, Iterator, Mapping
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+
+    from adk_fluent.backends._answers import Answer
+    from adk_fluent.backends._resources import Injection
+    from adk_fluent.backends.adk._session._events import Stamp
+    from adk_fluent.errors import OutputInvalidError
+    from adk_fluent.flow import Engine, Note, Strand
+    from adk_fluent.ir import ExecutionConfig, Node, Ref
+
+
+class Left(NamedTuple):
+    """What hooks around the calls of an agent leave behind.
+
+    Attributes:
+        writes: What they wrote of which no event has come.
+        calls: The calls that still go on.
+    """
+
+    writes: EventActions
+    calls: set[Task[Any]]
+
+
+class AdkLeaf:
+    """Runs the agents of one run, and makes the events that the engine itself writes.
+
+    Args:
+        author: Who authors the engine's own events.
+        agents: The agents to run, by name.
+        ctx: The context of the agent that drives the engine.
+        run: Identity of the run; a flow below another one takes part in that one's run.
+        metadata: Put on every event.
+        nesting: Names of agents that flows may run below.
+        injection: What functions may name.
+        answers: How the answers of agents are read, by name of the agent.
+        nodes: The nodes of the agents that were built here, by name; for messages.
+        config: How the pipeline runs; for messages.
+
+    Attributes:
+        state: The session's.
+        author: Who authors the engine's own events.
+        place: What events of the root itself are stamped with.
+    """
+
+    facts = staticmethod(facts)
+    text = staticmethod(text)
+
+    def __init__(
+        self,
+        author: str,
+        agents: Mapping[str, BaseAgent],
+        ctx: InvocationContext,
+        *,
+        run: str,
+        metadata: Mapping[str, Any],
+        nesting: Container[str],
+        injection: Injection,
+        answers: Mapping[str, Answer],
+        nodes: Mapping[str, AgentNode],
+        config: ExecutionConfig,
+        durable: bool,
+        kept: bool,
+    ) -> None:
+        self.state: dict[str, Any] = ctx.session.state
+        self.author: str = author
+        self._agents = agents
+        self._ctx = ctx
+        self._metadata = metadata
+        self._nesting = nesting
+        self._injection = injection
+        self._answers = answers
+        self._nodes = nodes
+        self._config = config
+        self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
+        self._places = Places(author, ctx, run, durable=durable, kept=kept)
+        self._over: list[str] = []
+        self.place: Stamp = self._places.root
+        self._merging = merges_dicts(ctx.session_service)
+        self._keeping = Keeping(ctx.session_service)
+        self._returned = Returned(self._keeping)
+        places = self._places
+        self._prompts = Prompts(ctx.session, places.run, ctx.user_content, places.is_open)
+
+    def bind(self, engine: Engine[Event]) -> None:
+        """Name the engine that runs: it knows which scopes are open."""
+        self._places.open = engine.log.open
+
+    # --- the port ------------------------------------------------------------------------------
+
+    def run(
+        self, node: Node, strand: Strand, answers: Mapping[str, Any]
+    ) -> AsyncGenerator[Event, None]:
+        """Run an agent."""
+        chain = attached(self._ctx)
+        if chain is None:
+            return self._run(node, strand, answers, {})
+        changes: dict[str, Any] = {}
+        stamp = partial(self._places.stamp, node, strand)
+        place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
+        if (here := chain.at(strand)) is not chain:
+            attach_to(changes, here)
+        keep_last_calls(changes)
+        left = Left(keeps_writes(changes), keeps_calls(changes))
+        return self._run(node, strand, answers, changes, left=left)
+
+    async def _run(
+        self,
+        node: Node,
+        strand: Strand,
+        answers: Mapping[str, Any],
+        changes: dict[str, Any],
+        *,
+        left: Left | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """The events of an agent, and what hooks wrote around calls of which no event has come."""
+        stamp = self._places.stamp(node, strand)
+        branch = self._places.branch(strand)
+        agent = self._agents.get(node.name) or self._below(node)
+        drafts = self._drafts(strand)
+        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
+        if answers:
+            agent, ctx, seen = told(agent, ctx, seen, answers)
+        answer = self._answers.get(node.name)
+        calls = last_calls(changes)
+        try:
+            async with aclosing(self._events_of(agent, ctx)) as events:
+                async for event in events:
+                    self._mark(event, stamp)
+                    if (call := calls.get(event.author)) is not None and not call.settled:
+                        await settle(call, event)
+                    invalid: OutputInvalidError | None = None
+                    if answer is not None and event.author == node.name:
+                        invalid = put_out(answer, event)
+                    if not event.partial:
+                        report_end(event)
+                        self._keeping.check_event(event, node)
+                    before = len(self._ctx.session.events)
+                    yield event
+                    if invalid is not None:
+                        raise invalid
+                    if not event.partial:
+                        self._committed(event, before, branch, seen, drafts)
+        except Exception as error:
+            explain(error, self._nodes, self._config)
+            await end_calls(set() if left is None else left.calls)
+            for event in self._late(node, strand, left):
+                yield event
+            raise
+        if node.name in self._nesting and (below := outer_of(ctx)) is not None:
+            self._over += below.over
+        for event in self._late(node, strand, left):
+            yield event
+
+    def _late(self, node: Node, strand: Strand, left: Left | None) -> Iterator[Event]:
+        """What hooks wrote around calls of which no event has come."""
+        kept = None if left is None else left.writes
+        if kept is not None and (kept.state_delta or kept.artifact_delta):
+            event, _ = self.said(node, strand, None)
+            event.actions.state_delta.update(kept.state_delta)
+            event.actions.artifact_delta.update(kept.artifact_delta)
+            yield event
+
+    def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """Let an agent run."""
+        return agent.run_async(ctx)
+
+    def emptied(self) -> dict[str, None]:
+        """The journals of flows below steps that have come to their end, as nobody needs them."""
+        over, self._over = self._over, []
+        return {journal_key(name): None for name in over}
+
+    def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
+        """Call a user's function over state."""
+        value = self._injection.call(fn, state, self._table)
+        return self._returned.checked(node, fn, value)
+
+    def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> Event:
+        """Make the event that carries a write of the engine's own."""
+        stamp = self._places.stamp(node, strand)
+        if note.why == "around":
+            parts = None if note.text is None else [types.Part(text=note.text)]
+            content = None if parts is None else types.Content(role="model", parts=parts)
+            event, invalid = self.said(node, strand, content)
+            event.actions.state_delta.update(delta)
+            if invalid is not None:
+                raise invalid
+            return event
+        stamp["why"] = note.why
+        if note.discarded:
+            stamp["discarded"] = [self._places.scope(each) for each in note.discarded]
+            self._discard(stamp["discarded"])
+        event = Event(
+            author=self.author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._places.branch(strand),
+            actions=EventActions(state_delta=dict(delta), transfer_to_agent=note.transfer_to),
+        )
+        if note.text is not None:  # of no role: for people, and for no prompt
+            event.content = types.Content(role=None, parts=[types.Part(text=note.text)])
+        self._mark(event, stamp)
+        return event
+
+    def said(
+        self, node: Node, strand: Strand, content: types.Content | None, *, answers: bool = True
+    ) -> tuple[Event, OutputInvalidError | None]:
+        """An event in the name of a step that it did not put out itself.
+
+        Args:
+            node: The step.
+            strand: Where it stands.
+            content: What is said.
+            answers: Whether it is read as the step's answer is.
+
+        Returns:
+            The event, and the error of an answer that does not fit.
+        """
+        agent = node.name in self._agents
+        event = Event(
+            author=node.name if agent else self.author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._places.branch(strand),
+            content=content,
+        )
+        stamp = self._places.stamp(node, strand)
+        if content is None:
+            stamp["why"] = "around"
+        self._mark(event, stamp)
+        read = agent and answers and content is not None
+        answer = self._answers.get(node.name) if read else None
+        return event, None if answer is None else put_out(answer, event)
+
+    def written(self, actions: EventActions) -> Event:
+        """An event of the run itself, with what its hooks have written."""
+        event = Event(
+            author=self.author,
+            invocation_id=self._ctx.invocation_id,
+            branch=self._ctx.branch,
+            actions=actions.model_copy(deep=True),
+        )
+        event.custom_metadata = {**self._metadata, STAMP: {**self.place, "why": "around"}}
+        return event
+
+    def seen_by_hooks(
+        self, node: Node, strand: Strand, drafts: dict[str, Any]
+    ) -> InvocationContext:
+        """The context in which hooks stand around a step; what they write goes to `drafts`."""
+        below = strand.state
+        maps = below.maps if isinstance(below, ChainMap) else [self.state]
+        session = self._ctx.session.model_copy(update={"state": ChainMap(drafts, *maps)})
+        agent = self._agents.get(node.name, self._ctx.agent)
+        branch = self._places.branch(strand)
+        update = {"session": session, "agent": agent, "branch": branch}
+        return self._ctx.model_copy(update=update)
+
+    def path(self, node: Node, strand: Strand) -> str:
+        """The position of a step in the whole run."""
+        return self._places.stamp(node, strand).get("path", "")
+
+    def says(self, message: types.Content) -> None:
+        """Another message stands in the place of the user's."""
+        self._prompts.says(message)
+
+    def notice(self, node: Node, strand: Strand, **fields: Any) -> AgentEvent:
+        """An event of a step that is not part of the run, with its place in the pipeline."""
+        stamp = self._places.stamp(node, strand)
+        scopes = fields.pop("discarded", ())
+        return AgentEvent(
+            node.name,
+            metadata={"run": stamp.get("run")},
+            timestamp=time.time(),
+            invocation_id=self._ctx.invocation_id,
+            branch=self._places.branch(strand),
+            path=stamp.get("path"),
+            node=node.name,
+            attempt=stamp.get("attempt"),
+            discarded=tuple(self._places.scope(each) for each in scopes),
+            **fields,
+        )
+
+    def attach(self, event: Event, delta: Mapping[str, Any]) -> None:
+        """Let an event that is about to be committed write these keys, too."""
+        event.actions.state_delta.update(delta)
+
+    # --- marks ---------------------------------------------------------------------------------
+
+    def _discard(self, scopes: list[str]) -> None:
+        self._prompts.discard(scopes)
+        self._places.discard_above(scopes)
+
+    def _mark(self, event: Event, stamp: Stamp) -> None:
+        metadata = event.custom_metadata
+        if metadata is None:
+            event.custom_metadata = {**self._metadata, STAMP: stamp}
+        elif STAMP not in metadata:  # an inner flow's events are marked already
+            event.custom_metadata = {**self._metadata, **metadata, STAMP: stamp}
+
+    # --- what an agent is given ----------------------------------------------------------------
+
+    def _below(self, node: Node) -> BaseAgent:
+        """The agent of a delegate that the flow itself transfers to.
+
+        Raises:
+            BuildError: There is no such agent in the compiled pipeline.
+        """
+        for agent in self._agents.values():
+            if (found := agent.find_agent(node.name)) is not None:
+                return found
+        raise BuildError(
+            f"no agent of this pipeline is called {node.name!r}",
+            node=node,
+            help="compile the pipeline again: its agents were changed or removed",
+        )
+
+    def _drafts(self, strand: Strand) -> dict[str, Any] | None:
+        """Where a step's writes go until they are committed, if they must not show before that.
+
+        ADK writes what tools and callbacks set into the session's state at once. In a step that
+        may be discarded nobody else may see that; and where dicts are merged, the value that the
+        service has must be known.
+        """
+        return {} if strand.scope is not None or self._merging else None
+
+    def _context(
+        self,
+        node: Node,
+        name: str,
+        strand: Strand,
+        stamp: Stamp,
+        *,
+        drafts: dict[str, Any] | None,
+        changes: dict[str, Any],
+    ) -> tuple[InvocationContext, list[Event] | None]:
+        """The context for a step, and the events it sees if those are not simply the session's."""
+        ctx, branch = self._ctx, self._places.branch(strand)
+        if branch != ctx.branch:
+            changes["branch"] = branch
+        if name in self._nesting:
+            changes.update(self._places.for_below(stamp, self._discard))
+        session: dict[str, Any] = {}
+        seen = self._prompts.events_for(
+            name,
+            node.history if isinstance(node, AgentNode) else "transcript",
+            stamp.get("path", ""),
+            stamp.get("attempt"),
+            branch,
+        )
+        if seen is not None:
+            session["events"] = seen
+        if drafts is not None:
+            below = strand.state
+            maps = below.maps if isinstance(below, ChainMap) else [self.state]
+            session["state"] = ChainMap(drafts, *maps)
+        if session:
+            changes["session"] = ctx.session.model_copy(update=session)
+            if CAPS.compaction_in_run and ctx.events_compaction_config is not None:
+                # ADK would append the summary to the copy, and the session itself would be stale;
+                # it summarises at the end of the run, too
+                changes["events_compaction_config"] = None
+        return (ctx.model_copy(update=changes) if changes else ctx), seen
+
+    def _committed(
+        self,
+        event: Event,
+        before: int,
+        branch: str | None,
+        seen: list[Event] | None,
+        drafts: dict[str, Any] | None,
+    ) -> None:
+        """Show a step what it said and wrote itself, as it stands in the session now."""
+        if drafts is not None:
+            _drop_committed(drafts, event.actions.state_delta)
+        if branch:
+            self._prompts.branched = True
+        if seen is not None:
+            kept = self._ctx.session.events[before:]
+            seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _drop_committed(drafts: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    """From here on the committed value counts, unless the step has written again meanwhile."""
+    for key, value in delta.items():
+        if key in drafts and (drafts[key] is value or drafts[key] == value):
+            del drafts[key]

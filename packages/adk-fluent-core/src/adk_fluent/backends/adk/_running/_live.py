@@ -1,0 +1,266 @@
+"""Live runs: the agents of a pipeline talk with the user, one after the other."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import replace
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakSet
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.tools.function_tool import FunctionTool
+from google.genai.errors import APIError
+from websockets.exceptions import ConnectionClosedOK
+
+from adk_fluent._logs import LOG
+from adk_fluent.backends.adk._hooks._line import LineClosed
+from adk_fluent.backends.adk._hooks._sites import make_site
+from adk_fluent.backends.adk._running._leaf import AdkLeaf
+from adk_fluent.backends.adk._session._facts import facts
+from adk_fluent.errors import BuildError, UsageError
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    GateNode,
+    LoopNode,
+    MapOverNode,
+    ParallelNode,
+    RaceNode,
+    RemoteAgentNode,
+    SequenceNode,
+)
+from adk_fluent.protocol import Middleware, hooks_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Iterator
+
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.sessions.session import Session
+
+    from adk_fluent.backends.adk._hooks._line import Line
+    from adk_fluent.backends.adk._running._leaf import Left
+    from adk_fluent.flow import Facts
+    from adk_fluent.ir import Node
+
+_AGENTS: Final = (AdkAgentNode, AgentNode, RemoteAgentNode)
+_AT_ONCE: Final = (ParallelNode, RaceNode, MapOverNode)
+#: What an agent is told that others come after. ADK's live flow ends an agent by this very name.
+_TOLD: Final = (
+    "When you have done what you were asked to, call the function task_completed and say nothing "
+    "with the call: others go on from there."
+)
+
+
+def task_completed() -> str:
+    """Say that your task is done, so that the next agent goes on with the user."""
+    return "The next agent goes on."
+
+
+#: Hooks of model calls that a connection has none of.
+_UNASKED: Final = frozenset({"wrap_model_call", "on_model_error"})
+#: The code with which a connection is closed in good order.
+_OK: Final = 1000
+_WARNED: Final[WeakSet[type]] = WeakSet()
+
+
+def check_live(root: Node) -> None:
+    """Refuse pipelines that cannot be live.
+
+    Raises:
+        BuildError: Agents would talk at the same time, or somebody would have to be waited for.
+    """
+    for node in _steps(root):
+        if isinstance(node, GateNode):
+            raise BuildError(
+                "a live run cannot wait at a gate: it is over when the user hangs up",
+                node=node,
+                help="let a tool ask, or run what has the gate after the call, on its own",
+            )
+        if isinstance(node, _AT_ONCE):
+            agent = next((each for each in _steps(node) if isinstance(each, _AGENTS)), None)
+            if agent is not None:
+                raise BuildError(
+                    f"agent {agent.name!r} cannot be live here: agents side by side would all talk "
+                    "with the user",
+                    node=node,
+                    help="put it before or after these steps",
+                )
+
+
+def check_middlewares(stack: Iterable[Any]) -> None:
+    """See that a stack keeps its promises in a live run.
+
+    Raises:
+        UsageError: One of them says that it cannot.
+    """
+    for each in stack:
+        refuses = getattr(each, "refuses_live", None)
+        why: str | None = None if refuses is None else refuses()
+        if why is not None:
+            raise UsageError(
+                why,
+                found="a live run",
+                help=f"compile the pipeline for live runs without {type(each).__name__}",
+            )
+        kind = cast("type[Any]", type(each))
+        knows = getattr(kind, "refuses_live", None) not in (None, Middleware.refuses_live)
+        unasked = sorted(hooks_of(each) & _UNASKED)
+        if unasked and not knows and kind not in _WARNED:
+            _WARNED.add(kind)
+            LOG.warning(
+                "a live run asks no %s of %s: what it does there is not done",
+                " and no ".join(unasked),
+                kind.__name__,
+            )
+
+
+def followed(root: Node) -> frozenset[str]:
+    """The names of the agents that something comes after."""
+    found: set[str] = set()
+    todo = [(root, False)]
+    while todo:
+        node, after = todo.pop()
+        if isinstance(node, _AGENTS):
+            if after:
+                found.add(node.name)
+            continue
+        below, is_loop = node.children, isinstance(node, LoopNode)
+        last = len(below) - 1 if isinstance(node, SequenceNode) else 0
+        todo += ((each, after or is_loop or at < last) for at, each in enumerate(below))
+    return frozenset(found)
+
+
+def _steps(root: Node) -> Iterator[Node]:
+    """All nodes but those below agents, which run as these say."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _AGENTS):
+            todo.extend(reversed(node.children))
+
+
+class LiveLeaf(AdkLeaf):
+    """Runs the agents of a live run: each talks with the user until it is done.
+
+    Once the user has hung up, those that remain run as in any other run.
+    """
+
+    _line: Line
+    _followed: frozenset[str]
+
+    @staticmethod
+    def facts(event: Event) -> Facts | None:
+        """What the engine must know: in a live run nothing is waited for."""
+        known = facts(event)
+        return replace(known, waits={}) if known is not None and known.waits else known
+
+    def on(self, line: Line, followed: frozenset[str]) -> None:
+        """Say who it talks with.
+
+        Args:
+            line: The user.
+            followed: The agents that something comes after.
+        """
+        self._line = line
+        self._followed = followed
+
+    async def _events_of(
+        self, agent: BaseAgent, ctx: InvocationContext
+    ) -> AsyncGenerator[Event, None]:
+        if self._line.hung_up or not _can_talk(agent):
+            ctx = ctx.model_copy(update={"live_request_queue": None})
+            async with aclosing(agent.run_async(ctx)) as events:
+                async for event in events:
+                    yield event
+            return
+        if agent.name in self._followed and isinstance(agent, LlmAgent):
+            agent = _with_an_end(agent)
+        try:
+            async with aclosing(agent.run_live(ctx)) as events:
+                async for event in events:
+                    yield event
+        except (ConnectionClosedOK, APIError) as error:
+            if not self._line.hung_up or _code(error) != _OK:  # ADK 1.39 raises that, too
+                raise
+        except LineClosed as closed:
+            if closed.response is not None:
+                said = closed.response.model_dump(exclude_none=True)
+                yield Event(
+                    author=closed.author, invocation_id=ctx.invocation_id, branch=ctx.branch, **said
+                )
+
+    async def _run(self, *args: Any, left: Left | None = None) -> AsyncGenerator[Event, None]:
+        """What hooks wrote goes out with the next event that is stored: a call may be long."""
+        async with aclosing(super()._run(*args, left=left)) as each:
+            async for event in each:
+                kept = None if left is None else left.writes.state_delta
+                if kept and not event.partial and not _is_sound(event):
+                    event.actions.state_delta = {**kept, **event.actions.state_delta}
+                    kept.clear()
+                yield event
+
+    def _context(self, *args: Any, **options: Any) -> tuple[InvocationContext, list[Event] | None]:
+        ctx, seen = super()._context(*args, **options)
+        if ctx.session is not self._ctx.session:
+            service: Any = _OneSession(ctx.session_service, self._ctx.session)
+            ctx = ctx.model_copy(update={"session_service": service})
+        return ctx, seen
+
+
+class _OneSession:
+    """Stores what the user says in a run's own session, also for steps that see a copy of it.
+
+    ADK's live flow stores that itself, in the session that it was given.
+    """
+
+    def __init__(self, service: Any, session: Session) -> None:
+        self._service = service
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        stored: Event = await self._service.append_event(session=self._session, event=event)
+        if session.events is not self._session.events:
+            session.events.append(stored)
+        return stored
+
+
+def _can_talk(agent: BaseAgent) -> bool:
+    """Whether an agent has a live mode of its own."""
+    name = "_run_live_impl"
+    return getattr(type(agent), name) is not getattr(BaseAgent, name)
+
+
+def _code(error: Exception) -> int:
+    """With what a connection was closed."""
+    return error.code if isinstance(error, APIError) else _OK
+
+
+def _is_sound(event: Event) -> bool:
+    """Whether an event holds what ADK hands on and does not store."""
+    parts = (event.content and event.content.parts) or ()
+    return any(part.inline_data for part in parts)
+
+
+def _with_an_end(agent: LlmAgent) -> LlmAgent:
+    """A copy of an agent that can say that it is done."""
+    given = agent.instruction
+    tools: list[Any] = getattr(agent, "tools")  # noqa: B009  # half typed by ADK
+    told: Any = f"{given}\n\n{_TOLD}" if isinstance(given, str) else _telling(given)
+    end = make_site(FunctionTool(task_completed))
+    return agent.model_copy(update={"instruction": told, "tools": [*tools, end]})
+
+
+def _telling(given: Any) -> Any:
+    async def instruction(ctx: ReadonlyContext) -> str:
+        said = given(ctx)
+        return f"{await said if isawaitable(said) else said}\n\n{_TOLD}"
+
+    return instruction

@@ -1,0 +1,105 @@
+"""What events of ADK's agents say: to the engine, and as an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from google.genai.types import FinishReason
+
+from adk_fluent.backends.adk._caps import SAID_NOTHING
+from adk_fluent.backends.adk._session._events import (
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
+)
+from adk_fluent.backends.adk._session._stamps import stamp_of
+from adk_fluent.errors import OutputInvalidError
+from adk_fluent.flow import Facts
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
+    from adk_fluent.backends._answers import Answer
+
+#: The calls with which something else is asked for than the result of a tool.
+_KINDS: Final = {
+    REQUEST_INPUT: "input",
+    REQUEST_CONFIRMATION: "confirmation",
+    REQUEST_CREDENTIAL: "auth",
+}
+#: Ends of an answer that are none to report.
+_ENDS: Final = (None, FinishReason.STOP, FinishReason.FINISH_REASON_UNSPECIFIED)
+
+
+def facts(event: Event) -> Facts | None:
+    """What the engine must know of an event; None for a plain one."""
+    actions, waits = event.actions, event.long_running_tool_ids
+    if not (
+        actions.state_delta
+        or actions.escalate
+        or actions.transfer_to_agent
+        or event.partial
+        or event.error_code
+        or waits
+    ):
+        return None
+    error = None if event.error_code == SAID_NOTHING else event.error_code
+    if error and event.error_message:
+        error = f"{error}: {event.error_message}"
+    calls = event.get_function_calls() if waits and not event.partial else ()
+    return Facts(
+        delta=None if event.partial else actions.state_delta,
+        partial=bool(event.partial),
+        escalate=bool(actions.escalate),
+        transfers=bool(actions.transfer_to_agent),
+        error=error or None,
+        stop=(stamp_of(event) or {}).get("why") == "refused",  # in a flow below this one
+        waits={
+            c.id: _KINDS.get(c.name or "", "tool") for c in calls if c.id and c.id in (waits or ())
+        },
+    )
+
+
+def text(event: Event) -> str | None:
+    """The text of an event that is a final answer, else None."""
+    if event.partial or not event.is_final_response():
+        return None
+    if event.content is None:
+        spoken = event.output_transcription  # in a live run
+        return None if spoken is None else spoken.text
+    return "".join(p.text for p in event.content.parts or () if p.text and not p.thought)
+
+
+def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
+    """Write what an agent answers; gives the error of an answer that does not fit.
+
+    2.x puts all the agent said in the turn under its key, also what stood beside tool calls;
+    1.x leaves out what a callback answered, and 1.25 blanks the key when a tool ends a loop or
+    a call waits for an answer.
+    """
+    said = text(event)
+    if said is None:
+        return None
+    delta, key, of_tools = event.actions.state_delta, answer.text_key, _is_of_tools(event)
+    if key is not None and of_tools and delta.get(key) == "":
+        del delta[key]
+    if (key is not None and not said) or (key is None and of_tools):
+        return None  # ADK has written an empty text; what stands beside a call is no answer
+    try:
+        delta.update(answer.read(said))
+    except OutputInvalidError as error:
+        return error
+    return None
+
+
+def report_end(event: Event) -> None:
+    """Report an answer that was cut off or blocked in the middle as an error.
+
+    ADK does so where the answer is streamed, or nothing of it came.
+    """
+    if event.finish_reason not in _ENDS and not event.error_code:
+        event.error_code = event.finish_reason.value
+
+
+def _is_of_tools(event: Event) -> bool:
+    return bool(event.get_function_calls() or event.get_function_responses())

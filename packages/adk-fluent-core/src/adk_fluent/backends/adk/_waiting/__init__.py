@@ -1,0 +1,1 @@
+"""Runs that wait, fail or are cut off: where they stand, and how they are gone on with."""
