@@ -36,7 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="let the hooks of this middleware do nothing; its tests have to fail then",
     )
     parser.addoption(
-        "--fault-runs", type=int, default=150, help="random pipelines with faults, each run twice"
+        "--fault-runs",
+        type=int,
+        default=150,
+        help="random pipelines with faults, each run three times",
     )
     parser.addoption("--fault-seed", type=int, default=None, help="seed of these runs")
 
