@@ -931,3 +931,39 @@ def test_wrong_options_are_refused_where_they_are_given(options: Any, says: str)
     with pytest.raises(UsageError, match=says) as caught:
         pii_filter(**options)
     assert __file__ in str(caught.value)
+
+
+# --- what is allowed -----------------------------------------------------------------------------
+
+
+async def test_what_is_allowed_reaches_models_and_users() -> None:
+    model = ScriptedModel(reply(chunks=["Write to supp", "ort@acme.com or ", ANN]))
+    stack = pii_filter(allow=["support@acme.com"])
+    agent = Agent("a", model).instruct(f"You are support@acme.com, not {ANN}.").middleware(stack)
+    result = await agent.run(f"I am {BOB}", config=SSE)
+    assert "You are support@acme.com, not [EMAIL]." in model.calls[0].system
+    assert model.calls[0].prompt == "I am [EMAIL]"
+    assert result.text == "".join(fragments(result)) == "Write to support@acme.com or [EMAIL]"
+
+
+@pytest.mark.parametrize("allow", ["*", "**", " * "])
+def test_to_allow_everything_is_refused(allow: str) -> None:
+    with pytest.raises(UsageError, match="would let everything through"):
+        pii_filter(allow=[allow])
+
+
+def test_what_is_allowed_is_a_list() -> None:
+    with pytest.raises(UsageError, match=r"pii_filter\(allow=\.\.\.\) cannot have this value"):
+        pii_filter(allow="support@acme.com")
+
+
+# --- JSON that nobody has asked for --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 500])
+async def test_json_is_the_same_in_a_stream_without_a_schema(size: int) -> None:
+    text = '{"to": "ann@example.com", "n": 4111111111111111, "say": "\\u0061nn@example.com"}'
+    model = ScriptedModel(reply(chunks=[text[at : at + size] for at in range(0, len(text), size)]))
+    result = await Agent("a", model).middleware(pii_filter()).run("hi", config=SSE)
+    assert result.text == "".join(fragments(result))
+    assert json.loads(result.text) == {"to": "[EMAIL]", "n": "[CREDIT_CARD]", "say": "[EMAIL]"}

@@ -15,7 +15,15 @@ from adk_fluent.middleware._errors import PersonalDataError
 from adk_fluent.middleware._pii._finding import Finding, check_kind, merged
 from adk_fluent.middleware._pii._fold import Folded
 from adk_fluent.middleware._pii._patterns import BUILT_IN, IN_RUN
-from adk_fluent.middleware._pii._split import JsonScalars, Lines, PrivateKeys, Runs, Splitter, Whole
+from adk_fluent.middleware._pii._split import (
+    JsonScalars,
+    JsonSoFar,
+    Lines,
+    PrivateKeys,
+    Runs,
+    Splitter,
+    Whole,
+)
 from adk_fluent.middleware._pii._strategies import (
     Placeholders,
     Strategy,
@@ -63,11 +71,17 @@ class Detectors:
         kinds: The built-in ones.
         patterns: Regular expressions, by kind.
         others: Detectors of the user's.
+        allow: Texts that are no personal data; ``*`` in them stands for anything.
     """
 
     def __init__(
-        self, kinds: Sequence[str], patterns: Mapping[str, str], others: Sequence[Detector]
+        self,
+        kinds: Sequence[str],
+        patterns: Mapping[str, str],
+        others: Sequence[Detector],
+        allow: Sequence[str] = (),
     ) -> None:
+        self._allowed = _one_of(allow) if allow else None
         self._built_in = [BUILT_IN[kind] for kind in BUILT_IN if kind in kinds]
         self._holds_keys = "private_key" in kinds
         self._patterns = [(check_kind(kind), re.compile(each)) for kind, each in patterns.items()]
@@ -87,6 +101,9 @@ class Detectors:
 
     def built_in(self, text: str) -> list[Finding]:
         """What the built-in ones find."""
+        return self._personal(text, self._known(text))
+
+    def _known(self, text: str) -> list[Finding]:
         read = Folded(text)
         return [
             Finding(each.kind, read.start(each.start), read.end(each.end))
@@ -94,13 +111,25 @@ class Detectors:
             for each in find(read.text)
         ]
 
+    def _personal(self, text: str, found: list[Finding]) -> list[Finding]:
+        """Findings without what is allowed, and without what is of its kind and within it."""
+        if self._allowed is None:
+            return found
+        kept, ends = list[Finding](), dict[str, int]()
+        for each in sorted(found, key=lambda found: (found.start, -found.end)):
+            if self._allowed.fullmatch(Folded(text[each.start : each.end]).text):
+                ends[each.kind] = max(each.end, ends.get(each.kind, 0))
+            elif each.end > ends.get(each.kind, 0):
+                kept.append(each)
+        return kept
+
     async def find(self, text: str) -> list[Finding]:
         """All findings, in no order.
 
         Raises:
             RunError: A detector of the user's failed; what it said is left out.
         """
-        found = self.built_in(text)
+        found = self._known(text)
         for kind, pattern in self._patterns:
             for line, at in _lines(text):
                 for match in pattern.finditer(line):
@@ -112,7 +141,15 @@ class Detectors:
                     Finding(each.kind, at + each.start, at + each.end)
                     for each in await _asked(detector, part)
                 ]
-        return found
+        return self._personal(text, found)
+
+
+def _one_of(allow: Sequence[str]) -> re.Pattern[str]:
+    """Matches each text, whatever its case, with anything for a ``*``."""
+    texts = (Folded(each).text.split("*") for each in allow)
+    return re.compile(
+        "|".join(".*".join(map(re.escape, parts)) for parts in texts), re.IGNORECASE | re.DOTALL
+    )
 
 
 def _lines(text: str) -> Iterator[tuple[str, int]]:
@@ -320,7 +357,7 @@ class Change:
             text, restores=self.restores, counted=counted, blocks=self.blocks
         )
 
-    async def string(self, text: str) -> str:
+    async def string(self, text: str, counted: bool = True) -> str:
         """A text that may be JSON."""
         if text.lstrip()[:1] in ("{", "["):
             try:
@@ -328,8 +365,8 @@ class Change:
             except (ValueError, RecursionError):  # no JSON, or nested as none is
                 pass
             else:
-                return await self.json(text)
-        return await self.text(text)
+                return await self.json(text, counted)
+        return await self.text(text, counted)
 
     async def json(self, text: str, counted: bool = True) -> str:
         """JSON, or a piece of it that cuts no value; whatever is not changed stays as it is."""
@@ -412,7 +449,8 @@ class Change:
         if of_json:
             return Stream(JsonScalars(), self.json)
         quick = self.restores and self.filter.only_placeholders
-        return Stream(Runs() if quick else self.filter.detectors.splitter(), self.text)
+        splitter = Runs() if quick else self.filter.detectors.splitter()
+        return Stream(splitter, self.text, JsonSoFar(), self.string)
 
 
 @dataclass(slots=True, eq=False)
@@ -422,17 +460,29 @@ class Stream:
     Args:
         splitter: Says what is complete.
         change: What is done to that.
+        json: Holds it back as long as it may be JSON; None when it is not asked.
+        whole: What is done to a text that may have been JSON to its end.
     """
 
     splitter: Splitter
     change: Callable[..., Any]
+    json: JsonSoFar | None = None
+    whole: Callable[..., Any] | None = None
 
     async def feed(self, text: str, *, counted: bool = False) -> str:
         """What can be let through, now that this came in."""
+        if self.json is not None:
+            held = self.json.feed(text)
+            if held is None:
+                return ""
+            text, self.json = held, None
         ready = self.splitter.feed(text)
         return await self.change(ready, counted) if ready else ""
 
     async def end(self, *, counted: bool = False) -> str:
         """What can be let through, now that nothing more will come."""
+        if self.json is not None and self.whole is not None:
+            held, self.json = self.json.end(), None
+            return await self.whole(held, counted) if held else ""
         ready = self.splitter.end()
         return await self.change(ready, counted) if ready else ""

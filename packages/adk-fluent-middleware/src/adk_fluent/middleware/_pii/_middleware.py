@@ -53,6 +53,8 @@ class PIIFilterMiddleware(BuiltIn):
         kinds: The built-in kinds that are looked for.
         patterns: Regular expressions of your own, by the kind that they find; they are matched line
             by line.
+        allow: What is found that is no personal data, such as an address of your own, in capitals
+            or not; a ``*`` stands for anything, as in ``*@acme.com``.
         inbound: Filter what models are given: the instruction and the whole conversation.
         outbound: Filter what models say, and put back what placeholders stand for.
         tools: The same of tools' arguments and results: of all, none, or those of these names.
@@ -65,6 +67,7 @@ class PIIFilterMiddleware(BuiltIn):
     strategy: Strategy | dict[str, Strategy] = "redact"
     kinds: Sequence[Kind] = _ALL
     patterns: dict[str, Annotated[str, Field(min_length=1)]] = field(default_factory=dict[str, str])
+    allow: Sequence[Annotated[str, Field(min_length=1)]] = ()
     inbound: bool = True
     outbound: bool = True
     tools: bool | Sequence[str] = True
@@ -100,7 +103,14 @@ class PIIFilterMiddleware(BuiltIn):
                     f"pii_filter(strategy=...) names a kind that nothing looks for: {kind!r}",
                     found=f"kinds: {', '.join((*self.kinds, *self.patterns))}",
                 )
-        self._found = Detectors(self.kinds, self.patterns, self.detectors)
+        for each in self.allow:
+            if not each.strip("* "):
+                raise UsageError(
+                    "pii_filter(allow=...) would let everything through",
+                    found=repr(each),
+                    help="such as allow=['*@acme.com']; or pii_filter(kinds=[...]) with fewer",
+                )
+        self._found = Detectors(self.kinds, self.patterns, self.detectors, self.allow)
         self._filter = self._new_filter()
 
     def new(self) -> Self:

@@ -65,6 +65,10 @@ _DIGITS: Final = re.compile(r"\d++(?:[ -]\d++)*+", re.ASCII)
 _BEFORE_CARD: Final = re.compile(r"(?<![A-Za-z0-9_])(?<!\d\.)", re.ASCII)
 _AFTER_CARD: Final = re.compile(r"(?![A-Za-z0-9_]|\.\d)", re.ASCII)
 _GROUP: Final = re.compile(r"\d++", re.ASCII)
+#: With dots, a card is in the groups that are printed: other numbers have dots, too.
+_DOTTED: Final = re.compile(r"(?<![A-Za-z0-9_])\d++(?:\.\d++){2,}+", re.ASCII)
+_AFTER_DOTTED: Final = re.compile(r"(?![A-Za-z0-9_])", re.ASCII)
+_PRINTED: Final = ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 6, 5), (4, 6, 4))
 _IBAN: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}"
     r"(?:(?: [A-Za-z0-9]{4}){2,8}(?: [A-Za-z0-9]{1,3})?|(?:-?[A-Za-z0-9]){11,30})",
@@ -151,6 +155,24 @@ def _cards(text: str) -> Iterator[Finding]:
             if end is not None:
                 yield Finding("credit_card", start, end)
                 after = end
+    yield from _dotted_cards(text)
+
+
+def _dotted_cards(text: str) -> Iterator[Finding]:
+    for chain in _DOTTED.finditer(text):
+        groups = [each.span() for each in _GROUP.finditer(text, *chain.span())]
+        lengths = tuple(end - start for start, end in groups)
+        after = 0
+        for first, (start, _) in enumerate(groups):
+            for form in _PRINTED if first >= after else ():
+                last = first + len(form)
+                if lengths[first:last] == form:
+                    end = groups[last - 1][1]
+                    digits = text[start:end].replace(".", "")
+                    if is_card(digits) and _AFTER_DOTTED.match(text, end):
+                        yield Finding("credit_card", start, end)
+                        after = last
+                        break
 
 
 def _may_begin(text: str, at: int) -> bool:

@@ -17,6 +17,9 @@ from adk_fluent.middleware._pii._patterns import IN_RUN, open_private_key
 #: A space is none between digits, nor between groups of four in what begins like an IBAN.
 _IBAN_SO_FAR: Final = re.compile(r"[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{4}){0,8}\Z", re.ASCII)
 _OUTSIDE: Final = re.compile(rf"[^{IN_RUN}]")
+#: What numbers of JSON are made of, and what else stands there without quotes for Python.
+_IN_NUMBERS: Final = frozenset("0123456789+-.eE")
+_NAMES: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 #: No pattern looks further back to tell whether a space is a break: an IBAN in groups of four.
 _LOOK_BACK: Final = 64
 
@@ -173,3 +176,69 @@ class JsonScalars(_Held):
         whole = "".join((*self._held, text[:cut]))
         self._held = [text[cut:]]
         return whole
+
+
+class JsonSoFar:
+    """Holds a text back as long as it may become JSON, which is to stay JSON.
+
+    It need not tell all that is not JSON, only never take JSON for something else: whether it has
+    become some is found out when it is whole.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._depth = 0
+        self._begun = False
+        self._quoted = False
+        self._escaped = False
+        self._word = ""
+        self._is_behind_value = False
+
+    def feed(self, text: str) -> str | None:
+        """None as long as it is held back, and then all of it."""
+        self._held.append(text)
+        return None if all(map(self._may_be, text)) else self.end()
+
+    def end(self) -> str:
+        """All of it."""
+        return "".join(self._held)
+
+    def _may_be(self, each: str) -> bool:
+        """Whether it may go on being JSON with a character."""
+        if self._quoted:
+            self._in_text(each)
+            return True
+        if each.isspace():
+            self._word = ""
+            return True
+        if self._depth == 0:  # it is over, or begins
+            is_first = not self._begun and each in "{["
+            self._begun, self._depth = True, 1
+            return is_first
+        if each in "{[":
+            self._depth += 1
+        elif each in "]}":
+            self._depth -= 1
+        elif each not in ",:":
+            return self._in_value(each)
+        self._word, self._is_behind_value = "", each in "]}"
+        return True
+
+    def _in_text(self, each: str) -> None:
+        if self._escaped:
+            self._escaped = False
+        elif each == "\\":
+            self._escaped = True
+        elif each == '"':
+            self._quoted = False
+
+    def _in_value(self, each: str) -> bool:
+        """Whether a value may go on or begin; none begins behind another one."""
+        if self._is_behind_value and not self._word:
+            return False
+        self._is_behind_value = True
+        if each == '"':
+            self._quoted = True
+            return not self._word
+        self._word = (self._word + each)[-_LOOK_BACK:]
+        return each in _IN_NUMBERS or any(name.startswith(self._word) for name in _NAMES)
