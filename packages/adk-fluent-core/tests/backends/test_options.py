@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -65,7 +65,7 @@ def backend(request: pytest.FixtureRequest) -> Backend[Any]:
         ),
         *(
             (
-                {"telemetry": TelemetryConfig(**{field: "no"})},
+                {"telemetry": TelemetryConfig(**{field: cast("Any", "no")})},
                 f"TelemetryConfig({field}=...) takes True or False",
                 "a str",
                 None,

@@ -60,6 +60,11 @@ def builtin(name: str) -> Callable[[type[T]], type[T]]:
     return make
 
 
+def live_options(kind: type[Any]) -> tuple[str, ...]:
+    """The options of a built-in that no file can hold."""
+    return tuple(each.name for each in fields(kind) if each.init and _is_live(each))
+
+
 def _is_live(option: Field[Any]) -> bool:
     return _DEPENDENCY in option.metadata
 
@@ -123,7 +128,7 @@ class BuiltIn(Middleware):
             known = find_middleware(self.name)
         except AdkFluentError:
             return None
-        live = [each.name for each in fields(self) if _is_live(each)]  # pyright: ignore[reportArgumentType]  # each built-in is a dataclass
+        live = live_options(type(self))
         usual = getattr(self, "_usual", {})
         if known is not self.DESC or any(
             name not in usual or getattr(self, name) is not usual[name] for name in live
@@ -341,9 +346,8 @@ class _Maker:
 
     def __init__(self, kind: type[BuiltIn]) -> None:
         self._kind = kind
-        live = [each.name for each in fields(kind) if each.init and _is_live(each)]  # pyright: ignore[reportArgumentType]  # each built-in is a dataclass
         #: The options that no file can hold.
-        self.live = tuple(live)
+        self.live = live_options(kind)
 
     def __call__(self, **config: Any) -> BuiltIn:
         return self._kind(**checked(self._kind.name, options_of(self._kind), config))

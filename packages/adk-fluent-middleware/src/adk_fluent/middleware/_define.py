@@ -14,6 +14,7 @@ from adk_fluent.middleware._builtin import (
     BuiltIn,
     arguments,
     checked,
+    live_options,
     options_of,
     schema_of,
     settings,
@@ -81,7 +82,7 @@ def describe_middleware(
     doc = cleandoc(kind.__doc__ or "")
     says = description or summary(doc)
     if is_class and issubclass(kind, BuiltIn):
-        options, live = options_of(kind), kind.DESC.factory.live
+        options, live = options_of(kind), live_options(kind)
     else:
         options, live = _options(kind, None if is_class else middleware)
     schema = schema_of(
