@@ -13,7 +13,7 @@ import pytest
 from adk_middlewares import SSE, WHERE, OwnError, content, made_of, noting, ping, text_of
 from adk_programs import agent, model_of, run, seq
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_toolset import BaseToolset
@@ -370,7 +370,8 @@ async def test_what_a_hook_raises_keeps_its_type(kind: str, hook: str) -> None:
         name = args[1] if isinstance(args[1], str) else getattr(what, "name", "")
         if name == "spec" or getattr(args[1], "author", "") == "spec":
             raise OwnError(hook)
-        return await args[1](what) if hook == "wrap_agent" else None
+        following: Any = args[1]
+        return await following(what) if hook == "wrap_agent" else None
 
     says = ConnectionError("reset") if hook == "on_agent_error" else "says"
     with pytest.raises(OwnError, match=hook):
@@ -779,7 +780,7 @@ async def test_agents_that_were_built_by_hand(way: str) -> None:
         hands_over = ScriptedModel(Call("transfer_to_agent", {"agent_name": "spec"}))
         top = LlmAgent(name="boss", model=hands_over, sub_agents=[spec])
     elif way == "sequence":
-        top = SequentialAgent(name="boss", sub_agents=[spec])
+        top = SequentialAgent(name="boss", sub_agents=[spec])  # pyright: ignore[reportDeprecated]
     else:
         tool = AgentTool(spec) if way == "tool" else Box()
         top = LlmAgent(name="boss", model=calls, tools=[tool])

@@ -17,12 +17,14 @@ import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_fluent.backends import Pass, PassList
-from adk_fluent.backends.adk import CompileContext, _compile
+from adk_fluent.backends.adk._lowering import _compile
 from adk_fluent.cli import _sessions
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from adk_fluent.backends.adk import CompileContext
 
     from .conftest import Cli, Write
 

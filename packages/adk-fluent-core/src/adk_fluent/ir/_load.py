@@ -66,8 +66,8 @@ def from_data(
         raise TypeError(f"allow_imports takes a list, such as [{allow_imports!r}], not a str")
     if not isinstance(data, dict):
         help = "to_yaml(node) and to_json(node) write one"
-        _fail("the document", "it is no pipeline", cast("object", data), help)
-    document = _object(data, "the document", {"format", "version", "nodes"})
+        _fail("the document", "it is no pipeline", data, help)
+    document = _object(cast("Any", data), "the document", {"format", "version", "nodes"})
     if document.get("format") != FORMAT:
         _fail("the document", f"its format is not {FORMAT!r}", document.get("format"), _WRITE)
     if document.get("version") != VERSION or isinstance(document["version"], bool):

@@ -193,8 +193,7 @@ class _Run:
 
     def seen(self, drafts: dict[str, Any]) -> InvocationContext:
         session = self._ctx.session
-        state: Any = session.state
-        maps = state.maps if isinstance(state, ChainMap) else [state]
+        maps: list[Any] = getattr(session.state, "maps", [session.state])
         session = session.model_copy(update={"state": ChainMap(drafts, *maps)})
         return self._ctx.model_copy(update={"session": session, "agent": self._agent})
 

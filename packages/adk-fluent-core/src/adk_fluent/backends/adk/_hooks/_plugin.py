@@ -378,7 +378,7 @@ def _is_agent(kind: type) -> bool:
 def flow_above(agent: Any, top: BaseAgent | None = None) -> BaseAgent | None:
     """The outermost flow that an agent stands in or is; with `top` none that is above that."""
     flow: BaseAgent | None = None
-    while agent is not None and _is_agent(type(agent)):
+    while agent is not None and _is_agent(cast("type[Any]", type(agent))):
         if is_flow(agent):
             flow = agent
         agent = None if agent is top else agent.parent_agent

@@ -35,7 +35,7 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import Middleware, hooks_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.agents.readonly_context import ReadonlyContext
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._line import Line
     from adk_fluent.backends.adk._running._leaf import Left
-    from adk_fluent.flow import Facts
+    from adk_fluent.flow import Facts, Strand
     from adk_fluent.ir import Node
 
 _AGENTS: Final = (AdkAgentNode, AgentNode, RemoteAgentNode)
@@ -194,9 +194,17 @@ class LiveLeaf(AdkLeaf):
                     author=closed.author, invocation_id=ctx.invocation_id, branch=ctx.branch, **said
                 )
 
-    async def _run(self, *args: Any, left: Left | None = None) -> AsyncGenerator[Event, None]:
+    async def _run(
+        self,
+        node: Node,
+        strand: Strand,
+        answers: Mapping[str, Any],
+        changes: dict[str, Any],
+        *,
+        left: Left | None = None,
+    ) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        async with aclosing(super()._run(*args, left=left)) as each:
+        async with aclosing(super()._run(node, strand, answers, changes, left=left)) as each:
             async for event in each:
                 kept = None if left is None else left.writes.state_delta
                 if kept and not event.partial and not _is_sound(event):
