@@ -589,7 +589,7 @@ def _expected(error: BaseException | None) -> None:
         return
     if error is None or isinstance(error, RunError):
         return
-    scripted = str(error) in ("reset", "cut", "broken") or status_of(error) is not None  # pyright: ignore[reportArgumentType]
+    scripted = str(error) in ("reset", "cut", "broken") or status_of(error) is not None
     lost = isinstance(error, Exception) and classify(error) == "retriable"  # over HTTP
     if not scripted and not lost:
         raise AssertionError(f"nobody raises this: {error!r}") from error

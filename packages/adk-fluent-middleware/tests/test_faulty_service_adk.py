@@ -133,7 +133,7 @@ class Talk:
         async with asyncio.timeout(20):
             async for event in self._pipeline.stream(text, config=SSE, **self.kept):
                 self.events.append(event)
-        return self.events[-1].content
+        return self.events[-1].content or ""
 
     async def meets(self, trouble: Trouble, text: str = "hi") -> None:
         """Send a message: the user sees what there is to see, and an error is the service's."""
@@ -326,7 +326,7 @@ async def counts_what_is_used(trouble: Trouble) -> None:
     with GeminiEmulator(trouble.reply, whole, "never") as gemini:
         talk = Talk(clerk(gemini, token_budget(max_tokens=2000, scope="session")))
         await talk.meets(trouble)
-        used = Counter((await talk.state()).get("adk_fluent_tokens"))
+        used: Counter[str] = Counter((await talk.state()).get("adk_fluent_tokens"))
         assert used["input"] == (0 if trouble.is_refused else 700)
         assert used["output"] <= (0 if trouble.is_refused else 40)
         assert trouble.fails or used["output"] == 40
