@@ -61,11 +61,11 @@ class Parcel(Generic[E]):
     __slots__ = ("acknowledged", "commit", "done", "dropped", "late", "taken")
 
     def __init__(self, commit: Commit[E]) -> None:
-        self.commit = commit
+        self.commit: Commit[E] = commit
         self.acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.taken = False
-        self.dropped = False
-        self.done = False
+        self.taken: bool = False
+        self.dropped: bool = False
+        self.done: bool = False
         self.late: asyncio.Future[None] | None = None
 
     def acknowledge(self) -> None:

@@ -66,7 +66,9 @@ def note_last(invocation: Any, agent: str, call: LastCall) -> None:
 
 async def settle(call: LastCall, event: Event) -> None:
     """Let an event pass the hooks after a model call that has not been made for it."""
-    if not (event.content or event.error_code) or event.get_function_responses():
+    if event.partial or event.get_function_responses():  # fragments have passed theirs
+        return
+    if not (event.content or event.error_code):
         return
     call.settled = True
     actions = EventActions()
