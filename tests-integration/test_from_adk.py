@@ -24,7 +24,7 @@ from google.genai.types import Content, Part
 
 from adk_fluent import Agent, FanOut, Pipeline, until
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import OutputMissingError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import OutputMissingError, UsageError
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -203,21 +203,23 @@ def test_a_workflow_is_no_step() -> None:
 
 
 def test_live() -> None:
-    async def live() -> None:
+    async def live() -> list[str]:
         runner = InMemoryRunner((agent("a", "one") >> agent("b", "two")).to_agent())
         session = await runner.session_service.create_session(
             app_name=runner.app_name, user_id="ann"
         )
-        try:
-            async with aclosing(
-                runner.run_live(
-                    user_id="ann", session_id=session.id, live_request_queue=LiveRequestQueue()
-                )
-            ) as events:
-                async for _ in events:
-                    pytest.fail("nothing runs")
-        finally:
-            await runner.close()
+        line = LiveRequestQueue()
+        line.send_content(Content(role="user", parts=[Part(text="hi")]))
+        said: list[str] = []
+        async with aclosing(
+            runner.run_live(user_id="ann", session_id=session.id, live_request_queue=line)
+        ) as events:
+            async for event in events:
+                parts = (event.content and event.content.parts) or ()
+                said += [part.text or "" for part in parts if not event.partial]
+                if event.turn_complete:
+                    line.close()
+        await runner.close()
+        return said
 
-    with pytest.raises(UnsupportedConfigError):
-        asyncio.run(live())
+    assert asyncio.run(live()) == ["one", "two"]

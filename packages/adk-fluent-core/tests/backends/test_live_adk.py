@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator  # noqa: TC003  # ADK looks it up
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +16,13 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
+from pydantic import BaseModel
+from websockets.exceptions import ConnectionClosedError
+from websockets.frames import Close
 
 from adk_fluent import Agent, FanOut, Pipeline, gate, map_over
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import BuildError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import BuildError, RunError, UnsupportedConfigError, UsageError
 from adk_fluent.testing import Call, Script, ScriptedModel
 
 if TYPE_CHECKING:
@@ -480,6 +484,156 @@ async def test_what_stands_around_a_part_is_asked_in_that_part() -> None:
     assert {each.split()[1] for each in asked.notes if each.startswith("before_model")} == {"b"}
 
 
+# --- whoever something comes after ---------------------------------------------------------------
+
+
+def _done(name: str, *replies: Any) -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(*replies)
+    return Agent(name).instruct(name).model(model), model
+
+
+@pytest.mark.parametrize("shape", ["nested", "delegate", "pipeline as delegate", "back"])
+async def test_whoever_something_comes_after_can_say_that_it_is_done(shape: str) -> None:
+    hand = Call("transfer_to_agent", {"agent_name": "kid"})
+    last, _ = _done("last", "Bye.")
+    if shape == "nested":
+        kid, model = _done("kid", "From kid.", DONE)
+        first = Pipeline("inner", kid).to_agent()
+    elif shape == "delegate":
+        kid, model = _done("kid", "From kid.", DONE)
+        boss, _ = _done("boss", hand)
+        first = boss.delegates(kid.description("knows"))
+    elif shape == "pipeline as delegate":
+        kid, model = _done("two", "From kid.", DONE)
+        one, _ = _done("one", DONE)
+        boss, _ = _done("boss", hand)
+        first = boss.delegates((one >> kid).named("kid"))
+    else:
+        back = Call("transfer_to_agent", {"agent_name": "boss"})
+        boss, model = _done("boss", hand, "From kid.", DONE)
+        kid, _ = _done("kid", back)
+        first = boss.delegates(kid.description("knows"))
+    talked = await talk(Pipeline("p", first, last), "hello", "thanks")
+    assert [each.partition(": ")[2] for each in talked.said] == ["From kid.", "Bye."]
+    assert "task_completed" in model.calls[-1].tools
+
+
+async def test_an_end_of_ones_own_takes_the_place_of_ours() -> None:
+    called: list[str] = []
+
+    def task_completed() -> str:
+        """Own."""
+        called.append("own")
+        return "over"
+
+    first, model = _done("a", "Hi.", DONE)
+    last, _ = _done("b", "Bye.")
+    talked = await talk(first.tool(task_completed) >> last, "hello", "thanks")
+    assert talked.said == ["a: Hi.", "b: Bye."]
+    assert called == ["own"]
+    assert model.calls[0].tools.count("task_completed") == 1
+
+
+async def test_an_agent_with_a_schema_does_not_talk() -> None:
+    class Ticket(BaseModel):
+        topic: str
+
+    clerk, _ = _done("clerk", "Hello.", DONE)
+    ticket = Agent("ticket").instruct("Sum up.").model(ScriptedModel('{"topic": "refund"}'))
+    talked = await talk(clerk >> ticket.output_schema(Ticket).writes("ticket"), "hi", "bye")
+    assert talked.session.state["ticket"] == {"topic": "refund"}
+    assert talked.events[-1].turn_complete is None  # no connection was opened for it
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+async def test_what_hooks_write_into_a_request_is_about_that_alone() -> None:
+    seen: list[int] = []
+
+    class Says:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            request.append_instructions(["ONCE"])
+            seen.append(request.config.system_instruction.count("ONCE"))
+
+    await talk(_agent("a").middleware(Says()), "1", "2", "3")
+    assert seen[0] == 1
+    assert set(seen[1:]) <= {1, 2}  # with what the connection was opened with
+    assert len(seen) == 4
+
+
+async def test_a_connection_that_is_opened_again_begins_as_the_first_did() -> None:
+    opened: list[int] = []
+
+    class Dropping(ScriptedModel):
+        @asynccontextmanager
+        async def connect(self, llm_request: Any) -> AsyncGenerator[Any, None]:
+            opened.append(str(llm_request.config.system_instruction).count("ONCE"))
+            async with super().connect(llm_request) as connection:
+                if len(opened) == 1:
+                    connection.receive = self.dropped
+                else:  # what was said was lost with the first one
+                    await connection.send_content(user("hi"))
+                yield connection
+
+        async def dropped(self) -> AsyncGenerator[LlmResponse, None]:
+            update = types.LiveServerSessionResumptionUpdate(new_handle="h", resumable=True)
+            yield LlmResponse(live_session_resumption_update=update)
+            raise ConnectionClosedError(Close(1011, "lost"), None, None)
+
+    class Says:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            if not opened or len(opened) == 1:
+                request.append_instructions(["ONCE"])
+
+    model = Dropping(model="dropping", script=Script("Hello.", "Bye."))
+    agent = Agent("a").instruct("A").model(model).middleware(Says())
+    try:
+        await talk(agent, "hi", "bye")
+    except ConnectionClosedError:  # ADK 1.x does not take up a session again
+        assert opened == [1]
+    else:
+        assert opened == [1, 1]
+
+
+@pytest.mark.parametrize("where", ["receive", "before_model"])
+async def test_a_cancellation_from_inside_ends_the_run(where: str) -> None:
+    async def cancelled(*_: Any) -> None:
+        task = asyncio.ensure_future(asyncio.sleep(10))
+        task.cancel()
+        await task
+
+    class Hook:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            if where == "before_model" and request.contents:
+                await cancelled()
+
+    class Cancelled(ScriptedModel):
+        async def generate_content_async(
+            self, *args: Any, **options: Any
+        ) -> AsyncGenerator[LlmResponse, None]:
+            if where == "receive":
+                await cancelled()
+            yield answer("Hello.")
+
+    model = Cancelled(model="cancelled", script=Script("Hello."))
+    with pytest.raises(RunError, match="cancelled"):
+        await talk(Agent("a").instruct("A").model(model).middleware(Hook()), "hi")
+
+
+async def test_what_others_answer_in_a_tools_place_passes_our_hooks() -> None:
+    asked = Asked()
+
+    def theirs(tool: Any, args: Any, tool_context: Any) -> dict[str, Any]:
+        return {"result": "theirs"}
+
+    model = ScriptedModel(Call("lookup", {"city": "Rome"}), "Sunny.")
+    agent = Agent("a").instruct("A").model(model).tool(lookup).before_tool(theirs)
+    await talk(agent.middleware(asked), "weather?")
+    told = [each for each in asked.notes if "tool" in each]
+    assert told in (["after_tool lookup {'result': 'theirs'}"], [])  # ADK 1.25 asks no plugin
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -537,6 +691,21 @@ async def test_a_live_run_takes_no_prompt(how: str) -> None:
     made = getattr(_agent("a"), how)(given, config=BIDI)
     with pytest.raises(UnsupportedConfigError, match="run_live"):
         await (anext(made) if how == "stream" else made)
+
+
+async def test_what_stands_below_is_refused_before_anybody_talks() -> None:
+    class Budget:
+        def refuses_live(self) -> str | None:
+            return "Budget counts model calls"
+
+        async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+    inner = Pipeline("inner", _agent("b").middleware(Budget())).to_agent()
+    with pytest.raises(UsageError, match="Budget counts"):
+        Pipeline("p", _agent("a"), inner).to_app(BIDI)
+    gated = (_agent("b") >> gate(lambda _: True)).named("gated")
+    with pytest.raises(BuildError, match="gate"):
+        _agent("a").delegates(gated).to_app(BIDI)
 
 
 async def test_a_middleware_says_that_it_cannot_be_live() -> None:

@@ -25,6 +25,7 @@ from adk_middlewares import (
 from adk_programs import by_runner
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
+from google.adk.apps.app import App
 from google.adk.models.llm_response import LlmResponse  # noqa: TC002  # ADK looks it up
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner, Runner
@@ -574,3 +575,14 @@ async def test_what_an_agents_own_callback_answers_passes_our_hooks() -> None:
     assert said == "of its own"
     assert log.count("after_model") == 1
     assert "before_model" not in log
+
+
+async def test_what_others_answer_passes_our_hooks_under_an_app_of_theirs() -> None:
+    async def after_model(ctx: Any, response: Any) -> Any:
+        return says(text_of(response.content).upper())
+
+    pipeline = Agent("a").mock("never") >> Agent("b").mock("never")
+    root = pipeline.middleware(made_of(after_model=after_model)).to_agent()
+    app = App(name="theirs", root_agent=root, plugins=[_foreign("before_model")])
+    events = await by_runner(app)
+    assert [text_of(event.content) for event in events if event.content] == ["THEIRS", "THEIRS"]

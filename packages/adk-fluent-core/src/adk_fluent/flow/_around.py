@@ -52,7 +52,11 @@ class Around(Protocol):
 
 
 class Heard:
-    """What a step says and writes while it runs."""
+    """What a step says and writes while it runs.
+
+    Attributes:
+        delta: What it has written so far.
+    """
 
     __slots__ = ("_texts", "delta")
 

@@ -91,6 +91,8 @@ def _is_cut(broken: JSONDecodeError) -> bool:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error of a service tells; None if it tells none."""
+    if "rcvd" in vars(error):  # of a WebSocket, whose codes are none of HTTP's
+        return None
     response = getattr(error, "response", None)
     for value in (
         getattr(error, "code", None),

@@ -6,6 +6,7 @@ they answer passes the hooks after the call all the same.
 
 from __future__ import annotations
 
+from inspect import isasyncgenfunction
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.callback_context import CallbackContext
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
     from google.adk.models.llm_response import LlmResponse
+    from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.backends.adk._hooks._chain import Chain
 
@@ -98,7 +100,7 @@ def tool_is_settled(context: Any) -> None:
     context.__dict__[_SETTLED] = True
 
 
-async def settle_tool(context: Any, name: str, args: dict[str, Any], result: Any) -> Any:
+async def settle_tool(context: Any, tool: BaseTool, args: dict[str, Any], result: Any) -> Any:
     """Let a result pass the hooks after a tool call, if nobody has called the tool for it.
 
     Returns:
@@ -108,9 +110,9 @@ async def settle_tool(context: Any, name: str, args: dict[str, Any], result: Any
     chain = attached(invocation)
     if chain is None or context.__dict__.pop(_SETTLED, False):
         return None
-    if invocation.live_request_queue is not None:  # ADK asks before a tool that streams has begun
+    if isasyncgenfunction(getattr(tool, "func", None)):  # in a live run, before it has begun
         return None
     if context.function_call_id in context.actions.requested_tool_confirmations:
         return None  # there is no result yet: a person is asked
     stack = chain.of(context.agent_name).stack
-    return await stack.after("after_tool", context, name, args, result)
+    return await stack.after("after_tool", context, tool.name, args, result)

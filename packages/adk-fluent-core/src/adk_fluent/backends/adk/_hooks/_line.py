@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.base_llm_connection import BaseLlmConnection
+from google.adk.tools.function_tool import FunctionTool
 
 from adk_fluent.backends.adk._hooks._chain import invocation_of, keep_writes
+from adk_fluent.protocol import RequestSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
     from google.adk.models.base_llm import BaseLlm
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._chain import Chain
 
+#: By a function of this name ADK's live flow ends an agent.
+END: Final = "task_completed"
+#: What an agent is told that others come after.
+_TOLD: Final = (
+    f"When you have done what you were asked to, call the function {END} and say nothing "
+    "with the call: others go on from there."
+)
+_GOES_ON: Final = "_adk_fluent_live_goes_on"
 #: Responses that a model may be ahead of whoever reads them.
 _AHEAD: Final = 32
 
@@ -41,11 +51,18 @@ class Line:
 
     Attributes:
         hung_up: The user has closed it, and an agent has heard so.
+        handed_on: The agent that talks has said that it is done.
     """
 
     def __init__(self, queue: LiveRequestQueue) -> None:
         self._queue = queue
         self.hung_up: bool = False
+        self.handed_on: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the agent that talks has no more to say."""
+        return self.hung_up or self.handed_on
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
@@ -74,19 +91,54 @@ class LineClosed(BaseException):
 class _Speaker:
     """The agent that is about to open a connection."""
 
-    __slots__ = ("agent", "chain", "context", "line")
+    __slots__ = ("agent", "chain", "context", "ends", "line", "request")
 
     def __init__(self, agent: str, context: Any, chain: Chain | None, line: Line) -> None:
         self.agent = agent
         self.context = context
         self.chain = chain
         self.line = line
+        self.ends: bool = goes_on(context.__dict__)
+        self.request: RequestSnapshot | None = None
 
     def new_context(self) -> Any:
         return CallbackContext(self.context)
 
+    def begin(self, request: LlmRequest) -> None:
+        """Let a connection begin with what the first one of this agent began with."""
+        settings = request.live_connect_config  # in which ADK notes how to take a session up again
+        if self.request is None:
+            self.request = RequestSnapshot(request)
+            self.ends = self.ends and END not in request.tools_dict  # one of the user's own
+        else:
+            self.request.restore()
+            request.live_connect_config = settings
+        if self.ends:
+            request.append_instructions([_TOLD])
+            request.append_tools([self._end()])
+
+    def _end(self) -> BaseTool:
+        line = self.line
+
+        def task_completed() -> str:
+            """Say that your task is done, so that the next agent goes on with the user."""
+            line.handed_on = True
+            return "The next agent goes on."
+
+        return FunctionTool(task_completed)
+
 
 _SPEAKER: ContextVar[_Speaker | None] = ContextVar("adk_fluent_speaker", default=None)
+
+
+def let_go_on(changes: dict[str, Any], *, after: bool) -> None:
+    """Say in the context of a step whether something comes after it."""
+    changes[_GOES_ON] = after
+
+
+def goes_on(context: Mapping[str, Any]) -> bool:
+    """Whether something comes after the step of a context, so that its agents have to end it."""
+    return context.get(_GOES_ON, False)
 
 
 def speaks(agent: str, context: Any, chain: Chain | None) -> bool:
@@ -124,16 +176,17 @@ async def connected(
         async with original(model, request) as connection:
             yield connection
         return
-    if speaker.line.hung_up:  # ADK 1.x connects again when a connection was closed
+    if speaker.line.is_over:  # ADK 1.x connects again when a connection was closed
         raise LineClosed
+    speaker.begin(request)
     _SPEAKER.set(None)  # models that this one calls in turn are part of the same connection
     try:
+        for tool in request.tools_dict.values():
+            make_site(tool)
         if speaker.chain is None:
             async with original(model, request) as connection:
                 yield connection
             return
-        for tool in request.tools_dict.values():
-            make_site(tool)
         said = await _before(speaker, request)
         if said is not None:
             raise LineClosed(said, speaker.agent)
@@ -198,7 +251,7 @@ class _Screened(BaseLlmConnection):
         pumping = asyncio.create_task(self._pump())
         try:
             while (heard := await self._heard.get()) is not None:
-                if isinstance(heard.what, Exception):
+                if isinstance(heard.what, BaseException):
                     raise heard.what
                 yield heard.what if heard.settled else await self._after(heard.what)
         finally:
@@ -215,7 +268,9 @@ class _Screened(BaseLlmConnection):
             async with aclosing(self._connection.receive()) as responses:
                 async for response in responses:
                     await self._heard.put(_Heard(response))
-        except Exception as error:  # noqa: BLE001  # raised where it is received
+        except (Exception, asyncio.CancelledError) as error:  # raised where it is received
+            if _is_cancelled():
+                raise
             ends = _Heard(error)
         await self._heard.put(ends)
 
@@ -224,9 +279,13 @@ class _Screened(BaseLlmConnection):
         if all(part.function_response for part in content.parts or ()):
             return content
         request = self._request.model_copy(update={"contents": [content]})
+        RequestSnapshot(request).restore()  # what hooks write into it is about this content alone
+        request.tools_dict = dict(request.tools_dict)
         try:
             said = await _before(self._speaker, request)
-        except Exception as error:  # noqa: BLE001  # ADK hears of nothing that is raised here
+        except (Exception, asyncio.CancelledError) as error:  # ADK hears of none
+            if _is_cancelled():
+                raise
             await self._heard.put(_Heard(error))
             return None
         if said is not None:
@@ -252,9 +311,15 @@ class _Heard:
 
     __slots__ = ("settled", "what")
 
-    def __init__(self, what: LlmResponse | Exception, *, settled: bool = False) -> None:
+    def __init__(self, what: LlmResponse | BaseException, *, settled: bool = False) -> None:
         self.what = what
         self.settled = settled
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this task that somebody has cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def line_of(context: Any) -> Line:

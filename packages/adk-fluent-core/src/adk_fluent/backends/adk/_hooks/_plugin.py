@@ -215,7 +215,7 @@ class MiddlewarePlugin(BasePlugin):
         """Where no flow runs; and where somebody else has answered, so that no site was reached."""
         if self._is_asked(invocation_of(tool_context)):
             return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
-        return await settle_tool(tool_context, tool.name, tool_args, result)
+        return await settle_tool(tool_context, tool, tool_args, result)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
@@ -303,6 +303,8 @@ def ensure_plugin(ctx: InvocationContext, stack: Sequence[Any]) -> None:
     if plugin is None:
         plugin = MiddlewarePlugin()  # of no stack: the flow's is no business of its neighbours
         manager.register_plugin(plugin)
+        # first, as in an App of ours; a list of its own, for another run may go through the old one
+        manager.plugins = [plugin, *(each for each in manager.plugins if each is not plugin)]
         said = next((e for e in reversed(ctx.session.events) if e.author == "user"), None)
         if said is not None and said.content is not None:  # it came before the plugin did
             said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]

@@ -23,7 +23,7 @@ from adk_fluent.backends.adk._hooks._sites import install_sites
 from adk_fluent.backends.adk._lowering._context import CompileContext, nesting, tree
 from adk_fluent.backends.adk._lowering._toolsets import in_use, toolsets_of
 from adk_fluent.backends.adk._lowering._values import MODEL
-from adk_fluent.backends.adk._running._live import check_live, check_middlewares
+from adk_fluent.backends.adk._running._live import check_live
 from adk_fluent.backends.adk._running._plan import Plan
 from adk_fluent.backends.adk._running._root import FlowAgent
 from adk_fluent.backends.adk._session._compaction import compaction_config
@@ -191,10 +191,9 @@ def compile_ir(
         opens=True,
         limit=config.timeout_seconds,
     )
-    if config.streaming_mode == "bidi":
-        check_live(root)
-        check_middlewares(plan.all_middlewares)
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
+    if config.streaming_mode == "bidi":
+        check_live(agent)
     if middlewares or plan.scopes:
         install_sites(agent)
     if standalone and config.compaction is not None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import replace
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
-from google.adk.tools.function_tool import FunctionTool
 from google.genai.errors import APIError
 from websockets.exceptions import ConnectionClosedOK
 
 from adk_fluent._logs import LOG
-from adk_fluent.backends.adk._hooks._line import LineClosed
-from adk_fluent.backends.adk._hooks._sites import make_site
+from adk_fluent.backends.adk._hooks._agents import is_flow
+from adk_fluent.backends.adk._hooks._line import LineClosed, let_go_on
 from adk_fluent.backends.adk._running._leaf import AdkLeaf
 from adk_fluent.backends.adk._session._facts import facts
 from adk_fluent.errors import BuildError, UsageError
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 
     from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.sessions.session import Session
 
     from adk_fluent.backends.adk._hooks._line import Line
@@ -48,18 +44,6 @@ if TYPE_CHECKING:
 
 _AGENTS: Final = (AdkAgentNode, AgentNode, RemoteAgentNode)
 _AT_ONCE: Final = (ParallelNode, RaceNode, MapOverNode)
-#: What an agent is told that others come after. ADK's live flow ends an agent by this very name.
-_TOLD: Final = (
-    "When you have done what you were asked to, call the function task_completed and say nothing "
-    "with the call: others go on from there."
-)
-
-
-def task_completed() -> str:
-    """Say that your task is done, so that the next agent goes on with the user."""
-    return "The next agent goes on."
-
-
 #: Hooks of model calls that a connection has none of.
 _UNASKED: Final = frozenset({"wrap_model_call", "on_model_error"})
 #: The code with which a connection is closed in good order.
@@ -67,12 +51,26 @@ _OK: Final = 1000
 _WARNED: Final[WeakSet[type]] = WeakSet()
 
 
-def check_live(root: Node) -> None:
-    """Refuse pipelines that cannot be live.
+def check_live(root: BaseAgent) -> None:
+    """Refuse a pipeline that cannot be live, or one below it that its agents come to.
+
+    Args:
+        root: Its root agent.
 
     Raises:
         BuildError: Agents would talk at the same time, or somebody would have to be waited for.
+        UsageError: A middleware could not keep its promise.
     """
+    todo = [root]
+    while todo:
+        agent: Any = todo.pop()
+        todo.extend(agent.sub_agents)
+        if is_flow(agent):
+            _check_steps(agent.plan.node)
+            _check_middlewares(agent.plan.all_middlewares)
+
+
+def _check_steps(root: Node) -> None:
     for node in _steps(root):
         if isinstance(node, GateNode):
             raise BuildError(
@@ -91,12 +89,7 @@ def check_live(root: Node) -> None:
                 )
 
 
-def check_middlewares(stack: Iterable[Any]) -> None:
-    """See that a stack keeps its promises in a live run.
-
-    Raises:
-        UsageError: One of them says that it cannot.
-    """
+def _check_middlewares(stack: Iterable[Any]) -> None:
     for each in stack:
         refuses = getattr(each, "refuses_live", None)
         why: str | None = None if refuses is None else refuses()
@@ -118,10 +111,15 @@ def check_middlewares(stack: Iterable[Any]) -> None:
             )
 
 
-def followed(root: Node) -> frozenset[str]:
-    """The names of the agents that something comes after."""
+def followed(root: Node, *, after: bool) -> frozenset[str]:
+    """The names of the agents that something comes after.
+
+    Args:
+        root: The pipeline.
+        after: Whether something comes after all of it.
+    """
     found: set[str] = set()
-    todo = [(root, False)]
+    todo = [(root, after)]
     while todo:
         node, after = todo.pop()
         if isinstance(node, _AGENTS):
@@ -178,14 +176,13 @@ class LiveLeaf(AdkLeaf):
                 async for event in events:
                     yield event
             return
-        if agent.name in self._followed and isinstance(agent, LlmAgent):
-            agent = _with_an_end(agent)
+        self._line.handed_on = False
         try:
             async with aclosing(agent.run_live(ctx)) as events:
                 async for event in events:
                     yield event
         except (ConnectionClosedOK, APIError) as error:
-            if not self._line.hung_up or _code(error) != _OK:  # ADK 1.39 raises that, too
+            if not self._line.is_over or _code(error) != _OK:  # ADK 1.39 raises that, too
                 raise
         except LineClosed as closed:
             if closed.response is not None:
@@ -213,6 +210,7 @@ class LiveLeaf(AdkLeaf):
                 yield event
 
     def _context(self, *args: Any, **options: Any) -> tuple[InvocationContext, list[Event] | None]:
+        let_go_on(options["changes"], after=args[0].name in self._followed)
         ctx, seen = super()._context(*args, **options)
         if ctx.session is not self._ctx.session:
             service: Any = _OneSession(ctx.session_service, self._ctx.session)
@@ -241,9 +239,11 @@ class _OneSession:
 
 
 def _can_talk(agent: BaseAgent) -> bool:
-    """Whether an agent has a live mode of its own."""
+    """Whether an agent has a live mode, and no schema, of which a live model is not told."""
     name = "_run_live_impl"
-    return getattr(type(agent), name) is not getattr(BaseAgent, name)
+    if getattr(type(agent), name) is getattr(BaseAgent, name):
+        return False
+    return getattr(agent, "output_schema", None) is None
 
 
 def _code(error: Exception) -> int:
@@ -255,20 +255,3 @@ def _is_sound(event: Event) -> bool:
     """Whether an event holds what ADK hands on and does not store."""
     parts = (event.content and event.content.parts) or ()
     return any(part.inline_data for part in parts)
-
-
-def _with_an_end(agent: LlmAgent) -> LlmAgent:
-    """A copy of an agent that can say that it is done."""
-    given = agent.instruction
-    tools: list[Any] = getattr(agent, "tools")  # noqa: B009  # half typed by ADK
-    told: Any = f"{given}\n\n{_TOLD}" if isinstance(given, str) else _telling(given)
-    end = make_site(FunctionTool(task_completed))
-    return agent.model_copy(update={"instruction": told, "tools": [*tools, end]})
-
-
-def _telling(given: Any) -> Any:
-    async def instruction(ctx: ReadonlyContext) -> str:
-        said = given(ctx)
-        return f"{await said if isawaitable(said) else said}\n\n{_TOLD}"
-
-    return instruction

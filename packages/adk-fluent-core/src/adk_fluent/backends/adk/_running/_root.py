@@ -16,10 +16,10 @@ from adk_fluent.backends._resuming import GoOn, Tell, check_free
 from adk_fluent.backends.adk._config import merged
 from adk_fluent.backends.adk._hooks._around import AdkAround, user_message
 from adk_fluent.backends.adk._hooks._chain import Chain, attach, attached_for, greet, greeted
-from adk_fluent.backends.adk._hooks._line import line_of
+from adk_fluent.backends.adk._hooks._line import goes_on, line_of
 from adk_fluent.backends.adk._hooks._plugin import ensure_plugin
 from adk_fluent.backends.adk._running._leaf import AdkLeaf
-from adk_fluent.backends.adk._running._live import LiveLeaf, check_live, check_middlewares, followed
+from adk_fluent.backends.adk._running._live import LiveLeaf, check_live, followed
 from adk_fluent.backends.adk._running._noticing import notices
 from adk_fluent.backends.adk._running._places import journal_of, outer_of
 from adk_fluent.backends.adk._running._plan import Plan  # noqa: TC001  # pydantic looks it up
@@ -229,8 +229,7 @@ class FlowAgent(BaseAgent):
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let the agents talk with the user. Nothing of such a run is kept to go on with it."""
         plan, outer = self.plan, outer_of(ctx)
-        check_live(plan.node)
-        check_middlewares(plan.all_middlewares)
+        check_live(self)
         check_free(plan.pipeline, load(ctx.session.state, journal_of(ctx, self.name)))
         ensure_plugin(ctx, plan.all_middlewares)
         line: Any = line_of(ctx)  # a queue to whoever asks no more than ADK does
@@ -242,7 +241,7 @@ class FlowAgent(BaseAgent):
             chain = await self._chain(ctx, run, begins=False)
             ctx.run_config = merged(ctx.run_config, plan.config)
             leaf = self._leaf(ctx, run, kind=LiveLeaf)
-            leaf.on(line, followed(plan.node))
+            leaf.on(line, followed(plan.node, after=goes_on(vars(ctx))))
             around = self._around(ctx, leaf, chain, resumed=False)
             engine = Engine(
                 plan.node,
