@@ -48,6 +48,8 @@ FLASH = "/v1beta/models/gemini-2.5-flash"
 GENERATE = f"{FLASH}:generateContent"
 STREAM = f"{FLASH}:streamGenerateContent?alt=sse"
 
+pytestmark = pytest.mark.filterwarnings("error:unclosed:ResourceWarning")  # the emulator's own
+
 
 class Got(NamedTuple):
     """A response, read to its end."""
