@@ -689,9 +689,9 @@ MISTAKES = [
     ),
     Mistake(
         UnusableMiddleware,
-        MiddlewareNode("m", agent("a"), (MiddlewareRef("polite", {"wrd": "x"}),)),
+        MiddlewareNode("m", agent("a"), (MiddlewareRef("polite", {"colour": "x"}),)),
         "middleware 'polite' does not take these settings: "
-        "polite() got an unexpected keyword argument 'wrd'",
+        "polite() got an unexpected keyword argument 'colour'",
         at="m",
     ),
     Mistake(

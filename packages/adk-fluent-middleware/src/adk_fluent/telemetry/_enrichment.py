@@ -133,7 +133,7 @@ class OTelEnrichmentMiddleware(BuiltIn):
         told = getattr(response, "usage_metadata", None)
         spans = () if told is None and not self._of_part else tuple(of_inference())
         usage = Usage.from_genai(told) if spans and told is not None else None
-        made: dict[str, Any] = dict(self._of_part)  # who is handed over to in a part is no step
+        made: dict[str, Any] = dict(self._of_part)  # a live run's delegates are no steps
         if usage is not None:
             made["adk_fluent.actual_input_tokens"] = usage.prompt + usage.tool
             made["adk_fluent.actual_output_tokens"] = usage.output + usage.thoughts

@@ -87,7 +87,7 @@ def begins(span: Any, parent: Context | None) -> None:
         agent = span.name.removeprefix(_AGENT)
     span.set_attributes(here)
     if agent is not None and agent != here.get(AGENT):
-        # an agent that a model has handed over to is no step, and yet it is who acts
+        # who is handed over to in a live run is no step, and yet it is who acts
         span.set_attribute(AGENT, agent)
 
 
