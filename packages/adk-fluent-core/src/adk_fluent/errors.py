@@ -42,6 +42,8 @@ __all__ = [
     "RunError",
     "SessionError",
     "SessionStoreError",
+    "StateKeyError",
+    "StateTypeError",
     "StepTimeoutError",
     "TargetError",
     "UnknownNameError",
@@ -593,6 +595,40 @@ class UnstorableValueError(RunError, ValueError):
     ) -> None:
         self.key = key
         self.path = path
+        super().__init__(what, **details)
+
+
+class StateKeyError(RunError, LookupError):
+    """State has no value where one is needed.
+
+    Cause: nothing has written the key yet, or something wrote one that looks like it.
+    Fix: write it earlier, give it a default, or start the session with it.
+
+    Attributes:
+        key: The key, with its scope prefix.
+    """
+
+    code = "ADKF312"
+
+    def __init__(self, what: str, *, key: str, **details: Unpack[Details]) -> None:
+        self.key = key
+        super().__init__(what, **details)
+
+
+class StateTypeError(RunError, TypeError):
+    """State holds, or was given, what its schema does not allow.
+
+    Cause: a value of another type, a value outside its limits, or a key that is not declared.
+    Fix: write what the schema declares, or change the schema.
+
+    Attributes:
+        key: The key, with its scope prefix.
+    """
+
+    code = "ADKF313"
+
+    def __init__(self, what: str, *, key: str, **details: Unpack[Details]) -> None:
+        self.key = key
         super().__init__(what, **details)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adk_fluent.builders._aboard import Aboard, as_stack, check_scoped
+from adk_fluent.builders._contract import as_boundary, as_code, as_state_rules, promised
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
 from adk_fluent.builders._operands import Operand, instance_of, one_of, positive, some
@@ -15,10 +16,13 @@ from adk_fluent.builders._synonyms import METHODS
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     BUFFERINGS,
+    ENFORCEMENTS,
     UNSET,
     AppNode,
     Buffering,
+    Contract,
     EdgeSemantics,
+    Enforcement,
     ExecutionBoundary,
     Location,
     MiddlewareNode,
@@ -30,13 +34,13 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Self
 
     from adk_fluent.builders._execution import Runs
     from adk_fluent.builders._models import Model
-    from adk_fluent.builders._types import ModelLike
-    from adk_fluent.protocol import AnyMiddleware
+    from adk_fluent.builders._types import KeyLike, ModelLike
+    from adk_fluent.protocol import AnyMiddleware, StateRules
 
 
 class BuilderBase(Running, Operand):
@@ -47,7 +51,7 @@ class BuilderBase(Running, Operand):
     """
 
     __slots__ = (
-        *("_aboard", "_boundary", "_description", "_edge"),
+        *("_aboard", "_boundary", "_contract", "_description", "_edge"),
         *("_ir", "_location", "_model", "_name", "_node", "_scoped"),
     )
 
@@ -60,6 +64,7 @@ class BuilderBase(Running, Operand):
         self._model: Model | None = None
         self._aboard = Aboard()
         self._boundary: ExecutionBoundary | None = None
+        self._contract: Contract | None = None
         self._description: str | None = None
         self._edge: EdgeSemantics | None = None
         self._node: Node | None = None
@@ -200,6 +205,63 @@ class BuilderBase(Running, Operand):
         )
         return self._changed()
 
+    def state(
+        self,
+        schema: StateRules,
+        *,
+        enforce: Enforcement = "error",
+        extra: Literal["forbid", "allow"] = "forbid",
+    ) -> Self:
+        """Keep everything in it to a state schema, in checks and in runs.
+
+        Args:
+            schema: A subclass of `adk_fluent.state.StateSchema`.
+            enforce: What happens to a write in a run that breaks it: ``error`` stops the run,
+                ``warn`` logs it, ``off`` leaves it to the checks.
+            extra: ``forbid`` refuses keys that the schema does not declare.
+        """
+        return self._promise(
+            schema=as_state_rules(schema, ".state(...)"),
+            enforce=one_of(enforce, ENFORCEMENTS, "enforce"),
+            extra=one_of(extra, ("forbid", "allow"), "extra"),
+        )
+
+    def contract(
+        self,
+        *,
+        inputs: Iterable[KeyLike] | None = None,
+        outputs: Iterable[KeyLike] | None = None,
+    ) -> Self:
+        """Say what state it begins with and what of it is read afterwards.
+
+        Args:
+            inputs: Keys that have a value when it begins; checks then know all of them, and no
+                other key has one.
+            outputs: Keys that somebody reads when it is done.
+        """
+        promised: dict[str, Any] = {}
+        for name, keys in (("inputs", inputs), ("outputs", outputs)):
+            if keys is not None:
+                promised[name] = as_boundary(keys, f".contract({name}=...)")
+        return self._promise(**promised)
+
+    def allow(self, *codes: str) -> Self:
+        """Say that findings of these codes are meant to be so, in it and in what is below it.
+
+        Args:
+            *codes: Such as ``"FLW008"``; checks no longer report them here.
+
+        Raises:
+            UsageError: It does not look like a code.
+        """
+        some(codes, ".allow(...)", 'a code such as "FLW008"')
+        known = () if self._contract is None else self._contract.allow
+        return self._promise(allow=tuple(dict.fromkeys((*known, *map(as_code, codes)))))
+
+    def _promise(self, **changes: Any) -> Self:
+        self._contract = promised(self._contract, **changes)
+        return self._changed()
+
     def clone(self, name: str | None = None) -> Self:
         """An independent copy, with another name if one is given."""
         new = self._copy()
@@ -252,6 +314,8 @@ class BuilderBase(Running, Operand):
             node = self._freeze()
             if self._boundary is not None:
                 node = node.replace(boundary=self._boundary)
+            if self._contract is not None:
+                node = node.replace(contract=self._contract)
             if self._description is not None and node.description is None:
                 node = node.replace(description=self._description)
             if self._model is not None and self._encloses():

@@ -107,7 +107,7 @@ class Series(Builder):
 
     def _is_open(self) -> bool:
         """Whether something made of this and one more part is simply this, one part longer."""
-        plain = self._boundary is self._edge is self._description is None
+        plain = self._boundary is self._contract is self._edge is self._description is None
         return plain and self._name is None and self._model is None and not self._scoped
 
     def _part_node(self, part: object) -> Node:
@@ -140,7 +140,7 @@ class Series(Builder):
         """A copy that shares the list of parts."""
         new = object.__new__(type(self))
         new._name = new._model = new._node = new._ir = new._runs = None
-        new._boundary = new._edge = new._description = None
+        new._boundary = new._contract = new._edge = new._description = None
         new._scoped = ()
         new._location, new._aboard = self._location, self._aboard
         new._parts, new._count = self._parts, self._count
@@ -341,7 +341,7 @@ class Loop(Series):
 
 def _is_apart(node: Node) -> bool:
     """Whether more than its parts is said of it."""
-    return node.boundary is not None or node.description is not None
+    return not (node.boundary is node.contract is node.description is None)
 
 
 def _edge_of(added: Sequence[Node]) -> EdgeSemantics | None:

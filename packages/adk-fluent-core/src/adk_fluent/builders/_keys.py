@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adk_fluent._words import describe
 from adk_fluent.builders._operands import some
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import StateFieldRef, is_reserved_key
+from adk_fluent.ir import Ref, StateFieldRef, is_reserved_key
 
 if TYPE_CHECKING:
     from adk_fluent.builders._types import KeyLike
@@ -25,7 +25,9 @@ def as_key(value: KeyLike, role: str) -> StateFieldRef:
     elif isinstance(value, StateFieldRef):
         return value
     elif isinstance(getattr(value, "key", None), str):
-        return StateFieldRef(value.key, value.type, default=value.default)
+        reducer = getattr(value, "reducer", None)
+        held = reducer if reducer is None or isinstance(reducer, Ref) else Ref.to(reducer)
+        return StateFieldRef(value.key, value.type, default=value.default, reducer=held)
     raise UsageError(
         f"{role} takes state keys",
         found=describe(value),

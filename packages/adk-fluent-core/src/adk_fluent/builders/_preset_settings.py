@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ToolLike,
     )
     from adk_fluent.ir import Buffering, History, Modality
+    from adk_fluent.protocol import StateRules
 
     T = TypeVar("T")
     Several: TypeAlias = T | Sequence[T]
@@ -38,6 +39,7 @@ class PresetSettings(TypedDict, total=False):
     after_model: Callbacks
     after_tool: Callbacks
     agent_tool: Several[AgentLike]
+    allow: Several[str]
     before_agent: Callbacks
     before_model: Callbacks
     before_tool: Callbacks
@@ -64,6 +66,7 @@ class PresetSettings(TypedDict, total=False):
     produces_modality: Several[Modality]
     reads: Several[KeyLike]
     retry_config: RetryConfig | None
+    state: StateRules
     state_schema: type[BaseModel] | None
     static_instruct: str | Content | Part
     stream_to: Buffering

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _SEVERAL: Final = frozenset(
     {
         *("agent_tool", "delegates", "sub_agents", "reads", "writes", "outputs"),
-        *("accepts", "produces_modality"),
+        *("accepts", "allow", "produces_modality"),
     }
 )
 #: What is no setting of one value: it copies, renames or takes its arguments by name.
 _NONE: Final = frozenset(
     {
         *("named", "clone", "with_", "use", "middleware"),
-        *("configure", "inject", "model_select", "execution_boundary"),
+        *("configure", "contract", "inject", "model_select", "execution_boundary"),
     }
 )
 

@@ -122,6 +122,11 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "timeout_seconds": _optional(_SECONDS),
         "streaming_mode": _one_of("none", "sse", "bidi"),
         "target": _one_of("agents", "workflow"),
+        "contracts": _one_of("error", "warn", "off"),
+    },
+    ir.Contract: {
+        "enforce": _one_of("error", "warn", "off"),
+        "extra": _one_of("forbid", "allow"),
     },
 }
 

@@ -53,7 +53,17 @@ from adk_fluent.ir._path import import_path
 from adk_fluent.ir._record import child, field, record
 from adk_fluent.ir._ref import Location, Ref
 from adk_fluent.ir._rules import CALLBACKS, RULES, Rule
-from adk_fluent.ir._state import OPAQUE, SCOPES, UNSET, Effects, Scope, StateFieldRef
+from adk_fluent.ir._state import (
+    ENFORCEMENTS,
+    OPAQUE,
+    SCOPES,
+    UNSET,
+    Contract,
+    Effects,
+    Enforcement,
+    Scope,
+    StateFieldRef,
+)
 from adk_fluent.ir._values import (
     BUFFERINGS,
     HISTORIES,
@@ -86,6 +96,7 @@ from adk_fluent.ir._yaml import from_yaml, to_yaml
 __all__ = [
     "BUFFERINGS",
     "CALLBACKS",
+    "ENFORCEMENTS",
     "HISTORIES",
     "NODES",
     "OPAQUE",
@@ -102,8 +113,10 @@ __all__ = [
     "Buffering",
     "CompactionConfig",
     "ContentSpec",
+    "Contract",
     "EdgeSemantics",
     "Effects",
+    "Enforcement",
     "ExecutionBoundary",
     "ExecutionConfig",
     "ExpectNode",

@@ -38,6 +38,7 @@ NODES: Final[tuple[type[Node], ...]] = (
 VALUES: Final[tuple[type[Any], ...]] = (
     _ref.Location,
     _ref.Ref,
+    _state.Contract,
     _state.Effects,
     _state.StateFieldRef,
     _values.AuthConfig,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, o
 
 from adk_fluent.ir._record import Schema, build, child, field, record, replaced
 from adk_fluent.ir._ref import Location
+from adk_fluent.ir._state import Contract
 from adk_fluent.ir._values import ExecutionBoundary
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Node:
         name: Unique among agents of a pipeline; composites may share a name.
         description: What it is for, told to agents that may call it or transfer to it.
         boundary: Where this part runs when the pipeline is distributed (spec section 9).
+        contract: What it promises about state.
         location: The builder call that made it; not part of equality or hashes.
     """
 
@@ -44,6 +46,7 @@ class Node:
     name: str
     description: str | None = field(default=None, kw_only=True)
     boundary: ExecutionBoundary | None = field(default=None, kw_only=True)
+    contract: Contract | None = field(default=None, kw_only=True)
     location: Location | None = field(default=None, kw_only=True, compare=False)
 
     @property

@@ -344,6 +344,8 @@ class ExecutionConfig:
         telemetry: Tracing and metrics.
         default_model: For agents that name no model and stand in no builder that does.
         target: ``agents`` (a flow root over ADK agents) or ``workflow`` (ADK 2's own graph).
+        contracts: What becomes of a pipeline that is proven wrong before it runs: ``error`` does
+            not compile it, ``warn`` logs what was found, ``off`` does not look.
     """
 
     app_name: str = "adk_fluent_app"
@@ -357,3 +359,4 @@ class ExecutionConfig:
     telemetry: TelemetryConfig | None = None
     default_model: str | Ref | None = None
     target: Literal["agents", "workflow"] = "agents"
+    contracts: Literal["error", "warn", "off"] = "error"

@@ -44,7 +44,7 @@ from adk_fluent.protocol._hooks import (
     WrapToolCall,
 )
 from adk_fluent.protocol._journal import Journal, JournalEntry, JournalStatus, RunKey
-from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer
+from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer, StateRules
 from adk_fluent.protocol._middleware import (
     HOOKS,
     HOOKS_OF_RUNS,
@@ -132,6 +132,7 @@ __all__ = [
     "RunKey",
     "RunResult",
     "Sink",
+    "StateRules",
     "StateSnapshot",
     "SystemClock",
     "ToolCall",

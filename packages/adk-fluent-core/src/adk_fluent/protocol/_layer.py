@@ -63,6 +63,31 @@ class FieldRef(Protocol):
         ...
 
 
+@runtime_checkable
+class StateRules(Protocol):
+    """What state may hold: `adk_fluent.state.StateSchema` classes are such.
+
+    Its names cannot be those of state keys, which a schema has as attributes.
+    """
+
+    @property
+    def __state_fields__(self) -> Mapping[str, FieldRef]:
+        """The declared keys, each with its scope prefix."""
+        ...
+
+    def __state_encode__(self, delta: Mapping[str, Any], where: str, /) -> dict[str, Any]:
+        """A write as it is stored, with every declared key checked; others as they are.
+
+        Args:
+            delta: Keys and values; None removes a key.
+            where: Who writes, for the error.
+
+        Raises:
+            StateTypeError: A value is not of its key's type, or cannot be stored.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One thing a layer provides, imported only when it is used.
