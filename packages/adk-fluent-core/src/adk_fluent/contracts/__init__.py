@@ -6,7 +6,7 @@ is a class here, with a stable code that `CODES` explains. `register_checker` ad
 
 from __future__ import annotations
 
-from adk_fluent.contracts._check import HasIR, check_all, validate
+from adk_fluent.contracts._check import check_all, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
 from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, Related, Severity
 from adk_fluent.contracts._graph import Graph
@@ -38,6 +38,7 @@ from adk_fluent.contracts._issues import (
 )
 from adk_fluent.contracts._opaque import Opaque
 from adk_fluent.contracts._report import ContractReport
+from adk_fluent.contracts._subject import HasIR
 
 __all__ = [
     "CODES",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent._registry import found
 from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
@@ -11,20 +11,15 @@ from adk_fluent.contracts._layers import absent_layers
 from adk_fluent.contracts._legality import LABEL, illegal_nodes
 from adk_fluent.contracts._opaque import opaque_nodes
 from adk_fluent.contracts._report import ContractReport
-from adk_fluent.errors import CheckerError, UnsupportedConfigError, UsageError
-from adk_fluent.ir import Node, assert_legal, verify
+from adk_fluent.contracts._subject import node_of
+from adk_fluent.errors import CheckerError, UnsupportedConfigError
+from adk_fluent.ir import assert_legal, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-
-@runtime_checkable
-class HasIR(Protocol):
-    """Something that turns into a node: every builder does."""
-
-    def to_ir(self) -> Node:
-        """The node it stands for."""
-        ...
+    from adk_fluent.contracts._subject import HasIR
+    from adk_fluent.ir import Node
 
 
 def check_all(
@@ -59,7 +54,7 @@ def check_all(
                 field=field,
                 brings="a later version of adk-fluent-core",
             )
-    root = _node(node_or_builder)
+    root = node_of(node_or_builder)
     checkers = all_checkers()
     try:
         return _report(root, checkers)
@@ -90,15 +85,3 @@ def validate(node_or_builder: Node | HasIR) -> None:
         ContractError: It has; the report is the error's `report`.
     """
     check_all(node_or_builder).raise_for_errors()
-
-
-def _node(thing: object) -> Node:
-    if isinstance(thing, Node):
-        return thing
-    if isinstance(thing, HasIR) and not isinstance(thing, type):
-        return thing.to_ir()
-    raise UsageError(
-        "only a pipeline can be checked",
-        found=f"a {type(thing).__name__}",
-        help="pass a builder such as Agent(...) >> Agent(...), or its .to_ir()",
-    )
