@@ -1,5 +1,10 @@
+"""Makes the packages beside this file importable by their names, and hides other layers."""
+
 from __future__ import annotations
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent._registry import Provided
+
+for _name in ("corpus",):
+    if _name not in sys.modules:
+        _spec = spec_from_file_location(_name, Path(__file__).with_name(_name) / "__init__.py")
+        assert _spec is not None
+        assert _spec.loader is not None
+        _module = sys.modules[_name] = module_from_spec(_spec)
+        _spec.loader.exec_module(_module)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,25 @@
+"""Correct pipelines, modelled on public samples of ADK: checks must have nothing against them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import (
+    coding,
+    commerce,
+    research,
+    support,
+    writing,
+)
+from ._case import Case, count, mixes, script
+
+#: All of them.
+CASES: Final[tuple[Case, ...]] = (
+    *research.CASES,
+    *writing.CASES,
+    *support.CASES,
+    *commerce.CASES,
+    *coding.CASES,
+)
+
+__all__ = ["CASES", "Case", "count", "mixes", "script"]
