@@ -231,9 +231,13 @@ def test_2_5_streams_into_a_route_are_found_by_patterns() -> None:
     token, full = ir.EdgeSemantics("token"), ir.EdgeSemantics()
     route = RouteNode("by_intent", "intent", default=AgentNode("b"))
     steps = (AgentNode("a"), route)
-    assert check(SequenceNode("s", steps, (token, full))) == ["by_intent"]
-    assert check(SequenceNode("s", steps, (full, token))) == []
-    assert "StreamingRouteConflict" in contracts.RESERVED.values()
+    for edges, found in (((token, full), ["by_intent"]), ((full, token), [])):
+        sequence = SequenceNode("s", steps, edges)
+        assert check(sequence) == found
+        ours = contracts.check_streaming_contracts(sequence)
+        assert [(each.node, type(each)) for each in ours] == [
+            (name, contracts.StreamingRouteConflict) for name in found
+        ]
 
 
 # --- 3: cost -------------------------------------------------------------------------------------

@@ -120,6 +120,41 @@ class UncallableFunction(Diagnostic, code="FLW161", severity=_ERROR):
     """A function that a run cannot call with what it has."""
 
 
+# --- streaming between steps ---------------------------------------------------------------------
+
+
+class StreamingRouteConflict(Diagnostic, code="FLW201", severity=_ERROR):
+    """A step that needs a complete output stands behind an edge that streams it."""
+
+
+class UnfinishedRead(Diagnostic, code="FLW202", severity=_ERROR):
+    """An agent begins with a stream, and reads a key that is written at the end of it."""
+
+
+class HeldStream(Diagnostic, code="FLW203", severity=_WARNING):
+    """An edge that streams out of something that hands on nothing before it is done."""
+
+
+class DiscardedStream(Diagnostic, code="FLW204", severity=_WARNING):
+    """A step begins with what an attempt says that may be discarded."""
+
+
+class StructuredStream(Diagnostic, code="FLW205", severity=_WARNING):
+    """Data of a schema is handed on in pieces."""
+
+
+class UnseenStream(Diagnostic, code="FLW206", severity=_WARNING):
+    """An edge streams to an agent that does not look at the conversation."""
+
+
+class InertEdge(Diagnostic, code="FLW207", severity=_WARNING):
+    """A setting of an edge that nothing comes of."""
+
+
+class LiveEdge(Diagnostic, code="FLW208", severity=_WARNING):
+    """An edge streams in a live run, where steps do not overlap."""
+
+
 # --- the check itself ----------------------------------------------------------------------------
 
 
