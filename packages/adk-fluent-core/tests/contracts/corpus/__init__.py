@@ -7,8 +7,13 @@ from typing import Final
 from . import (
     coding,
     commerce,
+    data,
+    finance,
+    media,
+    operations,
     research,
     support,
+    travel,
     writing,
 )
 from ._case import Case, count, mixes, script
@@ -20,6 +25,11 @@ CASES: Final[tuple[Case, ...]] = (
     *support.CASES,
     *commerce.CASES,
     *coding.CASES,
+    *travel.CASES,
+    *finance.CASES,
+    *data.CASES,
+    *operations.CASES,
+    *media.CASES,
 )
 
 __all__ = ["CASES", "Case", "count", "mixes", "script"]

@@ -307,7 +307,7 @@ CASES: Final = (
     ),
     Case(
         name="help desk",
-        source="google/adk-samples: python/agents/RAG/rag/agent.py",
+        source="google/adk-docs: docs/workflows/collaboration.md",
         pipeline=help_desk,
         message="I cannot log in.",
         replies={
