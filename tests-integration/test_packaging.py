@@ -75,8 +75,8 @@ def add_toy(manifest: str) -> str:
     """Give the root manifest as CONTRIBUTING says to change it for a new layer."""
     for old, new in (
         (
-            'dependencies = ["adk-fluent-core", "adk-fluent-middleware"]',
-            'dependencies = ["adk-fluent-core", "adk-fluent-middleware", "adk-fluent-toy"]',
+            '"adk-fluent-middleware", "adk-fluent-state"]',
+            '"adk-fluent-middleware", "adk-fluent-state", "adk-fluent-toy"]',
         ),
         ("[tool.uv.sources]\n", "[tool.uv.sources]\nadk-fluent-toy = { workspace = true }\n"),
     ):

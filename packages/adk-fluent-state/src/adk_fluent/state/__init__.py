@@ -1,0 +1,35 @@
+"""Typed session state: what ADK keeps, declared once, and checked where it is read and written.
+
+Pydantic is imported when the first value needs it, ADK when something of it is used.
+"""
+
+from __future__ import annotations
+
+from adk_fluent.errors import StateKeyError, StateTypeError
+from adk_fluent.state._errors import (
+    SchemaCompositionError,
+    SchemaError,
+    SchemaUpgradeError,
+    StateConflictError,
+)
+from adk_fluent.state._field import field
+from adk_fluent.state._reduce import Reduce
+from adk_fluent.state._ref import AppScoped, SessionScoped, StateFieldRef, Temp, UserScoped
+from adk_fluent.state._schema import StateSchema
+
+__all__ = [
+    "AppScoped",
+    "Reduce",
+    "SchemaCompositionError",
+    "SchemaError",
+    "SchemaUpgradeError",
+    "SessionScoped",
+    "StateConflictError",
+    "StateFieldRef",
+    "StateKeyError",
+    "StateSchema",
+    "StateTypeError",
+    "Temp",
+    "UserScoped",
+    "field",
+]

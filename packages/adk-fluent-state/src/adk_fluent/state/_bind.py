@@ -1,0 +1,49 @@
+"""Where a context keeps state."""
+
+from __future__ import annotations
+
+import sys
+from types import MappingProxyType
+from typing import Any, Final
+
+from adk_fluent._words import describe
+from adk_fluent.errors import UsageError
+
+_SESSION: Final = "google.adk.sessions.session"
+
+
+def state_of(context: Any) -> Any:
+    """The state of a context: what has ``[key]``, and ``[key] = value`` where it may be written.
+
+    Args:
+        context: A ToolContext, CallbackContext, ReadonlyContext, InvocationContext or Session of
+            ADK's; what a hook of a middleware or a function step is given; a dict.
+
+    Raises:
+        UsageError: It has no state.
+    """
+    state = getattr(context, "__state__", None)  # a bound schema
+    if state is not None:
+        return state
+    state = getattr(context, "state", None)
+    if hasattr(state, "__getitem__"):
+        return MappingProxyType(state) if _is_session(context) else state
+    if hasattr(context, "__getitem__") and not isinstance(context, str | bytes | list | tuple):
+        return context
+    session = getattr(context, "session", None)
+    if hasattr(getattr(session, "state", None), "__getitem__"):  # an InvocationContext
+        return MappingProxyType(session.state)
+    inner = getattr(context, "ctx", None)  # a call that a middleware wraps
+    if inner is not None:
+        return state_of(inner)
+    raise UsageError(
+        "bind(...) takes a context that has state",
+        found=describe(context),
+        help="pass what the tool, callback, hook or function step is given: its context or state",
+    )
+
+
+def _is_session(context: object) -> bool:
+    """Whether it is ADK's Session: what is written to its state is stored by nobody."""
+    module = sys.modules.get(_SESSION)
+    return module is not None and isinstance(context, module.Session)

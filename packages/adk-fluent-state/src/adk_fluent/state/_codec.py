@@ -1,0 +1,240 @@
+"""How values are stored: as JSON that every session service keeps, and read as what they were.
+
+Written values are checked as Python values (strict: ``"5"`` is no int, True is none either), and
+stored as JSON. Stored values are checked as JSON, in which a date is text and a set a list. A value
+that would come back as another one is refused when it is written.
+"""
+
+from __future__ import annotations
+
+import builtins
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin
+
+from adk_fluent.backends._storable import fault_of
+from adk_fluent.state._frozen import frozen
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+#: Types whose values are stored as they are.
+SCALARS: Final = frozenset({str, int, float, bool})
+_SHOWN: Final = 3  # faults of one value in an error
+
+#: Kinds of pydantic's core schemas whose values always come back as they were.
+_FAITHFUL: Final = frozenset(
+    (
+        *("str", "int", "float", "bool", "none", "nullable", "bytes", "uuid", "decimal"),
+        *("date", "time", "datetime", "timedelta", "enum", "literal"),
+        *("list", "tuple", "set", "frozenset", "dict"),
+        *("default", "definitions", "definition-ref"),
+    )
+)
+_CONTAINERS: Final = frozenset({"list", "tuple", "set", "frozenset", "dict"})
+_KEYS: Final = frozenset(
+    {"str", "int", "float", "bool", "uuid", "decimal", "date", "time", "datetime", "enum"}
+)
+
+
+class RefusedError(Exception):
+    """A value does not fit; the message says why, for somebody who knows the key and the type."""
+
+
+class Codec:
+    """Turns values of one type into JSON, and back.
+
+    Args:
+        type: The type, with pydantic's constraints in an `Annotated`.
+    """
+
+    __slots__ = ("_adapter", "_deep", "_doubtful", "_dumps", "plain", "type")
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+        #: Classes whose values are right, and stored as they are.
+        self.plain = _plain(type)
+        self._adapter: TypeAdapter[Any] | None = None
+
+    def load(self, stored: Any) -> Any:
+        """What a stored value stands for; nobody else has it, and its containers are read-only.
+
+        Raises:
+            RefusedError: It is no value of the type.
+        """
+        return frozen(self.load_own(stored), deep=self._deep)
+
+    def load_own(self, stored: Any) -> Any:
+        """What a stored value stands for, for somebody who will change it.
+
+        Raises:
+            RefusedError: It is no value of the type.
+        """
+        if stored.__class__ in self.plain:
+            return stored
+        adapter = self._adapter or self._made()
+        try:
+            text = self._dumps(stored)
+        except (TypeError, ValueError, RecursionError):  # no JSON: somebody wrote the value itself
+            text = self._dumps(self.dump(stored))
+        return _checked(adapter, text)
+
+    def dump(self, value: Any) -> Any:
+        """A value as it is stored.
+
+        Raises:
+            RefusedError: It is no value of the type, or would not come back as it is.
+        """
+        if value.__class__ in self.plain:
+            if (fault := fault_of(value)) is not None:
+                raise RefusedError(f"it {fault.says}; {fault.help}")
+            return value
+        adapter = self._adapter or self._made()
+        from pydantic import ValidationError  # noqa: PLC0415  # loaded by now
+        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
+
+        try:
+            checked = adapter.validate_python(value, strict=True)
+            stored = adapter.dump_python(
+                checked, mode="json", by_alias=True, round_trip=True, warnings="error"
+            )
+        except ValidationError as error:
+            raise RefusedError(_told(error)) from error
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise RefusedError(f"it cannot be written as JSON: {error}") from error
+        if (fault := fault_of(stored)) is not None:
+            part = f"its part {fault.path}" if fault.path else "it"
+            raise RefusedError(f"{part} {fault.says}; {fault.help}")
+        if self._doubtful:
+            self._come_back(adapter, stored, checked)
+        return stored
+
+    def take(self, value: Any) -> Any:
+        """A value as it is stored, given as that or as itself.
+
+        Raises:
+            RefusedError: It is neither.
+        """
+        if value.__class__ in self.plain:
+            return self.dump(value)
+        adapter = self._adapter or self._made()
+        try:
+            text = self._dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            return self.dump(value)
+        return self.dump(_checked(adapter, text))
+
+    @property
+    def adapter(self) -> TypeAdapter[Any]:
+        """What checks values."""
+        return self._adapter or self._made()
+
+    def _come_back(self, adapter: TypeAdapter[Any], stored: Any, value: Any) -> None:
+        try:
+            back = _checked(adapter, self._dumps(stored))
+        except RefusedError as error:
+            raise RefusedError(f"what is stored of it cannot be read again: {error}") from error
+        if not _same(back, value):
+            raise RefusedError(
+                f"it would be read as another value ({type(back).__name__}): name its exact type, "
+                "or tell the members of the union apart by a discriminator"
+            )
+
+    def _made(self) -> TypeAdapter[Any]:
+        """The adapter, made when the first value needs it: pydantic is slow to import."""
+        from json import JSONEncoder  # noqa: PLC0415
+
+        from pydantic import ConfigDict, PydanticUserError, TypeAdapter  # noqa: PLC0415
+
+        config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+        try:
+            adapter = TypeAdapter[Any](self.type, config=config)
+        except PydanticUserError as error:
+            if error.code != "type-adapter-config-unused":
+                raise
+            adapter = TypeAdapter[Any](self.type)  # a model has its own settings
+        self._dumps = JSONEncoder(allow_nan=False).encode
+        self._doubtful, self._deep = _looked_through(adapter.core_schema)
+        self._adapter = adapter
+        return adapter
+
+
+def _checked(adapter: TypeAdapter[Any], text: str) -> Any:
+    from pydantic import ValidationError  # noqa: PLC0415  # loaded by now
+
+    try:
+        return adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise RefusedError(_told(error)) from error
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong, without the value, which may be secret."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    rows = [
+        f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" if fault["loc"] else fault["msg"]
+        for fault in faults[:_SHOWN]
+    ]
+    more = len(faults) - len(rows)
+    return "; ".join([*rows, *([f"and {more} more"] if more else [])])
+
+
+def _plain(type: Any) -> frozenset[Any]:
+    """The classes among the members of a type whose values need no check, and are JSON."""
+    if type is Any or type is object:
+        return SCALARS
+    members = get_args(type) if get_origin(type) in (Union, UnionType) else (type,)
+    return frozenset(each for each in members if isinstance(each, builtins.type) and each in SCALARS)
+
+
+def is_optional(type: Any) -> bool:
+    """Whether None is a value of the type."""
+    origin = get_origin(type)
+    if origin is Annotated:
+        return is_optional(get_args(type)[0])
+    if origin in (Union, UnionType):
+        return any(is_optional(each) for each in get_args(type))
+    return type in (None, NoneType)
+
+
+def _looked_through(schema: Any) -> tuple[bool, bool]:
+    """Whether values may come back as others, and whether containers may stand in containers."""
+    doubtful, containers = False, 0
+    todo: list[Any] = [schema]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, list | tuple):
+            todo.extend(cast("list[Any]", part))
+        elif isinstance(part, dict):
+            part = cast("dict[str, Any]", part)
+            kind = part.get("type")
+            if isinstance(kind, str):
+                doubtful = doubtful or not _is_faithful(kind, part)
+                containers += kind in _CONTAINERS
+            todo.extend(value for key, value in part.items() if key not in ("metadata", "default"))
+    return doubtful, doubtful or containers > 1
+
+
+def _is_faithful(kind: str, schema: dict[str, Any]) -> bool:
+    if kind not in _FAITHFUL or "serialization" in schema:
+        return False
+    if kind == "dict":
+        keys = schema.get("keys_schema", {"type": "any"})
+        return keys["type"] in _KEYS
+    if kind == "enum":
+        return all(type(each.value) in (str, int) for each in schema["members"])
+    if kind == "literal":
+        return all(type(each) in (str, int, bool) for each in schema["expected"])
+    return True
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, and of the same types throughout."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list | tuple):
+        ones, others = cast("list[Any]", one), cast("list[Any]", other)
+        return len(ones) == len(others) and all(map(_same, ones, others))
+    if isinstance(one, dict):
+        ones, others = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return ones.keys() == others.keys() and all(_same(ones[key], others[key]) for key in ones)
+    return bool(one == other)

@@ -1,0 +1,198 @@
+"""Reading what a schema class declares: annotations, in every way Python has of keeping them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, cast, get_args, get_origin
+
+from adk_fluent.ir import UNSET, is_reserved_key
+from adk_fluent.ir import StateFieldRef as Key
+from adk_fluent.state._codec import SCALARS
+from adk_fluent.state._errors import SchemaError
+from adk_fluent.state._field import Spec
+from adk_fluent.state._reduce import Reduce
+from adk_fluent.state._ref import SessionScoped, StateFieldRef, shown, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PYDANTIC: Final = "pydantic.fields"
+
+
+class UnknownTypeError(Exception):
+    """A name in an annotation means nothing yet; the message is the name."""
+
+
+def annotations_of(cls: type) -> dict[str, Any]:
+    """The annotations in the body of a class: objects, text, or a mixture."""
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return dict(cls.__dict__.get("__annotations__", {}))
+
+
+def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
+    """An annotation as a type.
+
+    Args:
+        cls: The class whose body has it.
+        annotation: The annotation.
+        names: What is visible where the class stands, besides its module and its body.
+
+    Raises:
+        UnknownTypeError: It has a name that means nothing yet.
+        Exception: What evaluating it raises else.
+    """
+    from typing import get_type_hints  # noqa: PLC0415
+
+    # a field's own default is no type, as of `date: date | None = None`
+    body = {key: value for key, value in vars(cls).items() if key not in annotations_of(cls)}
+    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    holder = type("_", (), {"__annotations__": {"field": annotation}, "__module__": cls.__module__})
+    try:
+        return get_type_hints(holder, module, {**names, **body}, include_extras=True)["field"]
+    except NameError as error:
+        raise UnknownTypeError(error.name or str(error)) from error
+
+
+def is_class_variable(annotation: Any) -> bool:
+    """Whether a resolved annotation says that it is none of an instance."""
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+def declared(cls: type, name: str, annotation: Any, value: Any) -> StateFieldRef[Any]:
+    """The field that an annotation and a default declare.
+
+    Args:
+        cls: The schema.
+        name: The field's name.
+        annotation: Its type, resolved.
+        value: What is assigned to it, else `UNSET`.
+
+    Raises:
+        SchemaError: It makes no sense.
+    """
+    where = f"{cls.__name__}.{name}"
+    spec, metadata = _given(value)
+    kind = _take_apart(where, annotation, metadata, spec)
+    spec.scope = kind.scope_of()
+    _check_key(where, spec, name)
+    _check_default(where, spec)
+    return kind.declared(cls, name, spec)
+
+
+def _given(value: Any) -> tuple[Spec, list[Any]]:
+    """What is assigned to a field: a default as Python has it, `field(...)`, or pydantic's."""
+    if isinstance(value, Spec):
+        return replace(value, constraints=dict(value.constraints)), []
+    if _is_pydantic_field(value):
+        return Spec(), [value]
+    return Spec(default=value), []
+
+
+def _take_apart(
+    where: str, annotation: Any, metadata: list[Any], spec: Spec
+) -> type[StateFieldRef[Any]]:
+    """Put the type, its constraints and its reducer into `spec`; gives the scope's class."""
+    kinds: list[type[StateFieldRef[Any]]] = []
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation, *more = get_args(annotation)
+            metadata[:0] = more
+        elif _is_scope(origin):
+            kinds.append(cast("type[StateFieldRef[Any]]", origin))
+            (annotation,) = get_args(annotation)
+        else:
+            break
+    _check_type(where, annotation)
+    kept: list[Any] = []
+    for each in metadata:
+        if _is_scope(each):
+            kinds.append(each)
+        elif isinstance(each, Reduce) and spec.reduce is None:
+            spec.reduce = each.function
+        elif isinstance(each, Reduce) or each is Reduce:
+            found = "Reduce without a function" if each is Reduce else "two reducers"
+            raise SchemaError(f"{where} needs one reducer", found=found, help="Reduce(operator.add)")
+        else:
+            kept.append(each)
+            if _is_pydantic_field(each):
+                _adopt(spec, each)
+    if len(set(kinds)) > 1:
+        names = " and ".join(each.__name__ for each in kinds)
+        raise SchemaError(f"{where} has two scopes", found=names, help="leave one of them out")
+    spec.annotation = Annotated[(annotation, *kept)] if kept else annotation
+    return kinds[0] if kinds else SessionScoped
+
+
+def _adopt(spec: Spec, info: Any) -> None:
+    """A default and a description that pydantic's `Field(...)` gives."""
+    if spec.default is UNSET and spec.default_factory is None and not info.is_required():
+        spec.default_factory = info.default_factory
+        if info.default_factory is None:
+            spec.default = info.default
+    spec.doc = spec.doc or info.description or ""
+
+
+def _check_type(where: str, annotation: Any) -> None:
+    if _is_scope(annotation):
+        raise SchemaError(
+            f"{where} has a scope, and no type", help=f"{annotation.__name__}[str], for example"
+        )
+    if annotation is Final or get_origin(annotation) is Final:
+        raise SchemaError(f"{where} is Final, but state changes", help="leave Final out")
+    if get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            if _is_scope(get_origin(each) or each):
+                raise SchemaError(
+                    f"{where} has a scope inside of its type",
+                    found=type_name(annotation),
+                    help="put the scope around all of it: UserScoped[str | None]",
+                )
+
+
+def _check_key(where: str, spec: Spec, name: str) -> None:
+    key = spec.key or name
+    if ":" in key and (key.startswith(":") or Key(key).scope != "session"):
+        raise SchemaError(
+            f"the key of {where} has a prefix",
+            found=repr(key),
+            help="say the scope by the type, UserScoped[str], and the key without it",
+        )
+    if is_reserved_key(key) or not key.strip():
+        raise SchemaError(
+            f"{where} cannot have this key",
+            found=repr(key),
+            help="keys that start with _adk are ADK's and adk-fluent's own",
+        )
+
+
+def _check_default(where: str, spec: Spec) -> None:
+    """Refuse a default that is obviously wrong; others are looked at when they are first used."""
+    if spec.default is not UNSET and spec.default_factory is not None:
+        raise SchemaError(f"{where} has a default and a default_factory", help="leave one out")
+    if spec.default_factory is not None and not callable(spec.default_factory):
+        raise SchemaError(
+            f"the default_factory of {where} cannot be called",
+            found=shown(spec.default_factory),
+            help="default_factory=list, for example",
+        )
+    value, type_ = spec.default, spec.annotation
+    if type_ in SCALARS and value is not UNSET and value is not None and type(value) is not type_:
+        if type_ is float and type(value) is int:
+            return
+        raise SchemaError(
+            f"the default of {where} is no {type_name(type_)}", found=shown(value)
+        )
+
+
+def _is_scope(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, StateFieldRef)
+
+
+def _is_pydantic_field(value: Any) -> bool:
+    return type(value).__module__ == _PYDANTIC and hasattr(value, "default_factory")

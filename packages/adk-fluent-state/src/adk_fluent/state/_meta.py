@@ -1,0 +1,245 @@
+"""What makes a class with annotations a state schema."""
+
+from __future__ import annotations
+
+import sys
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.ir import UNSET
+from adk_fluent.state._declare import (
+    UnknownTypeError,
+    annotations_of,
+    declared,
+    is_class_variable,
+    resolved,
+)
+from adk_fluent.state._errors import SchemaCompositionError, SchemaError
+from adk_fluent.state._ref import StateFieldRef, type_name
+from adk_fluent.state._upgrade import version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Fields = Mapping[str, StateFieldRef[Any]]
+
+
+class SchemaType(type):
+    """The class of state schema classes."""
+
+    #: What a schema has beside its fields; the first class made is `StateSchema`.
+    _taken: frozenset[str] = frozenset()
+
+    _fields: Fields | None  # all by their names; None while an annotation waits for its names
+    _own: dict[str, StateFieldRef[Any]]
+    _waiting: dict[str, tuple[Any, Any]]  # annotation and value of what is not resolved
+    _visible: dict[str, Any]  # names where the class stands
+    _versioned: tuple[Any, ...]  # the schemas it is made of that have a version above 1
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Self:
+        """Read the declarations of a schema."""
+        namespace.setdefault("__slots__", ())
+        cls = super().__new__(mcs, name, bases, namespace, **options)
+        cls._fields, cls._own, cls._waiting, cls._visible = None, {}, {}, {}
+        if not mcs._taken:
+            mcs._taken = frozenset(each for each in namespace if not each.startswith("_"))
+            cls._fields, cls._versioned = {}, ()
+            return cls
+        cls._versioned = tuple(each for each in _schemas_of(cls) if version_of(each) > 1)
+        frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if frame.f_locals is not frame.f_globals:
+            cls._visible = dict(frame.f_locals)
+        own = {key: each for key, each in annotations_of(cls).items() if not key.startswith("_")}
+        _check_names(cls, own, namespace)
+        cls._waiting = {key: (each, namespace.get(key, UNSET)) for key, each in own.items()}
+        every = _schemas_of(cls)
+        for each in every:
+            _read(each)
+        if not any(each._waiting for each in every):
+            _merge(cls)
+        return cls
+
+    @property
+    def __state_fields__(cls) -> Mapping[str, StateFieldRef[Any]]:
+        """The fields by their full keys."""
+        return MappingProxyType({ref.key: ref for ref in fields_of(cls).values()})
+
+    if not TYPE_CHECKING:  # for type checkers, an attribute that is not declared is a mistake
+
+        def __getattr__(cls, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise unknown_field(cls, name)
+
+        def __setattr__(cls, name, value):
+            if not name.startswith("_") and name in fields_of(cls):
+                raise UsageError(
+                    f"{cls.__name__}.{name} is a field, and the same for all sessions",
+                    help=f"{cls.__name__}.bind(ctx).{name} = ... writes the state of one",
+                )
+            super().__setattr__(name, value)
+
+
+class Later:
+    """Stands for a field whose annotation has names that mean nothing yet."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, bound: Any, owner: Any = None) -> Any:
+        return fields_of(owner or type(bound))[self._name].__get__(bound, owner)
+
+    def __set__(self, bound: Any, value: Any) -> None:
+        fields_of(type(bound))[self._name].__set__(bound, value)
+
+
+
+def fields_of(cls: Any) -> Fields:
+    """The fields of a schema by their names, its own and those it inherits.
+
+    Raises:
+        SchemaError: An annotation has a name that means nothing.
+        SchemaCompositionError: Schemas that it is made of contradict each other.
+    """
+    if cls._fields is None:
+        for each in _schemas_of(cls):
+            _read(each, last=True)
+        _merge(cls)
+    return cast("Fields", cls._fields)
+
+
+def ref_of(cls: Any, name: str) -> StateFieldRef[Any]:
+    """The field of a schema with that name.
+
+    Raises:
+        UnknownNameError: There is none.
+    """
+    ref = fields_of(cls).get(name)
+    if ref is None:
+        raise unknown_field(cls, name)
+    return ref
+
+
+def own_ref(cls: Any, field: str | StateFieldRef[Any]) -> StateFieldRef[Any]:
+    """A field of a schema, given as that or by its name.
+
+    Raises:
+        UnknownNameError: It is none of this schema.
+    """
+    if isinstance(field, str):
+        return ref_of(cls, field)
+    if fields_of(cls).get(field.name) != field:
+        raise UnknownNameError(
+            f"{field!r} is no field of {cls.__name__}", unknown=field.name, known=fields_of(cls)
+        )
+    return field
+
+
+def _schemas_of(cls: type) -> list[Any]:
+    """The schemas that a schema is made of, with itself, the last word first."""
+    return [each for each in cls.__mro__ if isinstance(each, SchemaType)]
+
+
+def _read(cls: Any, *, last: bool = False) -> None:
+    """Turn what can be resolved of a schema's annotations into fields.
+
+    Raises:
+        SchemaError: A declaration makes no sense; or, at `last`, cannot be resolved.
+    """
+    for name, (annotation, value) in list(cls._waiting.items()):
+        try:
+            type_ = resolved(cls, annotation, cls._visible)
+        except UnknownTypeError as error:
+            if last:
+                raise _unresolved(cls, name, error) from error.__cause__
+            type.__setattr__(cls, name, Later(name))
+            continue
+        except SchemaError:
+            raise
+        except Exception as error:
+            raise SchemaError(
+                f"the annotation of {cls.__name__}.{name} cannot be evaluated",
+                found=f"{type(error).__name__}: {error}",
+            ) from error
+        del cls._waiting[name]
+        if is_class_variable(type_):
+            continue
+        ref = declared(cls, name, type_, value)
+        cls._own[name] = ref
+        type.__setattr__(cls, name, ref)
+    if not cls._waiting:
+        cls._visible = {}  # other people's variables
+
+
+def _merge(cls: Any) -> None:
+    """Put the fields of a schema and of those it is made of together.
+
+    Raises:
+        SchemaCompositionError: They contradict each other.
+    """
+    by_name: dict[str, StateFieldRef[Any]] = {}
+    by_key: dict[str, StateFieldRef[Any]] = {}
+    for each in reversed(_schemas_of(cls)):
+        for name, ref in each._own.items():
+            other = by_name.get(name)
+            if other is not None and (other.key, other.type) != (ref.key, ref.type):
+                raise SchemaCompositionError(
+                    f"{cls.__name__} has two different fields {name!r}",
+                    found=f"{_described(other)}, and {_described(ref)}",
+                    help="declare both alike, or give one of them another name",
+                )
+            same = by_key.setdefault(ref.key, ref)
+            if same.name != name:
+                raise SchemaCompositionError(
+                    f"{cls.__name__} has two fields for the key {ref.key!r}",
+                    found=f"{_described(same)}, and {_described(ref)}",
+                    help="leave one of them out, or give it another key",
+                )
+            by_name[name] = ref
+    cls._fields = by_name
+
+
+def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
+    """Refuse fields that hide what a schema has, and attributes that hide fields.
+
+    Raises:
+        SchemaError: There is one.
+    """
+    for name in own:
+        if name in SchemaType._taken:
+            raise SchemaError(
+                f"{cls.__name__} cannot have a field {name!r}",
+                found=f"StateSchema.{name}, which it would hide",
+                help=f'give the attribute another name: {name}_: ... = field(key="{name}")',
+            )
+    for each in _schemas_of(cls)[1:]:
+        for name in namespace.keys() & (each._own.keys() | each._waiting.keys()):
+            if name not in own:
+                raise SchemaError(
+                    f"{cls.__name__}.{name} hides the field {each.__name__}.{name}",
+                    help="annotate it to give it another default, or choose another name",
+                )
+
+
+def _described(ref: StateFieldRef[Any]) -> str:
+    return f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({ref.scope}, {ref.key!r})"
+
+
+def unknown_field(cls: Any, name: str) -> UnknownNameError:
+    """The error about a name that is no field of a schema."""
+    return UnknownNameError(
+        f"{cls.__name__} has no field {name!r}", unknown=name, known=fields_of(cls)
+    )
+
+
+def _unresolved(cls: Any, name: str, error: UnknownTypeError) -> SchemaError:
+    return SchemaError(
+        f"the annotation of {cls.__name__}.{name} names {str(error)!r}, which is not defined",
+        help="import it where it is there at run time, not under `if TYPE_CHECKING`, or define it "
+        "before it is used; what is local to a function has to be defined before the class",
+    )

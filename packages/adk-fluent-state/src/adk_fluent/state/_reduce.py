@@ -1,0 +1,101 @@
+"""Making one value of what parallel branches write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent._words import describe
+from adk_fluent.errors import StateTypeError
+from adk_fluent.state._errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.state._ref import StateFieldRef
+
+
+class Reduce:
+    """Let a field's values from parallel branches be merged: ``Annotated[list[str], Reduce(add)]``.
+
+    Branches of a FanOut and items of a map each write a value of their own, from the state they
+    began with. They are merged in the order in which the branches are declared, whichever is done
+    first. One writer alone just writes.
+
+    Args:
+        function: Makes one value of two, such as `operator.add`; it need not care about order.
+
+    Raises:
+        SchemaError: It cannot be called with two arguments.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        if not callable(function) or not _takes_two(function):
+            raise SchemaError(
+                "Reduce(...) takes a function of two values",
+                found=describe(function),
+                help="such as operator.add for lists, or lambda one, other: one | other",
+            )
+        self.function = function
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reduce) and self.function == other.function
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def __repr__(self) -> str:
+        return f"Reduce({describe(self.function)})"
+
+
+class Reducer:
+    """A field's reducer over values as they are stored; None, which is absent, adds nothing.
+
+    Attributes:
+        field: The field.
+        function: What merges the values themselves.
+    """
+
+    __slots__ = ("__name__", "field", "function")
+
+    def __init__(self, field: StateFieldRef[Any], function: Callable[[Any, Any], Any]) -> None:
+        self.field = field
+        self.function = function
+        called = getattr(function, "__qualname__", type(function).__name__)
+        self.__name__ = f"{field.owner.__name__}.{field.name} by {called}"
+
+    def __call__(self, one: Any, other: Any) -> Any:
+        """Both as one stored value.
+
+        Raises:
+            StateTypeError: One is no value of the field's type, or what comes out is none.
+        """
+        if one is None or other is None:
+            return other if one is None else one
+        merged = self.function(self.field.decode(one), self.field.decode(other))
+        if merged is None:
+            raise StateTypeError(
+                f"the reducer of {self.field!r} returned None",
+                key=self.field.key,
+                help="return the merged value, also if it changes one of the two in place",
+            )
+        return self.field.encode(merged, "its reducer")
+
+    def __repr__(self) -> str:
+        return f"<Reducer {self.__name__}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (self.field, "reducer"))
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    from inspect import signature  # noqa: PLC0415  # slow to import
+
+    try:
+        signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature: max
+        return True
+    return True

@@ -1,0 +1,388 @@
+"""A field of a state schema: what is known of its key, and the descriptor that reads and writes it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
+
+from adk_fluent.errors import StateKeyError, StateTypeError, UsageError, nearest_name
+from adk_fluent.ir import UNSET, Scope
+from adk_fluent.state._codec import Codec, RefusedError, is_optional
+from adk_fluent.state._errors import SchemaError
+from adk_fluent.state._frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adk_fluent.state._field import Spec
+    from adk_fluent.state._reduce import Reducer
+
+T = TypeVar("T")
+
+PREFIXES: Final[dict[Scope, str]] = {
+    "session": "",
+    "user": "user:",
+    "app": "app:",
+    "temp": "temp:",
+}
+_LARGE: Final = 1 << 62  # beyond, an int or float is looked at more closely
+_SHOWN: Final = 60  # characters of a value in an error
+_KEYS_SHOWN: Final = 12
+
+
+class StateFieldRef(Generic[T]):
+    """A field of a `StateSchema`: ``Schema.intent``.
+
+    Wherever a builder takes a state key it can be given instead. Two are equal when their keys and
+    types are.
+
+    Attributes:
+        key: The full key in ADK's state, with its scope prefix.
+        name: The name of the attribute.
+        scope: ``session``, ``user``, ``app`` or ``temp``.
+        owner: The schema that declares it.
+        doc: What it is for.
+    """
+
+    __slots__ = (
+        *("key", "name", "scope", "owner", "doc", "_spec"),
+        *("_codec", "_plain", "_reducer", "_checked_default"),
+    )
+    _scope: ClassVar[Scope] = "session"
+
+    key: str
+    name: str
+    scope: Scope
+    owner: type[Any]
+    doc: str
+
+    @classmethod
+    def scope_of(cls) -> Scope:
+        """The scope that the class stands for."""
+        return cls._scope
+
+    @classmethod
+    def declared(cls, owner: type[Any], name: str, spec: Spec) -> Self:
+        """The field as a schema declares it; users write annotations."""
+        self = cls.__new__(cls)
+        self.owner = owner
+        self.name = name
+        self.scope = spec.scope
+        self.key = PREFIXES[spec.scope] + (spec.key or name)
+        self.doc = spec.doc
+        self._spec = spec
+        self._codec = None
+        # until the first value is written or read in the long way
+        self._plain = frozenset[Any]() if spec.constraints else Codec(spec.annotation).plain
+        self._reducer: Reducer | None = None
+        self._checked_default = False
+        return self
+
+    @property
+    def type(self) -> Any:
+        """The declared type, with its constraints in an `Annotated`."""
+        return self._spec.type
+
+    @property
+    def default(self) -> T:
+        """What a reader gets when the key is absent, a new one each time; else `ir.UNSET`."""
+        spec = self._spec
+        if spec.default_factory is not None:
+            return spec.default_factory()
+        if spec.default is UNSET:
+            return cast("T", None if is_optional(spec.annotation) else UNSET)
+        return deepcopy(spec.default)
+
+    @property
+    def required(self) -> bool:
+        """Whether a reader needs somebody to have written it."""
+        spec = self._spec
+        return (
+            spec.default is UNSET
+            and spec.default_factory is None
+            and not is_optional(spec.annotation)
+        )
+
+    @property
+    def reducer(self) -> Reducer | None:
+        """What makes one stored value of two that parallel branches wrote; None: the last stays."""
+        function = self._spec.reduce
+        if function is not None and self._reducer is None:
+            from adk_fluent.state._reduce import Reducer  # noqa: PLC0415  # it imports this module
+
+            self._reducer = Reducer(self, function)
+        return self._reducer
+
+    @property
+    def template(self) -> str:
+        """The placeholder in an instruction: ``{user:tier}``, or ``{topic?}`` where it may be absent.
+
+        Raises:
+            SchemaError: ADK fills no placeholder of that key.
+        """
+        if not self.key.removeprefix(PREFIXES[self.scope]).isidentifier():
+            raise SchemaError(
+                f"{self!r} has no placeholder: ADK fills only keys that are names",
+                found=repr(self.key),
+                help="give the field such a key, or say the value in a function as instruction",
+            )
+        return f"{{{self.key}}}" if self.required else f"{{{self.key}?}}"
+
+    def encode(self, value: T | None, where: str = "") -> Any:
+        """A value as it is stored; None, which counts as absent, stays None.
+
+        Args:
+            value: A value of the type.
+            where: Who writes, for the error.
+
+        Raises:
+            StateTypeError: It is none, or would not come back as it is.
+        """
+        return None if value is None else self._guarded(self.codec.dump, value, where)
+
+    def take(self, value: object, where: str = "") -> Any:
+        """As `encode`, but also for a value that is already as it is stored."""
+        return None if value is None else self._guarded(self.codec.take, value, where)
+
+    def decode(self, stored: object) -> T:
+        """What a stored value stands for; nobody else has it.
+
+        Raises:
+            StateTypeError: It is no value of the type.
+        """
+        try:
+            return self.codec.load_own(stored)
+        except RefusedError as error:
+            raise self._holds(stored, error) from error
+
+    @property
+    def codec(self) -> Codec:
+        """What turns values into JSON, and back."""
+        codec = self._codec
+        if codec is None:
+            codec = self._codec = Codec(self.type)
+        return codec
+
+    # --- the descriptor ---------------------------------------------------------------------------
+
+    @overload
+    def __get__(self, bound: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, bound: object, owner: Any = None) -> T: ...
+    def __get__(self, bound: Any, owner: Any = None) -> Any:
+        if bound is None:
+            return self
+        try:
+            value = bound.__state__[self.key]
+        except KeyError:
+            return self._absent(bound.__state__)
+        if value.__class__ in self._plain:
+            return value
+        if value is None:  # counts as absent: session services remove none
+            return self._absent(bound.__state__)
+        try:
+            return self.codec.load(value)
+        except RefusedError as error:
+            raise self._holds(value, error) from error
+
+    def __set__(self, bound: Any, value: T) -> None:
+        kind = value.__class__
+        if kind not in self._plain or not (
+            kind is bool
+            or (cast("str", value).isascii() if kind is str else -_LARGE < cast("int", value) < _LARGE)
+        ):
+            value = self._encoded(value)
+        try:
+            bound.__state__[self.key] = value
+        except TypeError:
+            write(bound.__state__, self, value)  # says why
+
+    def __delete__(self, bound: object) -> None:
+        raise UsageError(
+            f"{self!r} cannot be deleted: ADK's state has no deletion",
+            help=f"state.unset({self.name!r}) writes None, which counts as absent",
+        )
+
+    def _encoded(self, value: Any) -> Any:
+        if value is None and not is_optional(self._spec.annotation):
+            raise StateTypeError(
+                f"{self!r} takes no None",
+                key=self.key,
+                help=f"state.unset({self.name!r}) makes it absent; or declare it with | None",
+            )
+        return self.encode(value)
+
+    def _absent(self, state: Mapping[str, Any]) -> Any:
+        spec = self._spec
+        if self.required:
+            raise self._missing(state)
+        if spec.default is UNSET and spec.default_factory is None:
+            return None
+        default = self.default
+        if default is None or default.__class__ in self._plain:
+            return default
+        if not self._checked_default:
+            self.check_default(default)
+        return frozen(default, deep=True)
+
+    def check_default(self, default: Any) -> None:
+        """See that a default is a value of the type.
+
+        Raises:
+            SchemaError: It is none.
+        """
+        try:
+            self.codec.dump(default)
+        except RefusedError as error:
+            raise SchemaError(f"the default of {self!r} does not fit: {error}") from error
+        self._checked_default = True
+
+    # --- errors -----------------------------------------------------------------------------------
+
+    def _guarded(self, encode: Callable[[Any], Any], value: object, where: str) -> Any:
+        try:
+            return encode(value)
+        except RefusedError as error:
+            by = f" by {where}" if where else ""
+            raise StateTypeError(
+                f"{self!r} cannot be given {shown(value)}{by}: {error}", key=self.key
+            ) from error
+
+    def _holds(self, value: object, error: RefusedError) -> StateTypeError:
+        return StateTypeError(
+            f"state has {shown(value)} in {self!r}: {error}",
+            key=self.key,
+            help="something wrote it past the schema; SchemaSessionService finds out what",
+        )
+
+    def _missing(self, state: Mapping[str, Any]) -> StateKeyError:
+        known = present(state)
+        name = self.key.removeprefix(PREFIXES[self.scope])
+        other = next((key for key in known if key.rpartition(":")[2] == name), None)
+        near = nearest_name(self.key, known)
+        found = f"keys {', '.join(known[:_KEYS_SHOWN])}" if known else "no keys"
+        if len(known) > _KEYS_SHOWN:
+            found += f" and {len(known) - _KEYS_SHOWN} more"
+        if other is not None:
+            advice = f"state has {other!r}, a key of another scope: declare the field so, or write {self.key!r}"
+        elif near is not None:
+            advice = f"state has {near!r}: was that meant?"
+        else:
+            advice = (
+                f"let a step before it write {self.key!r}, start the session with "
+                f"{self.owner.__name__}.initial({self.name}=...), or give the field a default"
+            )
+        return StateKeyError(f"{self!r} has no value yet", key=self.key, found=found, help=advice)
+
+    # --- as a value -------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StateFieldRef):
+            return NotImplemented
+        ref = cast("StateFieldRef[Any]", other)
+        return self is ref or (self.key == ref.key and bool(self.type == ref.type))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return self.key
+
+    def __repr__(self) -> str:
+        key = "" if self.key == self.name else f" ({self.key!r})"
+        return f"{self.owner.__name__}.{self.name}: {type_name(self._spec.annotation)}{key}"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (self.owner, self.name))
+
+
+class SessionScoped(StateFieldRef[T]):
+    """A field that is kept with the session: ``intent: SessionScoped[str]``.
+
+    Without a scope, as in ``intent: str``, a field is one of the session, too.
+    """
+
+    __slots__ = ()
+
+
+class UserScoped(StateFieldRef[T]):
+    """A field that all sessions of a user share: ``tier: UserScoped[str]``.
+
+    Also ``tier: Annotated[str, UserScoped]``.
+    """
+
+    __slots__ = ()
+    _scope = "user"
+
+
+class AppScoped(StateFieldRef[T]):
+    """A field that all users of an app share: ``version: AppScoped[str]``.
+
+    Also ``version: Annotated[str, AppScoped]``.
+    """
+
+    __slots__ = ()
+    _scope = "app"
+
+
+class Temp(StateFieldRef[T]):
+    """A field of one run, which is never stored: ``scratch: Temp[list[str]]``.
+
+    Also ``scratch: Annotated[list[str], Temp]``.
+    """
+
+    __slots__ = ()
+    _scope = "temp"
+
+
+def write(state: Any, ref: StateFieldRef[Any], stored: Any) -> None:
+    """Write what is stored for a field.
+
+    Raises:
+        UsageError: State is only read here.
+    """
+    try:
+        state[ref.key] = stored
+    except TypeError:
+        if not isinstance(state, MappingProxyType):
+            raise
+        raise _read_only(ref) from None
+
+
+def _read_only(ref: StateFieldRef[Any]) -> UsageError:
+    return UsageError(
+        f"{ref!r} cannot be written here: this context only reads state",
+        help=f"a function step returns {ref.owner.__name__}.delta({ref.name}=...); "
+        "tools and callbacks write through their own context",
+    )
+
+
+def present(state: Any) -> list[str]:
+    """The keys that have a value, but for those that ADK and adk-fluent keep for themselves."""
+    from adk_fluent.ir import is_reserved_key  # noqa: PLC0415  # only errors need it
+
+    items = (state.to_dict() if hasattr(state, "to_dict") else dict(state)).items()
+    return sorted(
+        key for key, value in items if value is not None and not is_reserved_key(key)
+    )
+
+
+def shown(value: object) -> str:
+    """A value in an error: short, and with its type."""
+    text = repr(value)
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return f"{text} ({type(value).__name__})"
+
+
+def type_name(type_: Any) -> str:
+    """A type as it is written."""
+    if isinstance(type_, type) and not hasattr(type_, "__args__"):
+        return type_.__name__
+    return str(type_).replace("typing.", "")
