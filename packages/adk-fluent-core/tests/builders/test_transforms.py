@@ -601,8 +601,8 @@ def test_what_they_read_and_write_is_known() -> None:
     report = (known >> S.pick("a") >> S.drop("a") >> S.log() >> S.rename(a="b")).check()
     assert report.proven, str(report)
     assert S.compute(n=add_up).reads("a", "b").check().proven
-    assert not S.compute(n=add_up).check().proven
-    assert not S.guard(is_ready).check().proven
+    assert not S.compute(n=add_up, m=lambda state: add_up(state)).check().proven  # noqa: PLW0108
+    assert not S.guard(lambda state: is_ready(state)).check().proven  # noqa: PLW0108
 
 
 def test_explained() -> None:

@@ -97,41 +97,56 @@ class TestCheckAll:
         assert repr(BAD) == before
 
 
+def without_source() -> Ref:
+    made: dict[str, Any] = {}
+    exec("def hidden(state): ...", made)  # noqa: S102  # what has no source
+    return Ref.to(made["hidden"])
+
+
+HIDDEN = without_source()
+UNKNOWN = "is not known: its source is not there"
+
+
 class TestOpaque:
     @pytest.mark.parametrize(
         ("node", "why"),
         [
-            (FunctionNode("n", Ref.to(fn)), "what `fn` reads and writes is not declared"),
-            (TransformNode("n", Ref.to(fn)), "what `fn` reads and writes is not declared"),
-            (TapNode("n", Ref.to(fn)), "what `fn` reads and writes is not declared"),
+            (FunctionNode("n", HIDDEN), f"what `hidden` does to state {UNKNOWN}"),
+            (TransformNode("n", HIDDEN), f"what `hidden` does to state {UNKNOWN}"),
+            (TapNode("n", HIDDEN), f"what `hidden` does to state {UNKNOWN}"),
             (
                 TransformNode("n", semantics="delete_keys", affected_keys=("a",)),
-                "what `n` reads and writes is not declared",
+                "what `n` does to state is not known: "
+                "not all that it reads and writes is declared",
             ),
             (AdkAgentNode("n", Ref("built")), "it is an agent built by hand"),
-            (AgentNode("n", instruction=Ref.to(fn)), "its instruction is made by `fn`"),
+            (AgentNode("n", instruction=HIDDEN), f"what its instruction `hidden` reads {UNKNOWN}"),
             (
-                AgentNode("n", tools=(ToolSpec(Ref.to(fn)),)),
-                "its tool `fn` may read and write any state",
+                AgentNode("n", tools=(ToolSpec(HIDDEN),)),
+                f"what its tool `hidden` does to state {UNKNOWN}",
             ),
             (
-                AgentNode("n", callbacks=(("before_model", (Ref.to(fn),)),)),
-                "its callback before_model may read and write any state",
+                AgentNode("n", tools=(ToolSpec(Ref.to(fn), HIDDEN),)),
+                f"what its tool `hidden` does to state {UNKNOWN}",
             ),
-            (GateNode("n", payload=Ref.to(fn)), "what its payload `fn` reads is not declared"),
+            (
+                AgentNode("n", callbacks=(("before_model", (Ref.to(fn), HIDDEN)),)),
+                f"what its callback before_model `hidden` does to state {UNKNOWN}",
+            ),
+            (GateNode("n", payload=HIDDEN), f"what its payload `hidden` reads {UNKNOWN}"),
             *(
-                (node, "what its test `fn` reads is not declared")
+                (node, f"what its test `hidden` reads {UNKNOWN}")
                 for node in (
-                    GateNode("n", Ref.to(fn)),
-                    ExpectNode("n", Ref.to(fn)),
-                    LoopNode("n", GOOD, until=Ref.to(fn)),
-                    RouteNode("n", tests=(Ref.to(fn),), branches=(GOOD,)),
-                    SequenceNode("s", (GOOD, TransferNode("n", "good", Ref.to(fn)))),
+                    GateNode("n", HIDDEN),
+                    ExpectNode("n", HIDDEN),
+                    LoopNode("n", GOOD, until=HIDDEN),
+                    RouteNode("n", tests=(HIDDEN,), branches=(GOOD,)),
+                    SequenceNode("s", (GOOD, TransferNode("n", "good", HIDDEN))),
                 )
             ),
         ],
     )
-    def test_code_that_does_not_say_what_it_does_is_opaque(self, node: Node, why: str) -> None:
+    def test_code_that_does_not_show_what_it_does_is_opaque(self, node: Node, why: str) -> None:
         report = check_all(node)
         assert report.opaque == (Opaque("n", why),)
         assert report.ok
@@ -140,23 +155,30 @@ class TestOpaque:
     @pytest.mark.parametrize(
         "node",
         [
-            FunctionNode("n", Ref.to(fn), Effects(opaque=False)),
-            TransformNode("n", Ref.to(fn), effects=Effects(opaque=False)),
-            TapNode("n", Ref.to(fn), Effects(opaque=False)),
+            FunctionNode("n", HIDDEN, Effects(opaque=False)),
+            TransformNode("n", HIDDEN, effects=Effects(opaque=False)),
+            TapNode("n", HIDDEN, Effects(opaque=False)),
+            FunctionNode("n", Ref.to(fn)),
+            TransformNode("n", Ref.to(fn)),
+            TapNode("n", Ref.to(fn)),
+            AgentNode("n", instruction=Ref.to(fn), tools=(ToolSpec(Ref.to(fn), Ref.to(fn)),)),
+            AgentNode("n", callbacks=(("before_model", (Ref.to(fn),)),)),
+            GateNode("n", Ref.to(fn), payload=Ref.to(fn)),
+            LoopNode("n", GOOD, until=Ref.to(fn)),
             AgentNode("n", instruction="text", static_instruction=Ref("content")),
             GateNode("n", Match("eq", "x", 1)),
             LoopNode("n", GOOD, until=Match("eq", "x", 1)),
             LoopNode("n", GOOD, 2),
         ],
     )
-    def test_code_that_does_is_not(self, node: Node) -> None:
+    def test_code_that_shows_it_is_not(self, node: Node) -> None:
         assert check_all(node).opaque == ()
 
     def test_they_come_in_declared_order_with_their_places(self) -> None:
         here = Location("app.py", 3)
-        nodes = [FunctionNode(n, Ref.to(fn), location=here) for n in "ba"]
+        nodes = [FunctionNode(n, HIDDEN, location=here) for n in "ba"]
         report = check_all(SequenceNode("flow", tuple(nodes)))
-        why = "what `fn` reads and writes is not declared"
+        why = f"what `hidden` does to state {UNKNOWN}"
         assert report.opaque == (Opaque("b", why, here), Opaque("a", why, here))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from adk_fluent.builders._agent import Agent
 from adk_fluent.builders._base import BuilderBase
+from adk_fluent.builders._effects import effects
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._flow import Builder, Fallback, FanOut, Loop, Pipeline, Race
 from adk_fluent.builders._gates import Gate, gate
@@ -113,6 +114,7 @@ __all__ = [
     "ValuesFunction",
     "Via",
     "agent",
+    "effects",
     "expect",
     "explain",
     "gate",

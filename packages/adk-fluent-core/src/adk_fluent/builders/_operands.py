@@ -11,6 +11,7 @@ from adk_fluent._words import article, describe
 from adk_fluent.builders._aboard import Aboard
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
+    OPAQUE,
     AdkAgentNode,
     AppNode,
     FunctionNode,
@@ -19,6 +20,7 @@ from adk_fluent.ir import (
     Node,
     Predicate,
     Ref,
+    declared_effects,
     why_reserved,
 )
 
@@ -69,7 +71,10 @@ def as_node(value: object, role: str = "a step") -> Node:
     if not callable(value) or isinstance(value, type) or _is_setter(value):
         _refuse(value, role)
     return FunctionNode(
-        function_name(value, role, "step"), Ref.to(value), location=Location.caller()
+        function_name(value, role, "step"),
+        Ref.to(value),
+        declared_effects(value) or OPAQUE,
+        location=Location.caller(),
     )
 
 

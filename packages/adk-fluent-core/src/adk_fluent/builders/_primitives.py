@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from adk_fluent._words import describe
+from adk_fluent.builders._effects import reading
 from adk_fluent.builders._flow import Builder, Race
 from adk_fluent.builders._keys import as_key, as_written
 from adk_fluent.builders._operands import (
@@ -19,7 +20,6 @@ from adk_fluent.builders._operands import (
 from adk_fluent.builders._settings import as_text
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
-    OPAQUE,
     Effects,
     ExpectNode,
     MapOverNode,
@@ -47,7 +47,7 @@ class Tap(Builder):
     _kind = "tap"
 
     def __init__(
-        self, fn: TapFunction | Ref, name: str | None = None, effects: Effects = OPAQUE
+        self, fn: TapFunction | Ref, name: str | None = None, effects: Effects | None = None
     ) -> None:
         super().__init__(name)
         if not isinstance(fn, Ref) and (not callable(fn) or isinstance(fn, type)):
@@ -59,7 +59,7 @@ class Tap(Builder):
         name = function_name(fn, "a tap", self._kind, help="do the work when called; do not yield")
         self._name = self._name or name
         self._fn: Ref = fn if isinstance(fn, Ref) else Ref.to(fn)
-        self._effects = effects
+        self._effects: Effects = reading(self._fn.value) if effects is None else effects
 
     def _freeze(self) -> Node:
         return TapNode(self.name, self._fn, self._effects, location=self._location)

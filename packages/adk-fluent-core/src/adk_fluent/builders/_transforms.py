@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from adk_fluent.builders._effects import computing
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._json_values import as_json_text
 from adk_fluent.builders._keys import as_keys, merged
@@ -196,7 +197,8 @@ class ScopedTransforms(Vocabulary):
     def compute(self, /, **functions: StateFunction) -> Compute:
         """Compute values from state, all from what it was before, and write them at once.
 
-        Which keys the functions read is not known, unless `.reads(...)` of the result says it.
+        Which keys the functions read is known where their source tells, or `effects` or
+        `.reads(...)` of the result says it.
 
         Args:
             **functions: ``fn(state) -> value`` by key, sync or async.
@@ -205,7 +207,8 @@ class ScopedTransforms(Vocabulary):
         by_key = keys.by_key(functions)
         parts = tuple((key, as_function(fn, keys.role)) for key, fn in by_key.items())
         words = ", ".join(f"{key} by {fn.name}" for key, fn in parts)
-        effects = _effects(writes=by_key, opaque=True)
+        writes = tuple(StateFieldRef(key) for key in by_key)
+        effects = computing([fn.value for _, fn in parts], writes)
         return Compute(self._change("compute", Ref(Derive(parts), f"compute {words}"), effects))
 
     # --- for all of them -----------------------------------------------------------------------
@@ -300,12 +303,10 @@ class StateTransforms(ScopedTransforms):
 S: Final = StateTransforms()
 
 
-def _effects(
-    reads: Iterable[str] = (), writes: Iterable[str] = (), *, opaque: bool = False
-) -> Effects:
+def _effects(reads: Iterable[str] = (), writes: Iterable[str] = ()) -> Effects:
     """What a transform does to state; none of them needs a key to be there."""
     return Effects(
         tuple(StateFieldRef(key, default=None) for key in reads),
         tuple(StateFieldRef(key) for key in writes),
-        opaque=opaque,
+        opaque=False,
     )

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.contracts._declared import predicates
+from adk_fluent.contracts._effects import (
+    effects_of_callback,
+    effects_of_instruction,
+    effects_of_node,
+    effects_of_predicate,
+    effects_of_tool,
+)
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -53,26 +60,41 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
 
 def _reasons(node: Node) -> Iterator[str]:
     match node:
-        case FunctionNode() | TransformNode() | TapNode() if node.effects.opaque:
+        case FunctionNode() | TransformNode() | TapNode():
             name = node.fn.name if node.fn else node.name
-            yield f"what `{name}` reads and writes is not declared"
+            yield from _because(f"what `{name}` does to state", effects_of_node(node).opaque)
         case AdkAgentNode():
             yield "it is an agent built by hand"
         case AgentNode():
             yield from _agent_reasons(node)
         case GateNode() if node.payload is not None:
-            yield f"what its payload `{node.payload.name}` reads is not declared"
+            what = f"what its payload `{node.payload.name}` reads"
+            yield from _because(what, effects_of_predicate(node.payload).opaque)
         case _:
             pass
     for test in predicates(node):
         if isinstance(test, Ref):
-            yield f"what its test `{test.name}` reads is not declared"
+            what = f"what its test `{test.name}` reads"
+            yield from _because(what, effects_of_predicate(test).opaque)
 
 
 def _agent_reasons(node: AgentNode) -> Iterator[str]:
     if isinstance(node.instruction, Ref):
-        yield f"its instruction is made by `{node.instruction.name}`"
+        what = f"what its instruction `{node.instruction.name}` reads"
+        yield from _because(what, effects_of_instruction(node.instruction).opaque)
     for tool in node.tools:
-        yield f"its tool `{tool.name}` may read and write any state"
-    for event, _ in node.callbacks:
-        yield f"its callback {event} may read and write any state"
+        called = [tool.tool]
+        if isinstance(tool.require_confirmation, Ref):
+            called.append(tool.require_confirmation)
+        for each in called:
+            what = f"what its tool `{each.name}` does to state"
+            yield from _because(what, effects_of_tool(each).opaque)
+    for event, functions in node.callbacks:
+        for each in functions:
+            what = f"what its callback {event} `{each.name}` does to state"
+            yield from _because(what, effects_of_callback(each).opaque)
+
+
+def _because(what: str, clause: str | None) -> Iterator[str]:
+    if clause is not None:
+        yield f"{what} is not known: {clause}"

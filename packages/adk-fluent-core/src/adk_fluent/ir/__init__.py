@@ -25,6 +25,7 @@ from adk_fluent.ir._agents import (
     TapNode,
     TransformNode,
 )
+from adk_fluent.ir._declared import declare_effects, declared_effects
 from adk_fluent.ir._flow import (
     AppNode,
     ExpectNode,
@@ -162,6 +163,8 @@ __all__ = [
     "child",
     "children",
     "content_hash",
+    "declare_effects",
+    "declared_effects",
     "field",
     "find",
     "fold",

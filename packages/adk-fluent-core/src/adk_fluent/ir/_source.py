@@ -39,6 +39,17 @@ def text_of(function: FunctionType) -> str | None:
     return _text(code.co_filename, code)
 
 
+def tree_of(function: FunctionType) -> Function | None:
+    """The syntax tree of a function; None when its source is not there, or no more what it runs."""
+    import linecache  # noqa: PLC0415
+
+    code = function.__code__
+    linecache.lazycache(code.co_filename, function.__globals__)
+    _, index = _index_of(code.co_filename)
+    found = _pick(index.get(code.co_firstlineno, []), code)
+    return found if found is not None and _is_source(found, code) else None
+
+
 @lru_cache(maxsize=8192)
 def _text(filename: str, code: CodeType) -> str | None:
     # the file is named since code objects are equal even when that differs
@@ -115,23 +126,71 @@ def _inside(inner: Span, outer: Span) -> bool:
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
-def _compiles_to(found: ast.Lambda, code: CodeType) -> bool:
+def _is_source(found: Function, code: CodeType) -> bool:
+    if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
+        return True  # pytest has rewritten its assert statements
+    try:
+        return _compiles_to(found, code)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+
+
+def _compiles_to(found: Function, code: CodeType) -> bool:
+    """Whether a function is what `code` was compiled from."""
+    import __future__  # noqa: PLC0415
     import ast  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    # parameters of a lambda around it are to it what the variables of its closure were
-    around = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
-    tree = ast.Expression(ast.fix_missing_locations(ast.Lambda(around, found)))
+    flags = code.co_flags & __future__.annotations.compiler_flag
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outer = compile(tree, code.co_filename, "eval", dont_inherit=True)
-    for _ in range(2):
-        outer = next(c for c in outer.co_consts if hasattr(c, "co_consts"))
-    return _facts(outer) == _facts(code)
+        tree = ast.fix_missing_locations(ast.Module([_surrounded(found, code)], []))
+        todo = [compile(tree, code.co_filename, "exec", flags, dont_inherit=True)]
+    for each in todo:  # code of inner functions is appended as it is met
+        if each.co_name == code.co_name and _alike(each, code):
+            return True
+        todo.extend(_codes(each))
+    return False
+
+
+def _surrounded(found: Function, code: CodeType) -> ast.stmt:
+    """The function in one that binds its free variables, and in a class if it has one around it."""
+    import ast  # noqa: PLC0415
+
+    inner: ast.stmt
+    if isinstance(found, ast.Lambda):
+        inner = ast.Expr(found)
+    else:
+        fields = {name: getattr(found, name) for name in found._fields}
+        inner = type(found)(**{**fields, "decorator_list": []})
+        ast.copy_location(inner, found)
+    free = [name for name in code.co_freevars if name != "__class__"]
+    names = code.co_qualname.split(".")[:-1]
+    while names and names[-1] == "<locals>":
+        names = names[:-2]
+    if names or len(free) < len(code.co_freevars):  # it mangles names, or is what `super` asks for
+        body, inner = inner, ast.parse(f"class {names[-1] if names else '_'}: pass").body[0]
+        setattr(inner, "body", [body])  # noqa: B010  # a class has one
+    outer = ast.parse(f"def _({', '.join(free)}): pass").body[0]
+    setattr(outer, "body", [inner])  # noqa: B010
+    return outer
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if hasattr(each, "co_consts")]
+
+
+def _alike(one: CodeType, other: CodeType) -> bool:
+    """Whether code does the same; where it stands does not matter."""
+    return _facts(one) == _facts(other) and all(
+        _alike(mine, theirs) for mine, theirs in zip(_codes(one), _codes(other), strict=True)
+    )
 
 
 def _facts(code: CodeType) -> tuple[object, ...]:
-    return (code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars)
+    plain = [(type(c), c) for c in code.co_consts if not hasattr(c, "co_consts")]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (code.co_code, plain, len(code.co_consts), names)
 
 
 # --- from source to words ------------------------------------------------------------------------

@@ -1,0 +1,212 @@
+"""Calls: what functions that everybody knows do with state, and what all others may do."""
+
+from __future__ import annotations
+
+import ast
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.contracts._effects._names import is_schema, is_typed_dict
+from adk_fluent.contracts._effects._objects import Objects
+from adk_fluent.contracts._effects._values import (
+    IS_NOT,
+    UNCLEAR,
+    Const,
+    Fields,
+    Live,
+    Plain,
+    Tracked,
+    Value,
+    joined,
+    none_of,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from adk_fluent.contracts._effects._facts import Facts
+
+#: Builtins that look at what they get and keep no hold of it, with what they give.
+_LOOKERS: Final[dict[Any, type | None]] = {
+    **dict.fromkeys([all, any, bool, callable, isinstance], bool),
+    **dict.fromkeys([len, id], int),
+    **dict.fromkeys([str, repr, ascii], str),
+    **dict.fromkeys([list, sorted], list),
+    **{each: each for each in (tuple, set, frozenset)},
+    **dict.fromkeys([print, type], None),
+}
+#: Those that say nothing of what an object holds.
+_BLIND: Final = (callable, id, isinstance, type)
+#: Other builtins that never give None.
+_GIVERS: Final[dict[Any, type | None]] = {
+    **{each: each for each in (int, float, complex, bytes, dict, range)},
+    **dict.fromkeys([hash, ord], int),
+    **dict.fromkeys([chr, bin, hex, oct, format, input], str),
+    **dict.fromkeys([hasattr, issubclass], bool),
+    **dict.fromkeys([abs, round, sum, divmod, enumerate, zip, map, filter, reversed, pow], None),
+}
+#: Builtins that reach the variables of a function without naming them.
+_REACHERS: Final = (eval, exec, locals, vars, dir)
+_REACHING_NAMES: Final = ("_getframe", "currentframe", "stack", "_current_frames")
+
+_OF_TEXT: Final[dict[str, type]] = {
+    **dict.fromkeys(
+        "capitalize casefold center expandtabs format format_map join ljust lower lstrip "
+        "removeprefix removesuffix replace rjust rstrip strip swapcase title translate upper "
+        "zfill".split(),
+        str,
+    ),
+    **dict.fromkeys("rsplit split splitlines".split(), list),
+    **dict.fromkeys("count find index rfind rindex".split(), int),
+    **dict.fromkeys(
+        "endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric "
+        "isprintable isspace istitle isupper startswith".split(),
+        bool,
+    ),
+}
+
+
+class Calls(Objects):
+    """A walk that understands calls."""
+
+    def peek(self, node: ast.expr, facts: Facts) -> Value:
+        """What an expression gives, for somebody who keeps no hold of it."""
+        raise NotImplementedError
+
+    def call(self, node: ast.Call, facts: Facts) -> Value:
+        """What a call gives."""
+        callee = node.func
+        if isinstance(callee, ast.Attribute):
+            owner = self.peek(callee.value, facts)
+            if isinstance(owner, Tracked):
+                return self.method(owner, node, callee.attr, facts)
+            if isinstance(owner, Fields):
+                return self._dict_method(callee, owner, node, facts)
+            if isinstance(owner, Live):
+                if is_schema(owner.it) and callee.attr == "bind":
+                    return self._binds(owner, node, facts)
+                return self._calls(self.names.attribute(owner.it, callee.attr), node, facts)
+            self.arguments(node, facts, callee.attr)
+            kind = _OF_TEXT.get(callee.attr) if type_of(owner) is str else None
+            return Plain(IS_NOT, kind) if kind else Plain()
+        return self._calls(self.plain(callee, facts), node, facts)
+
+    def _calls(self, callee: Value, node: ast.Call, facts: Facts) -> Value:
+        found = callee.it if isinstance(callee, Live) else None
+        name = ast.unparse(node.func)
+        known = isinstance(found, type | BuiltinFunctionType)
+        if known and (found is dict or is_typed_dict(found)):
+            fields = self.fields(node, facts)
+            return Plain(IS_NOT, dict) if fields is None else fields
+        if known and found in _REACHERS:
+            self.unclear(node, f"calls `{name}`")
+        if isinstance(found, BuiltinFunctionType | FunctionType):
+            if found.__name__ in _REACHING_NAMES:
+                self.unclear(node, f"calls `{name}`")
+        if known and found in _LOOKERS:
+            return self._looks(found, node, facts, name)
+        self.arguments(node, facts, name)
+        if known and found in _GIVERS:
+            return Plain(IS_NOT, _GIVERS[found])
+        return Plain(IS_NOT) if isinstance(found, type) else Plain()
+
+    def _looks(self, found: Any, node: ast.Call, facts: Facts, name: str) -> Value:
+        for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+            value = self.peek(each, facts)
+            if isinstance(value, Tracked):
+                harmless = value.kind == "context" and found in (bool, print, repr, str)
+                if value.kind == "sometimes" or not (
+                    value.kind == "state" or found in _BLIND or harmless
+                ):
+                    self.refuse(each, value, f"hands {{}} to `{name}`")
+                self.log.reads_all |= value.kind == "state" and found not in _BLIND
+        if found is print:
+            return Const(None)
+        return Plain(IS_NOT, _LOOKERS[found])
+
+    def arguments(self, node: ast.Call, facts: Facts, name: str) -> None:
+        """Look at what a call hands on."""
+        how = f"hands {{}} to `{name}`"
+        for each in node.args:
+            self.plain(each, facts, how)
+        for keyword in node.keywords:
+            self.plain(keyword.value, facts, how)
+
+    def _binds(self, owner: Live, node: ast.Call, facts: Facts) -> Value:
+        """``BillingState.bind(tool_context)``."""
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        values = [self.value(each, facts) for each in given]
+        if len(values) == 1 and isinstance(values[0], Tracked):
+            held = values[0]
+            if held.kind in ("context", "state"):
+                return Tracked("bound", held.manner, owner.it, owner.it.__name__)
+            self.refuse(node, held)
+        return self.unclear(node, f"calls `{ast.unparse(node.func)}` with something unknown")
+
+    # --- methods of local dicts ------------------------------------------------------------------
+
+    def _dict_method(
+        self, callee: ast.Attribute, owner: Fields, node: ast.Call, facts: Facts
+    ) -> Value:
+        """``out.update(...)`` and the like."""
+        made, found = self._dict_changed(callee.attr, owner, node, facts)
+        if isinstance(callee.value, ast.Name):
+            now = self.lookup(callee.value.id, facts)
+            if now is not owner:  # what stands in the parentheses handed it on
+                made = made.opened("it is changed while it is handed on")
+            self.bind(callee.value.id, made, facts, node)
+        return found
+
+    def _dict_changed(
+        self, name: str, owner: Fields, node: ast.Call, facts: Facts
+    ) -> tuple[Fields, Value]:
+        match name, node.args, node.keywords:
+            case "update", [*given], keywords:
+                made = owner
+                for each in given:
+                    inner = self.fields(each, facts)
+                    why = "it is updated with something unknown"
+                    made = made.updated(Fields({}, why) if inner is None else inner)
+                for each in keywords:
+                    value = self.plain(each.value, facts)
+                    if each.arg is None:
+                        made = made.opened("it is updated with something unknown")
+                    else:
+                        made = made.with_item(each.arg, _flat(value))
+                return made, Const(None)
+            case "setdefault", [key, default], []:
+                named = self.known_key(self.plain(key, facts))
+                value = _flat(self.plain(default, facts))
+                if named is None:
+                    return owner.opened("a key is computed"), Plain()
+                known = owner.items.get(named)
+                if owner.open:
+                    value = Plain()
+                if known is not None:
+                    value = known[1] if known[0] else joined(known[1], value)
+                return owner.with_item(named, value), Plain(none_of(value))
+            case "pop", [key, *rest], []:
+                named = self.known_key(self.plain(key, facts))
+                for each in rest:
+                    self.plain(each, facts)
+                if named is None:
+                    return owner.opened("a key is computed"), Plain()
+                return owner.without(named), Plain()
+            case (("get" | "keys" | "values" | "items"), _, _):
+                self.arguments(node, facts, name)
+                return owner, Plain(UNCLEAR if name == "get" else IS_NOT)
+            case "copy", [], []:
+                return owner, owner
+            case "clear", [], []:
+                return Fields({}), Const(None)
+            case _:
+                self.arguments(node, facts, name)
+                return owner.opened(f"it is changed by `{name}`"), Plain()
+
+
+def _flat(value: Value) -> Value:
+    return value.as_plain() if isinstance(value, Fields) else value
+
+
+def looks_only(value: Any) -> bool:
+    """Whether a builtin looks at what it gets and does nothing else with it."""
+    return isinstance(value, type | BuiltinFunctionType) and value in _LOOKERS

@@ -1,0 +1,267 @@
+"""State and what leads to it: what its attributes, items and methods read and write."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.contracts._effects._machine import Machine
+from adk_fluent.contracts._effects._names import field_of, is_ref
+from adk_fluent.contracts._effects._values import (
+    IS_NOT,
+    UNCLEAR,
+    Const,
+    Fields,
+    Live,
+    Plain,
+    Tracked,
+    Value,
+    none_of,
+    type_of,
+)
+from adk_fluent.errors import StateKeyError
+from adk_fluent.ir import UNSET
+
+if TYPE_CHECKING:
+    from adk_fluent.contracts._effects._facts import Facts
+
+#: Attributes of ADK's contexts that give no state.
+_OF_CONTEXT: Final = frozenset(
+    "agent_name app_name branch custom_metadata function_call_id invocation_id run_config "
+    "tool_confirmation user_content user_id".split()
+)
+#: Methods of ADK's contexts that touch no key of the user's.
+_METHODS_OF_CONTEXT: Final = frozenset(
+    "add_events_to_memory add_memory add_session_to_memory get_artifact_version get_auth_response "
+    "list_artifacts load_artifact request_confirmation request_credential save_artifact "
+    "search_memory".split()
+)
+_OF_SESSION: Final = frozenset("app_name events id last_update_time user_id".split())
+
+
+class Objects(Machine):
+    """A walk that knows what is done with state."""
+
+    # --- single keys -----------------------------------------------------------------------------
+
+    def key(self, value: Value, node: ast.AST, does: str) -> str:
+        """The state key that a value is.
+
+        Raises:
+            Unclear: It is not known.
+        """
+        found = self.known_key(value)
+        return self.unclear(node, f"{does} a key that is computed") if found is None else found
+
+    def known_key(self, value: Value) -> str | None:
+        """The state key that a value is; None if it is not known."""
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return value.value
+        if isinstance(value, Live) and is_ref(value.it):
+            return str(value.it.key)
+        return None
+
+    def reads(self, key: str, facts: Facts) -> Value:
+        """Look a key up, which fails if it is absent."""
+        if key in facts.given:
+            return Plain(facts.given[key])
+        sure = key in facts.safe or self.forgives(KeyError)
+        self.log.read(key, None if sure else UNSET)
+        facts.safe |= {key}
+        return Plain()
+
+    def gets(self, key: str, default: Value, manner: str, facts: Facts) -> Value:
+        """Look a key up, with a default."""
+        fixed = default.value if isinstance(default, Const) else UNSET
+        if key not in facts.given:
+            self.log.read(key, None if fixed is UNSET else fixed)
+        # ADK gives the None of a key that was removed; core's view gives the default then
+        none = none_of(default) if manner == "view" else UNCLEAR
+        return Plain(IS_NOT if none == IS_NOT else UNCLEAR, None, key, fixed)
+
+    def writes(self, key: str, value: Value, facts: Facts) -> None:
+        """Give a key a value; None removes it."""
+        none = none_of(value)
+        self.log.write(key, none, type_of(value), inside=self.around is not None)
+        facts.given[key] = none
+        facts.safe |= {key}
+        self.notice(facts)
+
+    def may_write(self, key: str, value: Value, facts: Facts) -> None:
+        """Give a key a value sometimes."""
+        none = none_of(value)
+        self.log.write(key, none, type_of(value), inside=self.around is not None)
+        if key in facts.given:
+            facts.given[key] |= none
+        self.notice(facts)
+
+    def needs_writable(self, owner: Tracked, node: ast.AST) -> None:
+        """Give up where writing fails."""
+        if owner.manner != "adk":
+            self.unclear(node, f"writes to `{owner.name}`, which is read-only,")
+
+    # --- attributes ------------------------------------------------------------------------------
+
+    def attribute(self, owner: Tracked, node: ast.Attribute, facts: Facts) -> Value:
+        """``owner.name``."""
+        name = node.attr
+        called = f"{owner.name}.{name}"
+        match owner.kind, name:
+            case (("context" | "session"), "state"):
+                frozen = owner.kind == "session"
+                return Tracked("state", "frozen" if frozen else owner.manner, None, called)
+            case "context", "actions" if owner.manner == "adk":
+                return Tracked("actions", "adk", None, called)
+            case "context", "session":
+                return Tracked("session", "frozen", None, called)
+            case "actions", "state_delta":
+                return Tracked("delta", "adk", None, called)
+            case "actions", _:
+                return Plain()
+            case ("context", _) if name in _OF_CONTEXT:
+                return Plain()
+            case ("session", _) if name in _OF_SESSION:
+                return Plain()
+            case "bound", _:
+                return self._reads_field(owner, node, facts)
+            case _:
+                return self.refuse(node, owner, f"uses {{}}.{name}")
+
+    def _field(self, owner: Tracked, name: str, node: ast.AST) -> Any:
+        found = field_of(owner.schema, name)
+        if found is None:
+            self.unclear(node, f"uses `{owner.name}.{name}`")
+        self.log.types[found.key] = found.type
+        return found
+
+    def _reads_field(self, owner: Tracked, node: ast.Attribute, facts: Facts) -> Value:
+        return self._field_value(self._field(owner, node.attr, node), facts)
+
+    def _field_value(self, field: Any, facts: Facts) -> Value:
+        """The value of a field, which has one or a default; None counts as absent."""
+        key = field.key
+        if key not in facts.given:
+            missing = field.default is UNSET and not self.forgives(StateKeyError)
+            needed = missing and key not in facts.safe
+            self.log.read(key, UNSET if needed else _default(field), field.type, strict=True)
+            facts.safe |= {key}
+        exact = isinstance(field.type, type)
+        return Plain(IS_NOT if exact else UNCLEAR, field.type if exact else None)
+
+    # --- items -----------------------------------------------------------------------------------
+
+    def item(self, owner: Tracked, index: Value, node: ast.AST, facts: Facts) -> Value:
+        """``owner[index]``."""
+        if owner.kind != "state":
+            self.refuse(node, owner)
+        return self.reads(self.key(index, node, "reads"), facts)
+
+    def sets_item(
+        self, owner: Tracked, index: Value, value: Value, node: ast.AST, facts: Facts
+    ) -> None:
+        """``owner[index] = value``."""
+        if owner.kind not in ("state", "delta"):
+            self.refuse(node, owner)
+        self.needs_writable(owner, node)
+        self.writes(self.key(index, node, "writes"), value, facts)
+
+    def sets_attribute(
+        self, owner: Tracked, name: str, value: Value, node: ast.AST, facts: Facts
+    ) -> None:
+        """``owner.name = value``."""
+        off = isinstance(value, Const) and not value.value
+        if owner.kind == "actions" and name in ("escalate", "transfer_to_agent"):
+            self.log.escalates |= name == "escalate" and not off
+            self.log.transfers |= name == "transfer_to_agent" and not off
+        elif owner.kind == "bound":
+            self.needs_writable(owner, node)
+            self.writes(self._field(owner, name, node).key, value, facts)
+        elif owner.kind != "actions" or name != "skip_summarization":
+            self.unclear(node, f"sets `{owner.name}.{name}`")
+
+    # --- methods ---------------------------------------------------------------------------------
+
+    def method(self, owner: Tracked, node: ast.Call, name: str, facts: Facts) -> Value:
+        """``owner.name(...)``."""
+        match owner.kind, name, node.args, node.keywords:
+            case "state", "get", [key], []:
+                return self._gets(owner, key, None, facts)
+            case "state", "get", [key, default], []:
+                return self._gets(owner, key, default, facts)
+            case "state", "get", [key], [ast.keyword(arg="default", value=default)]:
+                return self._gets(owner, key, default, facts)
+            case "state", ("keys" | "values" | "items"), [], []:
+                self.log.reads_all = True
+                return Plain(IS_NOT)
+            case "state", "has_delta", [], []:
+                return Plain(IS_NOT, bool)
+            case "state", "setdefault", [key], []:
+                return self._sets_default(owner, key, None, facts)
+            case "state", "setdefault", [key, default], []:
+                return self._sets_default(owner, key, default, facts)
+            case (("state" | "delta"), "update", [given], []):
+                return self._updates(owner, given, node, facts)
+            case "context", _, _, _ if name in _METHODS_OF_CONTEXT:
+                self.arguments(node, facts, f"{owner.name}.{name}")
+                return Plain()
+            case "bound", "edit", [field], []:
+                return self._edits(owner, field, facts)
+            case _:
+                return self.refuse(node, owner, f"calls `{owner.name}.{name}`")
+
+    def arguments(self, node: ast.Call, facts: Facts, name: str) -> None:
+        """Look at what a call hands on."""
+        raise NotImplementedError
+
+    def _gets(self, owner: Tracked, key: ast.expr, default: ast.expr | None, facts: Facts) -> Value:
+        named = self.known_key(self.plain(key, facts))
+        other = Const(None) if default is None else self.plain(default, facts)
+        if named is None:
+            self.log.reads_all = True
+            return Plain()
+        return self.gets(named, other, owner.manner, facts)
+
+    def _sets_default(
+        self, owner: Tracked, key: ast.expr, default: ast.expr | None, facts: Facts
+    ) -> Value:
+        self.needs_writable(owner, key)
+        named = self.key(self.plain(key, facts), key, "writes")
+        value = Const(None) if default is None else self.plain(default, facts)
+        if named in facts.given:
+            return Plain(facts.given[named] | none_of(value))
+        self.log.read(named, None)
+        # a key that was removed is there for ADK, and stays None
+        self.writes(named, Plain(none_of(value) | UNCLEAR), facts)
+        return Plain()
+
+    def _updates(self, owner: Tracked, given: ast.expr, node: ast.Call, facts: Facts) -> Value:
+        self.needs_writable(owner, node)
+        fields = self.fields(given, facts)
+        if fields is None or fields.open:
+            why = f": {fields.open}" if fields and fields.open else ""
+            self.unclear(node, f"writes keys that are computed{why}")
+        for key, (sure, value) in fields.items.items():
+            (self.writes if sure else self.may_write)(key, value, facts)
+        return Const(None)
+
+    def fields(self, node: ast.expr, facts: Facts) -> Fields | None:
+        """What an expression gives if it is a dict with known keys."""
+        raise NotImplementedError
+
+    def _edits(self, owner: Tracked, name: ast.expr, facts: Facts) -> Value:
+        self.needs_writable(owner, name)
+        attribute = self.key(self.plain(name, facts), name, "edits")
+        return Tracked("edited", "adk", self._field(owner, attribute, name), owner.name)
+
+    def lends(self, owner: Tracked, facts: Facts) -> Value:
+        """What ``with state.edit(...)`` lends."""
+        return self._field_value(owner.schema, facts)
+
+    def takes_back(self, owner: Tracked, facts: Facts) -> None:
+        """What becomes of it in the end."""
+        self.writes(owner.schema.key, Plain(IS_NOT), facts)
+
+
+def _default(field: Any) -> Any:
+    """A default as a read holds it."""
+    return None if field.default is UNSET else field.default

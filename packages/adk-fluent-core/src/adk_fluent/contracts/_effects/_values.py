@@ -1,0 +1,229 @@
+"""Values as the analysis sees them: what one may be, joined where ways through a function meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adk_fluent.ir import UNSET
+
+#: Whether a value is None, as bits: it is not on some way, it is on some way, nobody can tell.
+IS_NOT: Final = 1
+IS_NONE: Final = 2
+UNCLEAR: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A value that is not state and gives nobody state.
+
+    Attributes:
+        none: Whether it is None.
+        type: Its exact type, where that is certain.
+        key: The state key it was looked up under by ``get``, which told whether it is there.
+        default: What that gives where it is not: a constant, or `UNSET` if it is not one.
+    """
+
+    none: int = UNCLEAR
+    type: type | None = None
+    key: str | None = None
+    default: Any = UNSET
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Plain)
+            and (self.none, self.type, self.key) == (other.none, other.type, other.key)
+            and Const(self.default) == Const(other.default)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.none, self.type, self.key))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const:
+    """Text, a number, True, False or None.
+
+    Attributes:
+        value: The constant.
+        outside: It is what a name outside the function means now; nobody swears that it stays so.
+    """
+
+    value: Any
+    outside: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return False
+        one, two = self.value, other.value
+        same = one is two or (type(one) is type(two) and bool(one == two))
+        return same and self.outside == other.outside
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Live:
+    """An object that exists already: a class, a module, a function, a constant of a module."""
+
+    it: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Live) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """State, or what leads to it.
+
+    Attributes:
+        kind: ``state``, ``context``, ``session``, ``actions``, ``delta``, ``bound`` (a schema's
+            view of state), ``edited`` (what such a view lends) or ``sometimes`` (not always one).
+        manner: How state behaves: ``view`` is core's, ``adk`` is ADK's that can be written,
+            ``frozen`` is ADK's that cannot.
+        schema: The state schema of a view.
+        name: What the source calls it.
+    """
+
+    kind: str
+    manner: str = "view"
+    schema: Any = None
+    name: str = "state"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tracked)
+            and (self.kind, self.manner) == (other.kind, other.manner)
+            and self.schema is other.schema
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.manner))
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A dict whose keys are known.
+
+    Attributes:
+        items: By key, whether it is there for sure, and its value.
+        open: Why other keys may be there; None if there are none.
+        none: Whether it may be None instead, which a function step may return as well.
+    """
+
+    items: dict[str, tuple[bool, Value]]
+    open: str | None = None
+    none: bool = False
+
+    def __hash__(self) -> int:
+        return len(self.items)
+
+    def _with(self, items: dict[str, tuple[bool, Value]]) -> Fields:
+        return Fields(items, self.open, self.none)
+
+    def with_item(self, key: str, value: Value, *, sure: bool = True) -> Fields:
+        """The dict after an assignment, or after one that happens sometimes."""
+        if not sure and key in self.items:
+            known, old = self.items[key]
+            return self._with({**self.items, key: (known, joined(old, value))})
+        return self._with({**self.items, key: (sure, value)})
+
+    def without(self, key: str) -> Fields:
+        """The dict after a key was deleted."""
+        return self._with({k: v for k, v in self.items.items() if k != key})
+
+    def updated(self, other: Fields) -> Fields:
+        """The dict after all of another was put in."""
+        made = self
+        if other.open:  # any key may have got another value
+            items = {k: (sure, Plain()) for k, (sure, _) in made.items.items()}
+            made = Fields(items, made.open or other.open, made.none)
+        for key, (sure, value) in other.items.items():
+            made = made.with_item(key, value, sure=sure)
+        return made
+
+    def opened(self, why: str) -> Fields:
+        """The dict when others may have changed it."""
+        return Fields({k: (False, Plain()) for k in self.items}, self.open or why, self.none)
+
+    def as_plain(self) -> Plain:
+        """The dict where its keys do not matter."""
+        return Plain(IS_NOT | IS_NONE if self.none else IS_NOT, dict)
+
+
+Value = Plain | Const | Live | Tracked | Fields
+
+
+def joined(one: Value, two: Value) -> Value:
+    """What a value is that is one or the other."""
+    if one == two:
+        return one
+    if isinstance(one, Tracked) or isinstance(two, Tracked):
+        tracked = one if isinstance(one, Tracked) else two
+        assert isinstance(tracked, Tracked)  # noqa: S101  # for the type checker
+        return Tracked("sometimes", name=tracked.name)
+    if isinstance(one, Fields) or isinstance(two, Fields):
+        return _joined_fields(one, two)
+    none = none_of(one) | none_of(two)
+    kinds = {type_of(each) for each in (one, two) if none_of(each) != IS_NONE}
+    return Plain(none, kinds.pop() if len(kinds) == 1 else None)
+
+
+def _joined_fields(one: Value, two: Value) -> Fields:
+    both = [_as_fields(each) for each in (one, two)]
+    here, there = both[0].items, both[1].items
+    items: dict[str, tuple[bool, Value]] = {}
+    for key in {**here, **there}:
+        if key in here and key in there:
+            sure = here[key][0] and there[key][0]
+            items[key] = (sure, joined(here[key][1], there[key][1]))
+        else:
+            items[key] = (False, (here.get(key) or there[key])[1])
+    return Fields(items, both[0].open or both[1].open, both[0].none or both[1].none)
+
+
+def _as_fields(value: Value) -> Fields:
+    if isinstance(value, Fields):
+        return value
+    if none_of(value) == IS_NONE:
+        return Fields({}, none=True)
+    return Fields({}, "it is not always the same dict", none=True)
+
+
+def none_of(value: Value) -> int:
+    """Whether a value is None, as bits."""
+    match value:
+        case Plain(none=none):
+            return none
+        case Const(value=held) | Live(it=held):
+            return IS_NONE if held is None else IS_NOT
+        case Fields(none=True):
+            return IS_NOT | IS_NONE
+        case _:
+            return IS_NOT
+
+
+def type_of(value: Value) -> type | None:
+    """The type of a value, where that is certain."""
+    match value:
+        case Plain(type=found):
+            return found
+        case Const(value=held):
+            return None if held is None else type(held)
+        case Fields():
+            return dict
+        case _:
+            return None
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether a value counts as true; None if that is not certain."""
+    match value:
+        case Const(value=held, outside=False):
+            return bool(held)
+        case _:
+            return None
