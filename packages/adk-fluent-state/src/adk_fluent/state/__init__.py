@@ -16,6 +16,7 @@ from adk_fluent.state._field import field
 from adk_fluent.state._reduce import Reduce
 from adk_fluent.state._ref import AppScoped, SessionScoped, StateFieldRef, Temp, UserScoped
 from adk_fluent.state._schema import StateSchema
+from adk_fluent.state._tool import tool
 
 __all__ = [
     "AppScoped",
@@ -32,4 +33,5 @@ __all__ = [
     "Temp",
     "UserScoped",
     "field",
+    "tool",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 
 _SESSION: Final = "google.adk.sessions.session"
+#: Contexts of ADK's that simply have a `state`: found once, since binding is done often.
+KNOWN: Final[set[type]] = set()
 
 
 def state_of(context: Any) -> Any:
@@ -22,18 +24,23 @@ def state_of(context: Any) -> Any:
     Raises:
         UsageError: It has no state.
     """
-    state = getattr(context, "__state__", None)  # a bound schema
+    state: Any = getattr(context, "__state__", None)  # a bound schema
     if state is not None:
         return state
     state = getattr(context, "state", None)
     if hasattr(state, "__getitem__"):
-        return MappingProxyType(state) if _is_session(context) else state
+        kind: type = context.__class__
+        if _is_session(context):
+            return MappingProxyType(state)
+        if kind.__module__.startswith("google.adk.") and hasattr(kind, "state"):
+            KNOWN.add(kind)
+        return state
     if hasattr(context, "__getitem__") and not isinstance(context, str | bytes | list | tuple):
         return context
-    session = getattr(context, "session", None)
-    if hasattr(getattr(session, "state", None), "__getitem__"):  # an InvocationContext
+    session: Any = getattr(context, "session", None)
+    if _is_session(session):  # of an InvocationContext
         return MappingProxyType(session.state)
-    inner = getattr(context, "ctx", None)  # a call that a middleware wraps
+    inner: Any = getattr(cast("object", context), "ctx", None)  # a call that a middleware wraps
     if inner is not None:
         return state_of(inner)
     raise UsageError(

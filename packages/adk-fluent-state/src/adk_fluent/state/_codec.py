@@ -133,7 +133,7 @@ class Codec:
             back = _checked(adapter, self._dumps(stored))
         except RefusedError as error:
             raise RefusedError(f"what is stored of it cannot be read again: {error}") from error
-        if not _same(back, value):
+        if not same(back, value):
             raise RefusedError(
                 f"it would be read as another value ({type(back).__name__}): name its exact type, "
                 "or tell the members of the union apart by a discriminator"
@@ -183,7 +183,9 @@ def _plain(type: Any) -> frozenset[Any]:
     if type is Any or type is object:
         return SCALARS
     members = get_args(type) if get_origin(type) in (Union, UnionType) else (type,)
-    return frozenset(each for each in members if isinstance(each, builtins.type) and each in SCALARS)
+    return frozenset(
+        each for each in members if isinstance(each, builtins.type) and each in SCALARS
+    )
 
 
 def is_optional(type: Any) -> bool:
@@ -227,14 +229,14 @@ def _is_faithful(kind: str, schema: dict[str, Any]) -> bool:
     return True
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Whether two values are equal, and of the same types throughout."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list | tuple):
         ones, others = cast("list[Any]", one), cast("list[Any]", other)
-        return len(ones) == len(others) and all(map(_same, ones, others))
+        return len(ones) == len(others) and all(map(same, ones, others))
     if isinstance(one, dict):
         ones, others = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
-        return ones.keys() == others.keys() and all(_same(ones[key], others[key]) for key in ones)
+        return ones.keys() == others.keys() and all(same(ones[key], others[key]) for key in ones)
     return bool(one == other)

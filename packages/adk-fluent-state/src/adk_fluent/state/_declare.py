@@ -31,7 +31,8 @@ def annotations_of(cls: type) -> dict[str, Any]:
         import annotationlib  # noqa: PLC0415
 
         return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
-    return dict(cls.__dict__.get("__annotations__", {}))
+    # inspect.get_annotations is the same, and its import is expensive
+    return dict(cls.__dict__.get("__annotations__", {}))  # noqa: RUF063
 
 
 def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
@@ -44,7 +45,7 @@ def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
 
     Raises:
         UnknownTypeError: It has a name that means nothing yet.
-        Exception: What evaluating it raises else.
+        SchemaError: It cannot be evaluated.
     """
     from typing import get_type_hints  # noqa: PLC0415
 
@@ -56,6 +57,11 @@ def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
         return get_type_hints(holder, module, {**names, **body}, include_extras=True)["field"]
     except NameError as error:
         raise UnknownTypeError(error.name or str(error)) from error
+    except Exception as error:
+        raise SchemaError(
+            f"an annotation of {cls.__name__} cannot be evaluated",
+            found=f"{annotation!r}: {error}",
+        ) from error
 
 
 def is_class_variable(annotation: Any) -> bool:
@@ -117,7 +123,9 @@ def _take_apart(
             spec.reduce = each.function
         elif isinstance(each, Reduce) or each is Reduce:
             found = "Reduce without a function" if each is Reduce else "two reducers"
-            raise SchemaError(f"{where} needs one reducer", found=found, help="Reduce(operator.add)")
+            raise SchemaError(
+                f"{where} needs one reducer", found=found, help="Reduce(operator.add)"
+            )
         else:
             kept.append(each)
             if _is_pydantic_field(each):
@@ -185,9 +193,7 @@ def _check_default(where: str, spec: Spec) -> None:
     if type_ in SCALARS and value is not UNSET and value is not None and type(value) is not type_:
         if type_ is float and type(value) is int:
             return
-        raise SchemaError(
-            f"the default of {where} is no {type_name(type_)}", found=shown(value)
-        )
+        raise SchemaError(f"the default of {where} is no {type_name(type_)}", found=shown(value))
 
 
 def _is_scope(value: Any) -> bool:

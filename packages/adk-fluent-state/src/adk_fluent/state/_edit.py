@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Generic
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.state._errors import StateConflictError
 from adk_fluent.state._ref import T
@@ -14,13 +15,18 @@ if TYPE_CHECKING:
 
     from adk_fluent.state._ref import StateFieldRef
 
-_UNCHANGEABLE: Final = (str, int, float, bool, bytes, tuple, frozenset, type(None))
+_UNCHANGEABLE: Final = frozenset(
+    {str, int, float, bool, bytes, tuple, frozenset, type(None)},
+)
 
 
 class Edit(Generic[T]):
     """``with state.edit("tags") as tags: ...``; see `StateSchema.edit`."""
 
     __slots__ = ("_before", "_bound", "_ref", "_value")
+
+    _before: Any
+    _value: T
 
     def __init__(self, bound: Any, ref: StateFieldRef[T]) -> None:
         self._bound = bound
@@ -29,18 +35,21 @@ class Edit(Generic[T]):
     def __enter__(self) -> T:
         ref = self._ref
         self._before = self._stored()
-        if self._before is None:
-            self._value = ref.default if not ref.required else ref.__get__(self._bound)
+        if self._before is not None:
+            value: T = ref.decode(self._before)
+        elif ref.required:
+            raise ref.missing(self._bound.__state__)
         else:
-            self._value = ref.decode(self._before)
-        if isinstance(self._value, _UNCHANGEABLE):
+            value = ref.default
+        if type(value) in _UNCHANGEABLE:
             raise UsageError(
                 f"{ref!r} holds nothing that can be changed in place",
-                found=f"a value of type {type(self._value).__name__}",
+                found=describe(value),
                 help=f"assign a new value: state.{ref.name} = ...",
             )
         self._before = deepcopy(self._before)
-        return self._value
+        self._value = value
+        return value
 
     def __exit__(
         self,

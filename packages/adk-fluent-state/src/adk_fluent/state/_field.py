@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field as _field
+import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adk_fluent.ir import UNSET, Scope
@@ -32,7 +33,7 @@ class Spec:
     default: Any = UNSET
     default_factory: Callable[[], Any] | None = None
     doc: str = ""
-    constraints: dict[str, Any] = _field(default_factory=dict[str, Any])
+    constraints: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     reduce: Callable[[Any, Any], Any] | None = None
     _type: Any = UNSET
 
@@ -66,7 +67,7 @@ def field(
     decimal_places: int | None = None,
     discriminator: str | None = None,
 ) -> Any:
-    """What a field of a state schema is besides its type: ``tier: UserScoped[str] = field(...)``.
+    """Declare a field with more than its type: ``tier: UserScoped[str] = field(default="free")``.
 
     Args:
         default: What a reader gets when the key is absent; of a list or dict, a copy.

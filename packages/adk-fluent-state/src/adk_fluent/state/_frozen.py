@@ -1,7 +1,7 @@
 """Lists, dicts and sets as reads of state return them: a change in place is refused, not lost.
 
-They are equal to ordinary ones and pass for them; ``list(value)``, ``.copy()``, slices, ``+``, ``|``,
-`copy` and `pickle` give ordinary ones. ``state.tags += ["new"]`` works: Python assigns the result.
+They are equal to ordinary ones and pass for them. ``list(value)``, ``.copy()``, slices, ``+``,
+``|``, `copy` and `pickle` give ordinary ones. ``state.tags += ["x"]`` works: Python assigns the result.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReadSet(set[Any]):
     """A set that nobody changes."""
 
     __slots__ = ()
-    __hash__ = None  # pyright: ignore[reportAssignmentType]  # as of every set
+    __hash__ = None  # as of every set
 
     def __ior__(self, other: Any) -> Any:
         return set(self) | other
@@ -72,7 +72,7 @@ def _refusal(kind: type, name: str) -> Any:
 
     def refuse(*_args: object, **_options: object) -> NoReturn:
         raise UsageError(
-            f"a {kind.__name__} that was read from state cannot be changed: the change would be lost",
+            f"a {kind.__name__} read from state cannot be changed: the change would be lost",
             found=called,
             help='with state.edit("name") as value: ... writes it back; '
             f"{kind.__name__}(value) is a copy of your own",
@@ -88,8 +88,10 @@ for _kind, _read, _names in (
     (
         set,
         ReadSet,
-        "add clear difference_update discard intersection_update pop remove "
-        "symmetric_difference_update update",
+        (
+            "add clear difference_update discard intersection_update pop remove "
+            "symmetric_difference_update update"
+        ),
     ),
 ):
     for _name in _names.split():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import UNSET
@@ -22,43 +23,56 @@ from adk_fluent.state._upgrade import version_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    Fields = Mapping[str, StateFieldRef[Any]]
+#: What a schema has beside its fields, known when `StateSchema` is there.
+TAKEN: Final[set[str]] = set()
+
+
+@dataclass(slots=True, eq=False)
+class Declared:
+    """What is known of a schema class: its ``__schema__``.
+
+    Attributes:
+        fields: All fields by their names; None while an annotation waits for a name.
+        own: Those of its own body.
+        waiting: Annotations that are not resolved yet, and the values assigned there.
+        visible: Local names where the class stands.
+        versioned: The schemas it is made of that have a version above 1.
+    """
+
+    fields: Mapping[str, StateFieldRef[Any]] | None = None
+    own: dict[str, StateFieldRef[Any]] = field(default_factory=dict[str, StateFieldRef[Any]])
+    waiting: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
+    visible: dict[str, Any] = field(default_factory=dict[str, Any])
+    versioned: tuple[Any, ...] = ()
 
 
 class SchemaType(type):
     """The class of state schema classes."""
 
-    #: What a schema has beside its fields; the first class made is `StateSchema`.
-    _taken: frozenset[str] = frozenset()
-
-    _fields: Fields | None  # all by their names; None while an annotation waits for its names
-    _own: dict[str, StateFieldRef[Any]]
-    _waiting: dict[str, tuple[Any, Any]]  # annotation and value of what is not resolved
-    _visible: dict[str, Any]  # names where the class stands
-    _versioned: tuple[Any, ...]  # the schemas it is made of that have a version above 1
+    __schema__: Declared
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
-    ) -> Self:
+    ) -> SchemaType:
         """Read the declarations of a schema."""
         namespace.setdefault("__slots__", ())
         cls = super().__new__(mcs, name, bases, namespace, **options)
-        cls._fields, cls._own, cls._waiting, cls._visible = None, {}, {}, {}
-        if not mcs._taken:
-            mcs._taken = frozenset(each for each in namespace if not each.startswith("_"))
-            cls._fields, cls._versioned = {}, ()
+        known = cls.__schema__ = Declared()
+        if not TAKEN:  # StateSchema itself
+            TAKEN.update(each for each in namespace if not each.startswith("_"))
+            known.fields = {}
             return cls
-        cls._versioned = tuple(each for each in _schemas_of(cls) if version_of(each) > 1)
         frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if frame.f_locals is not frame.f_globals:
-            cls._visible = dict(frame.f_locals)
+            known.visible = dict(frame.f_locals)
         own = {key: each for key, each in annotations_of(cls).items() if not key.startswith("_")}
         _check_names(cls, own, namespace)
-        cls._waiting = {key: (each, namespace.get(key, UNSET)) for key, each in own.items()}
+        known.waiting = {key: (each, namespace.get(key, UNSET)) for key, each in own.items()}
         every = _schemas_of(cls)
+        known.versioned = tuple(each for each in every if version_of(each) > 1)
         for each in every:
             _read(each)
-        if not any(each._waiting for each in every):
+        if not any(each.__schema__.waiting for each in every):
             _merge(cls)
         return cls
 
@@ -69,12 +83,14 @@ class SchemaType(type):
 
     if not TYPE_CHECKING:  # for type checkers, an attribute that is not declared is a mistake
 
-        def __getattr__(cls, name):
+        def __getattr__(cls, name: str) -> Any:
+            """Say which field was meant."""
             if name.startswith("_"):
                 raise AttributeError(name)
             raise unknown_field(cls, name)
 
-        def __setattr__(cls, name, value):
+        def __setattr__(cls, name: str, value: Any) -> None:
+            """Refuse to replace a field."""
             if not name.startswith("_") and name in fields_of(cls):
                 raise UsageError(
                     f"{cls.__name__}.{name} is a field, and the same for all sessions",
@@ -84,7 +100,7 @@ class SchemaType(type):
 
 
 class Later:
-    """Stands for a field whose annotation has names that mean nothing yet."""
+    """Stands for a field whose annotation has a name that means nothing yet."""
 
     __slots__ = ("_name",)
 
@@ -98,19 +114,19 @@ class Later:
         fields_of(type(bound))[self._name].__set__(bound, value)
 
 
-
-def fields_of(cls: Any) -> Fields:
+def fields_of(cls: Any) -> Mapping[str, StateFieldRef[Any]]:
     """The fields of a schema by their names, its own and those it inherits.
 
     Raises:
         SchemaError: An annotation has a name that means nothing.
         SchemaCompositionError: Schemas that it is made of contradict each other.
     """
-    if cls._fields is None:
+    known: Declared = cls.__schema__
+    if known.fields is None:
         for each in _schemas_of(cls):
             _read(each, last=True)
         _merge(cls)
-    return cast("Fields", cls._fields)
+    return cast("Mapping[str, StateFieldRef[Any]]", known.fields)
 
 
 def ref_of(cls: Any, name: str) -> StateFieldRef[Any]:
@@ -140,8 +156,15 @@ def own_ref(cls: Any, field: str | StateFieldRef[Any]) -> StateFieldRef[Any]:
     return field
 
 
+def unknown_field(cls: Any, name: str) -> UnknownNameError:
+    """The error about a name that is no field of a schema."""
+    return UnknownNameError(
+        f"{cls.__name__} has no field {name!r}", unknown=name, known=fields_of(cls)
+    )
+
+
 def _schemas_of(cls: type) -> list[Any]:
-    """The schemas that a schema is made of, with itself, the last word first."""
+    """The schemas that a schema is made of: itself, and in Python's order what it inherits."""
     return [each for each in cls.__mro__ if isinstance(each, SchemaType)]
 
 
@@ -149,31 +172,24 @@ def _read(cls: Any, *, last: bool = False) -> None:
     """Turn what can be resolved of a schema's annotations into fields.
 
     Raises:
-        SchemaError: A declaration makes no sense; or, at `last`, cannot be resolved.
+        SchemaError: A declaration makes no sense; or, at `last`, has a name that means nothing.
     """
-    for name, (annotation, value) in list(cls._waiting.items()):
+    known: Declared = cls.__schema__
+    for name, (annotation, value) in list(known.waiting.items()):
         try:
-            type_ = resolved(cls, annotation, cls._visible)
+            made = resolved(cls, annotation, known.visible)
         except UnknownTypeError as error:
             if last:
-                raise _unresolved(cls, name, error) from error.__cause__
+                raise _unresolved(cls, name, error) from error
             type.__setattr__(cls, name, Later(name))
             continue
-        except SchemaError:
-            raise
-        except Exception as error:
-            raise SchemaError(
-                f"the annotation of {cls.__name__}.{name} cannot be evaluated",
-                found=f"{type(error).__name__}: {error}",
-            ) from error
-        del cls._waiting[name]
-        if is_class_variable(type_):
+        del known.waiting[name]
+        if is_class_variable(made):
             continue
-        ref = declared(cls, name, type_, value)
-        cls._own[name] = ref
-        type.__setattr__(cls, name, ref)
-    if not cls._waiting:
-        cls._visible = {}  # other people's variables
+        known.own[name] = declared(cls, name, made, value)
+        type.__setattr__(cls, name, known.own[name])
+    if not known.waiting:
+        known.visible = {}  # whatever they hold may go
 
 
 def _merge(cls: Any) -> None:
@@ -185,9 +201,9 @@ def _merge(cls: Any) -> None:
     by_name: dict[str, StateFieldRef[Any]] = {}
     by_key: dict[str, StateFieldRef[Any]] = {}
     for each in reversed(_schemas_of(cls)):
-        for name, ref in each._own.items():
+        for name, ref in each.__schema__.own.items():
             other = by_name.get(name)
-            if other is not None and (other.key, other.type) != (ref.key, ref.type):
+            if other is not None and other != ref:
                 raise SchemaCompositionError(
                     f"{cls.__name__} has two different fields {name!r}",
                     found=f"{_described(other)}, and {_described(ref)}",
@@ -201,7 +217,7 @@ def _merge(cls: Any) -> None:
                     help="leave one of them out, or give it another key",
                 )
             by_name[name] = ref
-    cls._fields = by_name
+    cls.__schema__.fields = by_name
 
 
 def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
@@ -211,14 +227,15 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
         SchemaError: There is one.
     """
     for name in own:
-        if name in SchemaType._taken:
+        if name in TAKEN:
             raise SchemaError(
                 f"{cls.__name__} cannot have a field {name!r}",
                 found=f"StateSchema.{name}, which it would hide",
                 help=f'give the attribute another name: {name}_: ... = field(key="{name}")',
             )
     for each in _schemas_of(cls)[1:]:
-        for name in namespace.keys() & (each._own.keys() | each._waiting.keys()):
+        known: Declared = each.__schema__
+        for name in namespace.keys() & (known.own.keys() | known.waiting.keys()):
             if name not in own:
                 raise SchemaError(
                     f"{cls.__name__}.{name} hides the field {each.__name__}.{name}",
@@ -228,13 +245,6 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
 
 def _described(ref: StateFieldRef[Any]) -> str:
     return f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({ref.scope}, {ref.key!r})"
-
-
-def unknown_field(cls: Any, name: str) -> UnknownNameError:
-    """The error about a name that is no field of a schema."""
-    return UnknownNameError(
-        f"{cls.__name__} has no field {name!r}", unknown=name, known=fields_of(cls)
-    )
 
 
 def _unresolved(cls: Any, name: str, error: UnknownTypeError) -> SchemaError:

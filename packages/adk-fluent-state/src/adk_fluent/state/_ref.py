@@ -1,4 +1,4 @@
-"""A field of a state schema: what is known of its key, and the descriptor that reads and writes it."""
+"""A field of a state schema: what is known of it, and the descriptor that reads and writes it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adk_fluent.state._reduce import Reducer
 
 T = TypeVar("T")
+AnyClass = type[Any]  # a field has a `type` of its own
 
 PREFIXES: Final[dict[Scope, str]] = {
     "session": "",
@@ -46,16 +47,29 @@ class StateFieldRef(Generic[T]):
     """
 
     __slots__ = (
-        *("key", "name", "scope", "owner", "doc", "_spec"),
-        *("_codec", "_plain", "_reducer", "_checked_default"),
+        "_checked_default",
+        "_codec",
+        "_plain",
+        "_reducer",
+        "_spec",
+        "doc",
+        "key",
+        "name",
+        "owner",
+        "scope",
     )
     _scope: ClassVar[Scope] = "session"
 
     key: str
     name: str
     scope: Scope
-    owner: type[Any]
+    owner: AnyClass
     doc: str
+    _spec: Spec
+    _codec: Codec | None
+    _plain: frozenset[Any]
+    _reducer: Reducer | None
+    _checked_default: bool
 
     @classmethod
     def scope_of(cls) -> Scope:
@@ -63,7 +77,7 @@ class StateFieldRef(Generic[T]):
         return cls._scope
 
     @classmethod
-    def declared(cls, owner: type[Any], name: str, spec: Spec) -> Self:
+    def declared(cls, owner: AnyClass, name: str, spec: Spec) -> Self:
         """The field as a schema declares it; users write annotations."""
         self = cls.__new__(cls)
         self.owner = owner
@@ -75,7 +89,7 @@ class StateFieldRef(Generic[T]):
         self._codec = None
         # until the first value is written or read in the long way
         self._plain = frozenset[Any]() if spec.constraints else Codec(spec.annotation).plain
-        self._reducer: Reducer | None = None
+        self._reducer = None
         self._checked_default = False
         return self
 
@@ -116,7 +130,7 @@ class StateFieldRef(Generic[T]):
 
     @property
     def template(self) -> str:
-        """The placeholder in an instruction: ``{user:tier}``, or ``{topic?}`` where it may be absent.
+        """The placeholder in an instruction: ``{user:tier}``; ``{topic?}`` if it may be absent.
 
         Raises:
             SchemaError: ADK fills no placeholder of that key.
@@ -190,7 +204,11 @@ class StateFieldRef(Generic[T]):
         kind = value.__class__
         if kind not in self._plain or not (
             kind is bool
-            or (cast("str", value).isascii() if kind is str else -_LARGE < cast("int", value) < _LARGE)
+            or (
+                cast("str", value).isascii()
+                if kind is str
+                else -_LARGE < cast("int", value) < _LARGE
+            )
         ):
             value = self._encoded(value)
         try:
@@ -216,7 +234,7 @@ class StateFieldRef(Generic[T]):
     def _absent(self, state: Mapping[str, Any]) -> Any:
         spec = self._spec
         if self.required:
-            raise self._missing(state)
+            raise self.missing(state)
         if spec.default is UNSET and spec.default_factory is None:
             return None
         default = self.default
@@ -256,7 +274,8 @@ class StateFieldRef(Generic[T]):
             help="something wrote it past the schema; SchemaSessionService finds out what",
         )
 
-    def _missing(self, state: Mapping[str, Any]) -> StateKeyError:
+    def missing(self, state: Mapping[str, Any]) -> StateKeyError:
+        """The error about a field that has no value."""
         known = present(state)
         name = self.key.removeprefix(PREFIXES[self.scope])
         other = next((key for key in known if key.rpartition(":")[2] == name), None)
@@ -265,7 +284,10 @@ class StateFieldRef(Generic[T]):
         if len(known) > _KEYS_SHOWN:
             found += f" and {len(known) - _KEYS_SHOWN} more"
         if other is not None:
-            advice = f"state has {other!r}, a key of another scope: declare the field so, or write {self.key!r}"
+            advice = (
+                f"state has {other!r}, a key of another scope: declare the field so, "
+                f"or write {self.key!r}"
+            )
         elif near is not None:
             advice = f"state has {near!r}: was that meant?"
         else:
@@ -369,9 +391,7 @@ def present(state: Any) -> list[str]:
     from adk_fluent.ir import is_reserved_key  # noqa: PLC0415  # only errors need it
 
     items = (state.to_dict() if hasattr(state, "to_dict") else dict(state)).items()
-    return sorted(
-        key for key, value in items if value is not None and not is_reserved_key(key)
-    )
+    return sorted(key for key, value in items if value is not None and not is_reserved_key(key))
 
 
 def shown(value: object) -> str:

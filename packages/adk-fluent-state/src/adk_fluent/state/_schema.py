@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast, overload
 
 from adk_fluent.errors import UsageError
-from adk_fluent.state._bind import state_of
+from adk_fluent.state._bind import KNOWN, state_of
 from adk_fluent.state._edit import Edit
 from adk_fluent.state._meta import SchemaType, fields_of, own_ref, ref_of, unknown_field
 from adk_fluent.state._ref import StateFieldRef, T, type_name, write
@@ -77,7 +77,7 @@ class StateSchema(metaclass=SchemaType):
     template: Final = _Templates()
 
     if TYPE_CHECKING:
-        __state_fields__: ClassVar[Mapping[str, StateFieldRef[Any]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        __state_fields__: ClassVar[Mapping[str, StateFieldRef[Any]]]
 
     def __init__(self) -> None:
         cls = type(self)
@@ -101,8 +101,8 @@ class StateSchema(metaclass=SchemaType):
             SchemaUpgradeError: State is of another version, and could not be brought to this one.
         """
         bound = _new(cls)
-        state = state_of(context)
-        if cls._versioned:
+        state = context.state if context.__class__ in KNOWN else state_of(context)
+        if cls.__schema__.versioned:
             state = _upgraded(cls, state)
         _put(bound, state)
         return bound
@@ -160,7 +160,7 @@ class StateSchema(metaclass=SchemaType):
                 f"a complete session of {cls.__name__} needs more", found="no " + ", ".join(absent)
             )
         delta = cls.delta(**values)
-        for each in cls._versioned:
+        for each in cls.__schema__.versioned:
             delta |= stamps(each, ["session"])
         return {key: value for key, value in delta.items() if value is not None}
 
@@ -225,7 +225,7 @@ class StateSchema(metaclass=SchemaType):
         Raises:
             SchemaUpgradeError: It cannot be done.
         """
-        return upgrade_delta(cls._versioned, cls.__state_fields__, state)
+        return upgrade_delta(cls.__schema__.versioned, cls.__state_fields__, state)
 
     def __repr__(self) -> str:
         """Which fields have a value, and never what it is."""
@@ -235,9 +235,10 @@ class StateSchema(metaclass=SchemaType):
 
     if not TYPE_CHECKING:  # for type checkers, an attribute that is not declared is a mistake
 
-        def __setattr__(self, name, value):
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Write a field, or say which was meant."""
             try:
-                ref = self._fields[name]
+                ref = self.__schema__.fields[name]
             except (KeyError, TypeError):  # TypeError: not all annotations are resolved yet
                 ref = _assigned(type(self), name)
             if ref is None:
@@ -245,7 +246,8 @@ class StateSchema(metaclass=SchemaType):
             else:
                 ref.__set__(self, value)
 
-        def __getattr__(self, name):
+        def __getattr__(self, name: str) -> Any:
+            """Say which field was meant."""
             if name.startswith("_"):
                 raise AttributeError(name)
             raise unknown_field(type(self), name)
@@ -269,7 +271,7 @@ def _upgraded(cls: Any, state: Any) -> Any:
     if not delta:
         return state
     if not hasattr(state, "update") or isinstance(state, MappingProxyType):
-        return MappingProxyType(ChainMap(delta, state))
+        return MappingProxyType(ChainMap(delta, cast("dict[str, Any]", state)))
     state.update(delta)
     return state
 

@@ -7,16 +7,18 @@ user's keys are shared by sessions that are upgraded at other times. No stamp is
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adk_fluent.errors import StateTypeError, nearest_name
+from adk_fluent.errors import Details, StateTypeError, nearest_name
+from adk_fluent.ir import Scope, is_reserved_key
 from adk_fluent.ir import StateFieldRef as Key
-from adk_fluent.ir import is_reserved_key
+from adk_fluent.state._codec import same
 from adk_fluent.state._errors import SchemaError, SchemaUpgradeError
 from adk_fluent.state._ref import PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Unpack
 
     from adk_fluent.state._ref import StateFieldRef
 
@@ -40,9 +42,25 @@ def version_of(cls: Any) -> int:
     )
 
 
-def stamps(cls: Any, scopes: Iterable[str]) -> dict[str, int]:
+def stamps(cls: Any, scopes: Iterable[Scope]) -> dict[str, int]:
     """What says in state that it is of this version, in each of the scopes."""
-    return {f"{PREFIXES[scope]}{STAMP}{cls.__name__}": version_of(cls) for scope in scopes}  # type: ignore[index]
+    return {f"{PREFIXES[scope]}{STAMP}{cls.__name__}": version_of(cls) for scope in scopes}
+
+
+class _Step(NamedTuple):
+    """From one version of a schema to another."""
+
+    schema: Any
+    stored: Any
+    wanted: int
+
+    def __str__(self) -> str:
+        return f"{self.schema.__name__}.upgrade(...) from version {self.stored}"
+
+    def failed(self, what: str, **details: Unpack[Details]) -> SchemaUpgradeError:
+        """The error about it."""
+        details.setdefault("help", "mend it: the next read tries it again")
+        return SchemaUpgradeError(what, stored=self.stored, wanted=self.wanted, **details)
 
 
 def upgrade_delta(
@@ -67,14 +85,16 @@ def upgrade_delta(
                 continue
             held = _held(state, delta, scope)
             if held:
-                delta.update(_upgraded(cls, held, 1 if stored is None else stored, wanted, fields))
+                step = _Step(cls, 1 if stored is None else stored, wanted)
+                delta.update(_upgraded(step, held, fields))
             delta[key] = wanted
     return delta
 
 
-def _scopes(fields: Mapping[str, StateFieldRef[Any]]) -> list[str]:
+def _scopes(fields: Mapping[str, StateFieldRef[Any]]) -> list[Scope]:
     used = {ref.scope for ref in fields.values()}
-    return ["session", *(scope for scope in ("user", "app") if scope in used)]
+    shared: tuple[Scope, ...] = ("user", "app")
+    return ["session", *(scope for scope in shared if scope in used)]
 
 
 def _held(state: Any, delta: Mapping[str, Any], scope: str) -> dict[str, Any]:
@@ -89,66 +109,42 @@ def _held(state: Any, delta: Mapping[str, Any], scope: str) -> dict[str, Any]:
 
 
 def _upgraded(
-    cls: Any,
-    held: dict[str, Any],
-    stored: Any,
-    wanted: int,
-    fields: Mapping[str, StateFieldRef[Any]],
+    step: _Step, held: dict[str, Any], fields: Mapping[str, StateFieldRef[Any]]
 ) -> dict[str, Any]:
-    name = f"{cls.__name__} {wanted}"
-    if type(stored) is not int or not 1 <= stored < wanted:
-        raise SchemaUpgradeError(
-            f"state is of version {stored!r} of {cls.__name__}, which {name} does not know",
-            stored=stored,
-            wanted=wanted,
+    """What `upgrade` of a schema changes in the keys of one scope."""
+    if type(step.stored) is not int or not 1 <= step.stored < step.wanted:
+        raise step.failed(
+            f"state is of version {step.stored!r} of {step.schema.__name__}, which knows "
+            f"versions up to {step.wanted}",
             help="run the code that wrote it, or a newer one",
         )
     new = deepcopy(held)
-    own = cls.__dict__.get("upgrade")
+    own = step.schema.__dict__.get("upgrade")  # what it inherits is run for its own version
     if own is not None:
         try:
-            own.__get__(None, cls)(new, stored)
+            own.__get__(None, step.schema)(new, step.stored)
         except Exception as error:
-            raise SchemaUpgradeError(
-                f"{cls.__name__}.upgrade(...) from version {stored} failed; nothing is changed",
-                stored=stored,
-                wanted=wanted,
-                found=f"{type(error).__name__}: {error}",
-                help="mend it: the next read tries it again",
+            raise step.failed(
+                f"{step} failed; nothing is changed", found=f"{type(error).__name__}: {error}"
             ) from error
-    delta: dict[str, Any] = {key: None for key in held.keys() - new.keys()}
+    delta: dict[str, Any] = dict.fromkeys(held.keys() - new.keys())
     for key, value in new.items():
-        if key in held and held[key] == value and type(held[key]) is type(value):
-            continue
-        delta[key] = _fitting(key, value, stored, wanted, fields, cls)
+        if key not in held or not same(held[key], value):
+            delta[key] = _fitting(step, key, value, fields)
     return delta
 
 
-def _fitting(
-    key: str,
-    value: Any,
-    stored: int,
-    wanted: int,
-    fields: Mapping[str, StateFieldRef[Any]],
-    cls: Any,
-) -> Any:
-    where = f"{cls.__name__}.upgrade(...)"
+def _fitting(step: _Step, key: str, value: Any, fields: Mapping[str, StateFieldRef[Any]]) -> Any:
     ref = fields.get(key)
     if ref is None:
         near = nearest_name(key, fields)
-        raise SchemaUpgradeError(
-            f"{where} from version {stored} writes {key!r}, which is no key of the schema",
-            stored=stored,
-            wanted=wanted,
+        raise step.failed(
+            f"{step} writes {key!r}, which is no key of the schema; nothing is changed",
             help=f"did you mean {near!r}?" if near else "declare it, or leave it out",
         )
     try:
-        return ref.take(value, where)
+        return ref.take(value, str(step))
     except StateTypeError as error:
-        raise SchemaUpgradeError(
-            f"{where} from version {stored} makes what does not fit; nothing is changed",
-            stored=stored,
-            wanted=wanted,
-            found=error.what,
-            help="mend it: the next read tries it again",
+        raise step.failed(
+            f"{step} makes what does not fit; nothing is changed", found=error.what
         ) from error

@@ -1,0 +1,51 @@
+"""State schemas as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from adk_fluent.state._ref import StateFieldRef
+
+
+def json_schema(name: str, doc: str | None, refs: Collection[StateFieldRef[Any]]) -> dict[str, Any]:
+    """JSON Schema of an object with the keys of some fields, as they are stored.
+
+    Args:
+        name: Its title.
+        doc: Its description.
+        refs: The fields.
+    """
+    from inspect import cleandoc  # noqa: PLC0415
+
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    by_key = {ref.key: ref for ref in refs}
+    parts, shared = TypeAdapter.json_schemas(
+        [(key, "validation", ref.codec.adapter) for key, ref in by_key.items()]
+    )
+    made: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        "type": "object",
+        "properties": {
+            key: _property(ref, parts[key, "validation"]) for key, ref in by_key.items()
+        },
+        "required": [key for key, ref in by_key.items() if ref.required],
+        **shared,
+    }
+    if doc:
+        made["description"] = cleandoc(doc)
+    return made
+
+
+def _property(ref: StateFieldRef[Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of one key, with what the field says."""
+    made = {key: value for key, value in schema.items() if key != "default"}
+    if ref.doc:
+        made["description"] = ref.doc
+    if not ref.required and (default := ref.encode(ref.default)) is not None:
+        made["default"] = default
+    return made
