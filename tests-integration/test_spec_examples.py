@@ -231,12 +231,12 @@ def test_2_5_streams_into_a_route_are_found_by_patterns() -> None:
     token, full = ir.EdgeSemantics("token"), ir.EdgeSemantics()
     route = RouteNode("by_intent", "intent", default=AgentNode("b"))
     steps = (AgentNode("a"), route)
-    for edges, found in (((token, full), ["by_intent"]), ((full, token), [])):
+    for edges, routes in (((token, full), ["by_intent"]), ((full, token), [])):
         sequence = SequenceNode("s", steps, edges)
-        assert check(sequence) == found
+        assert check(sequence) == routes
         ours = contracts.check_streaming_contracts(sequence)
         assert [(each.node, type(each)) for each in ours] == [
-            (name, contracts.StreamingRouteConflict) for name in found
+            (name, contracts.StreamingRouteConflict) for name in routes
         ]
 
 
@@ -433,6 +433,15 @@ def test_7_2_the_setters_say_what_goes_in_and_out() -> None:
         frozenset({ir.Modality.IMAGE, ir.Modality.TEXT}),
         frozenset({ir.Modality.TEXT, ir.Modality.STRUCTURED}),
     )
+
+
+def test_7_3_mismatches_are_found_before_anything_runs() -> None:
+    """The agent of 7.2 takes what a painter gives; one that takes text alone does not."""
+    look = execute("7.2")["agent"].output_schema(dict[str, str])
+    paint = Agent("paint").produces_modality(ir.Modality.IMAGE)
+    assert contracts.check_modality_contracts(paint >> look) == []
+    [issue] = contracts.check_modality_contracts(paint >> Agent("read").accepts(ir.Modality.TEXT))
+    assert (issue.node, type(issue)) == ("read", contracts.ModalityMismatch)
 
 
 # --- 9: distribution -----------------------------------------------------------------------------

@@ -206,6 +206,7 @@ def test_core_runs_its_checkers_in_a_fixed_order() -> None:
         "placeholders",
         "functions",
         "streaming_contracts",
+        "modality_contracts",
         "resources",
         "middleware_names",
         "middlewares",

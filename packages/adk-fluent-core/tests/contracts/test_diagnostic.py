@@ -83,6 +83,11 @@ class TestCodes:
             "FLW206": "UnseenStream",
             "FLW207": "InertEdge",
             "FLW208": "LiveEdge",
+            "FLW301": "ModalityMismatch",
+            "FLW302": "UnsupportedModality",
+            "FLW303": "UnrequestedModality",
+            "FLW304": "MissingOutputSchema",
+            "FLW305": "OversizedContent",
             "FLW901": "LayerAbsent",
         }
 

@@ -20,7 +20,9 @@ from adk_fluent.contracts import (
     CODES,
     ContractReport,
     Diagnostic,
+    _models,
     check_all,
+    check_modality_contracts,
     check_streaming_contracts,
 )
 
@@ -33,6 +35,7 @@ FOLDER: Final = Path(__file__).with_name("golden")
 #: A page, what checks it, and how its codes begin.
 PAGES: Final[dict[str, tuple[Callable[[Checkable], list[Diagnostic]], str]]] = {
     "streaming": (check_streaming_contracts, "FLW2"),
+    "content": (check_modality_contracts, "FLW3"),
 }
 #: What the programs need not import.
 NAMES: Final = {
@@ -79,6 +82,11 @@ MISTAKES: Final = [case for page in PAGES for case in cases(page)]
 CORRECT: Final = [case for page in PAGES for case in cases(page, "_correct")]
 
 
+@pytest.fixture(autouse=True)
+def known_models_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_models, "_registered", {})
+
+
 @pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case.title)
 def test_a_mistake_is_reported_word_for_word(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -108,8 +116,8 @@ def test_every_finding_has_a_mistake(page: str) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(MISTAKES) >= 30
-    assert len(CORRECT) >= 14
+    assert len(MISTAKES) >= 55
+    assert len(CORRECT) >= 30
     assert len({case.program for case in [*MISTAKES, *CORRECT]}) == len(MISTAKES) + len(CORRECT)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from adk_fluent.contracts._check import check_all, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
+from adk_fluent.contracts._content import check_modality_contracts
 from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, Related, Severity
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._issues import (
@@ -31,6 +32,9 @@ from adk_fluent.contracts._issues import (
     LiveEdge,
     LoopWithoutExit,
     MisplacedNode,
+    MissingOutputSchema,
+    ModalityMismatch,
+    OversizedContent,
     RouteWithoutDefault,
     ShadowedKey,
     SingleAlternative,
@@ -41,9 +45,17 @@ from adk_fluent.contracts._issues import (
     UnfinishedRead,
     UnknownTransferTarget,
     UnreachableBranch,
+    UnrequestedModality,
     UnseenStream,
+    UnsupportedModality,
     UnusableMiddleware,
 )
+from adk_fluent.contracts._layers import (
+    check_a2a_contracts,
+    check_boundary_contracts,
+    check_cost_contracts,
+)
+from adk_fluent.contracts._models import ModelCapabilities, register_model_capabilities
 from adk_fluent.contracts._opaque import Opaque
 from adk_fluent.contracts._report import ContractReport
 from adk_fluent.contracts._streaming import check_streaming_contracts
@@ -79,7 +91,11 @@ __all__ = [
     "LiveEdge",
     "LoopWithoutExit",
     "MisplacedNode",
+    "MissingOutputSchema",
+    "ModalityMismatch",
+    "ModelCapabilities",
     "Opaque",
+    "OversizedContent",
     "Related",
     "RouteWithoutDefault",
     "Severity",
@@ -92,11 +108,18 @@ __all__ = [
     "UnfinishedRead",
     "UnknownTransferTarget",
     "UnreachableBranch",
+    "UnrequestedModality",
     "UnseenStream",
+    "UnsupportedModality",
     "UnusableMiddleware",
+    "check_a2a_contracts",
     "check_all",
+    "check_boundary_contracts",
+    "check_cost_contracts",
+    "check_modality_contracts",
     "check_streaming_contracts",
     "register_checker",
+    "register_model_capabilities",
     "unregister_checker",
     "validate",
 ]

@@ -64,7 +64,6 @@ RESERVED: Final[Mapping[str, str]] = MappingProxyType(
         "FLW007": "WriteRace",
         "FLW008": "DeadState",
         "FLW009": "SchemaViolation",
-        "FLW301": "ModalityMismatch",
     }
 )
 

@@ -155,6 +155,29 @@ class LiveEdge(Diagnostic, code="FLW208", severity=_WARNING):
     """An edge streams in a live run, where steps do not overlap."""
 
 
+# --- content -------------------------------------------------------------------------------------
+
+
+class ModalityMismatch(Diagnostic, code="FLW301", severity=_ERROR):
+    """Content that arrives where it is not taken, or does not arrive at all."""
+
+
+class UnsupportedModality(Diagnostic, code="FLW302", severity=_WARNING):
+    """An agent declares a kind of content that its model does not take, or does not give."""
+
+
+class UnrequestedModality(Diagnostic, code="FLW303", severity=_WARNING):
+    """An agent declares a kind of content that its model gives when asked for, and is not asked."""
+
+
+class MissingOutputSchema(Diagnostic, code="FLW304", severity=_WARNING):
+    """An agent declares structured data, and no schema of it."""
+
+
+class OversizedContent(Diagnostic, code="FLW305", severity=_WARNING):
+    """More tokens are declared than there is room for."""
+
+
 # --- the check itself ----------------------------------------------------------------------------
 
 

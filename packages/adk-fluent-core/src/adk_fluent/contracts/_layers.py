@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent._layers import WHEELS
-from adk_fluent._registry import BUILT_IN
+from adk_fluent._registry import BUILT_IN, found
+from adk_fluent.contracts._checkers import all_checkers
 from adk_fluent.contracts._declared import middleware_stacks
 from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._issues import LayerAbsent
+from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import AppNode, ExecutionBoundary, MiddlewareRef, Ref, TelemetryConfig
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._subject import Checkable
     from adk_fluent.ir import Node
 
 _CORE: Final = "core"
@@ -26,6 +29,47 @@ def absent_layers(graph: Graph, installed: Collection[str]) -> Iterator[tuple[st
     for layer, users in sorted(_users(graph).items()):
         if layer not in installed:
             yield layer, _finding(graph, layer, users)
+
+
+def check_boundary_contracts(pipeline: Checkable) -> list[Diagnostic]:
+    """What the layer ``distributed`` finds wrong with execution boundaries (spec section 9).
+
+    Args:
+        pipeline: A builder, a node, or the graph that a checker is given.
+
+    Returns:
+        The findings of the layer's checkers; `LayerAbsent` where the pipeline needs the layer and
+        it is not installed.
+
+    Raises:
+        UsageError: It is no pipeline.
+        CheckerError: A checker failed.
+        LayerError: An installed layer is broken.
+    """
+    return _checked_by("distributed", pipeline)
+
+
+def check_a2a_contracts(pipeline: Checkable) -> list[Diagnostic]:
+    """What the layer ``a2a`` finds wrong with remote agents (spec section 4).
+
+    Arguments, result and errors are those of `check_boundary_contracts`.
+    """
+    return _checked_by("a2a", pipeline)
+
+
+def check_cost_contracts(pipeline: Checkable) -> list[Diagnostic]:
+    """What the layer ``cost`` finds wrong with models that are chosen at run time (spec section 3).
+
+    Arguments, result and errors are those of `check_boundary_contracts`.
+    """
+    return _checked_by("cost", pipeline)
+
+
+def _checked_by(layer: str, pipeline: Checkable) -> list[Diagnostic]:
+    graph = graph_of(pipeline)
+    findings = [d for each in all_checkers() if each.layer == layer for d in each.run(graph)]
+    absent = dict(absent_layers(graph, found()))
+    return [*findings, absent[layer]] if layer in absent else findings
 
 
 def _users(graph: Graph) -> dict[str, list[tuple[Node, str, Severity]]]:
