@@ -29,6 +29,32 @@ class Misfit(NamedTuple):
     help: str
 
 
+class Outcome(NamedTuple):
+    """What a function with a stated meaning does to one key.
+
+    Attributes:
+        key: The key.
+        sources: It gets a value if one of these has one; None: it always does.
+        removes: It has none afterwards.
+        value: The value, if it is known; None where it is not.
+    """
+
+    key: str
+    sources: tuple[str, ...] | None = None
+    removes: bool = False
+    value: object = None
+
+
+class Stated:
+    """What is called with state and says what it does to which key; it reads its keys leniently."""
+
+    __slots__ = ()
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """One for each key it writes; all happen at once."""
+        raise NotImplementedError
+
+
 class Calls:
     """What is called with state and calls functions inside, with the resources that these name.
 

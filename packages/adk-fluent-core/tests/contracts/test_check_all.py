@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adk_fluent import ir
 from adk_fluent.contracts import ContractReport, Opaque, check_all, validate
-from adk_fluent.errors import ContractError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -29,6 +29,7 @@ from adk_fluent.ir import (
     Ref,
     RouteNode,
     SequenceNode,
+    StateFieldRef,
     TapNode,
     TimeoutNode,
     ToolSpec,
@@ -70,19 +71,22 @@ class TestCheckAll:
             check_all(thing)
         assert error.value.found == f"a {kind}"
 
-    @pytest.mark.parametrize("field", ["schema", "inputs", "outputs"])
-    @pytest.mark.parametrize("value", [int, {}, {"k": str}, ["k"], ()])
-    def test_refuses_what_only_the_data_flow_analysis_can_answer(
-        self, field: str, value: Any
-    ) -> None:
-        with pytest.raises(UnsupportedConfigError) as error:
-            check_all(GOOD, **{field: value})
-        assert error.value.what == (
-            f"check_all({field}=...) needs the data-flow analysis, "
-            "which is not part of this version"
-        )
-        assert error.value.field == field
+    @pytest.mark.parametrize("field", ["inputs", "outputs"])
+    def test_takes_keys_of_the_boundary_in_every_form(self, field: str) -> None:
+        ref = StateFieldRef("k", str)
+        for keys in (["k"], ("k",), [ref], {"k": str}, iter(["k"])):
+            assert check_all(GOOD, **{field: keys}) is not None
         assert check_all(GOOD, **{field: None}).ok
+
+    @pytest.mark.parametrize("keys", ["k", [""], [3], [None], {3: str}])
+    @pytest.mark.parametrize("field", ["inputs", "outputs"])
+    def test_refuses_what_are_no_keys(self, field: str, keys: Any) -> None:
+        with pytest.raises(UsageError, match=f"{field} takes"):
+            check_all(GOOD, **{field: keys})
+
+    def test_refuses_what_is_no_schema(self) -> None:
+        with pytest.raises(UsageError, match="takes a state schema"):
+            check_all(GOOD, schema=cast("Any", int))
 
     def test_validate_raises_with_the_report(self) -> None:
         validate(GOOD)

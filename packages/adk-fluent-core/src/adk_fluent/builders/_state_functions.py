@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from adk_fluent._calling import Calls, call, named
+from adk_fluent._calling import Calls, Outcome, Stated, call, named
 from adk_fluent._words import describe
 from adk_fluent.builders._json_values import as_json_text
 from adk_fluent.errors import UsageError
@@ -23,7 +23,7 @@ _LOGGED: Final = 200
 
 
 @function
-class Assign:
+class Assign(Stated):
     """Writes constants.
 
     Attributes:
@@ -46,6 +46,17 @@ class Assign:
             return values
         return {key: value for key, value in values.items() if state.get(key) is None}
 
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Each constant is there afterwards; None removes a key, or is no default for it."""
+        from json import loads  # noqa: PLC0415  # whoever only builds a pipeline does not need it
+
+        values: Writes = loads(self.constants)
+        return tuple(
+            Outcome(key, removes=value is None, value=value)
+            for key, value in values.items()
+            if value is not None or not self.missing
+        )
+
 
 def _is_written(text: str) -> bool:
     """Whether `S` makes this text of what it holds."""
@@ -59,7 +70,7 @@ def _is_written(text: str) -> bool:
 
 
 @function
-class Rename:
+class Rename(Stated):
     """Moves values to other keys, all at once; what is absent is not moved.
 
     Attributes:
@@ -72,6 +83,13 @@ class Rename:
         found = [(old, new, state.get(old)) for old, new in self.names]
         moved = [each for each in found if each[2] is not None]
         return {old: None for old, _, _ in moved} | {new: value for _, new, value in moved}
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What is there moves; where nothing moves to, the value that was there stays."""
+        old, new = {old for old, _ in self.names}, {new for _, new in self.names}
+        gone = [Outcome(key, removes=True) for key, _ in self.names if key not in new]
+        made = [Outcome(to, (key,) if to in old else (key, to)) for key, to in self.names]
+        return (*gone, *made)
 
 
 @function
@@ -123,7 +141,7 @@ def _shortened(value: object) -> str:
 
 
 @function
-class Apply(Calls):
+class Apply(Calls, Stated):
     """Applies a function to one value; what is absent stays so.
 
     Attributes:
@@ -142,9 +160,13 @@ class Apply(Calls):
         value = state.get(self.key)
         return {} if value is None else _written(self.key, _call(self.fn, resources, value))
 
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """There is a value if there was one."""
+        return (Outcome(self.key, (self.key,)),)
+
 
 @function
-class Combine(Calls):
+class Combine(Calls, Stated):
     """Makes one value of several; if all are absent, none.
 
     Attributes:
@@ -168,6 +190,10 @@ class Combine(Calls):
         if self.fn is None:
             return {self.into: "\n".join(_texts(zip(self.keys, values, strict=True)))}
         return _written(self.into, _call(self.fn, resources, *values))
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """There is a value if one of them has one, or if there was one already."""
+        return (Outcome(self.into, (*self.keys, self.into)),)
 
 
 @function

@@ -6,13 +6,14 @@ is a class here, with a stable code that `CODES` explains. `register_checker` ad
 
 from __future__ import annotations
 
-from adk_fluent.contracts._check import check_all, validate
+from adk_fluent.contracts._check import check_all, check_contracts, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
 from adk_fluent.contracts._content import check_modality_contracts
 from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, Related, Severity
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._issues import (
     AmbiguousTransferTarget,
+    DeadState,
     DiscardedStream,
     DuplicateGate,
     DuplicateMiddleware,
@@ -20,6 +21,7 @@ from adk_fluent.contracts._issues import (
     DuplicateResource,
     DuplicateTool,
     EmptyComposite,
+    ExternalState,
     GateInRace,
     HeldStream,
     IllegalNode,
@@ -31,16 +33,22 @@ from adk_fluent.contracts._issues import (
     LayerAbsent,
     LiveEdge,
     LoopWithoutExit,
+    MaybeUndefined,
     MisplacedNode,
     MissingOutputSchema,
     ModalityMismatch,
     OversizedContent,
+    ReadBeforeWrite,
+    ReadRace,
     RouteWithoutDefault,
+    SchemaViolation,
+    ScopeMismatch,
     ShadowedKey,
     SingleAlternative,
     StreamingRouteConflict,
     StructuredStream,
     TransferCycle,
+    TypeMismatch,
     UncallableFunction,
     UnfinishedRead,
     UnknownTransferTarget,
@@ -49,6 +57,7 @@ from adk_fluent.contracts._issues import (
     UnseenStream,
     UnsupportedModality,
     UnusableMiddleware,
+    WriteRace,
 )
 from adk_fluent.contracts._layers import (
     check_a2a_contracts,
@@ -58,6 +67,8 @@ from adk_fluent.contracts._layers import (
 from adk_fluent.contracts._models import ModelCapabilities, register_model_capabilities
 from adk_fluent.contracts._opaque import Opaque
 from adk_fluent.contracts._report import ContractReport
+from adk_fluent.contracts._severities import SeverityName
+from adk_fluent.contracts._state import check_dataflow_contracts, check_type_contracts
 from adk_fluent.contracts._streaming import check_streaming_contracts
 from adk_fluent.contracts._subject import Checkable, HasIR
 
@@ -69,6 +80,7 @@ __all__ = [
     "Checker",
     "Code",
     "ContractReport",
+    "DeadState",
     "Diagnostic",
     "DiscardedStream",
     "DuplicateGate",
@@ -77,6 +89,7 @@ __all__ = [
     "DuplicateResource",
     "DuplicateTool",
     "EmptyComposite",
+    "ExternalState",
     "GateInRace",
     "Graph",
     "HasIR",
@@ -90,20 +103,27 @@ __all__ = [
     "LayerAbsent",
     "LiveEdge",
     "LoopWithoutExit",
+    "MaybeUndefined",
     "MisplacedNode",
     "MissingOutputSchema",
     "ModalityMismatch",
     "ModelCapabilities",
     "Opaque",
     "OversizedContent",
+    "ReadBeforeWrite",
+    "ReadRace",
     "Related",
     "RouteWithoutDefault",
+    "SchemaViolation",
+    "ScopeMismatch",
     "Severity",
+    "SeverityName",
     "ShadowedKey",
     "SingleAlternative",
     "StreamingRouteConflict",
     "StructuredStream",
     "TransferCycle",
+    "TypeMismatch",
     "UncallableFunction",
     "UnfinishedRead",
     "UnknownTransferTarget",
@@ -112,12 +132,16 @@ __all__ = [
     "UnseenStream",
     "UnsupportedModality",
     "UnusableMiddleware",
+    "WriteRace",
     "check_a2a_contracts",
     "check_all",
     "check_boundary_contracts",
+    "check_contracts",
     "check_cost_contracts",
+    "check_dataflow_contracts",
     "check_modality_contracts",
     "check_streaming_contracts",
+    "check_type_contracts",
     "register_checker",
     "register_model_capabilities",
     "unregister_checker",

@@ -5,70 +5,80 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent._registry import found
+from adk_fluent.contracts import _state, _streaming
 from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._layers import absent_layers
 from adk_fluent.contracts._legality import LABEL, illegal_nodes
 from adk_fluent.contracts._opaque import opaque_nodes
 from adk_fluent.contracts._report import ContractReport
+from adk_fluent.contracts._severities import judged
 from adk_fluent.contracts._subject import node_of
-from adk_fluent.errors import CheckerError, UnsupportedConfigError
-from adk_fluent.ir import assert_legal, verify
+from adk_fluent.contracts._world import World, as_refs, as_rules
+from adk_fluent.errors import CheckerError
+from adk_fluent.ir import assert_legal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adk_fluent.contracts._diagnostic import Diagnostic, Severity
+    from adk_fluent.contracts._severities import SeverityName
     from adk_fluent.contracts._subject import HasIR
+    from adk_fluent.contracts._world import KeyLike
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import StateRules
 
 
 def check_all(
     node_or_builder: Node | HasIR,
-    schema: type[Any] | None = None,
-    inputs: Mapping[str, Any] | Iterable[str] | None = None,
-    outputs: Iterable[str] | None = None,
+    schema: StateRules | None = None,
+    inputs: Mapping[str, Any] | Iterable[KeyLike] | None = None,
+    outputs: Iterable[KeyLike] | None = None,
+    *,
+    severity: Mapping[str, Severity | SeverityName] | None = None,
+    strict: bool = False,
 ) -> ContractReport:
     """Check a pipeline without running any of it (spec section 10).
 
-    The rules of legal IR and core's structural checks come first, then the checks of installed
-    layers, then those of `register_checker`.
+    The rules of legal IR and core's own checks come first, then the checks of installed layers,
+    then those of `register_checker`. State is taken to be empty at the start, but for `inputs` and
+    what the pipeline itself declares by ``.contract(inputs=[...])``.
 
     Args:
         node_or_builder: The pipeline.
-        schema: The state schema to check against; needs the data-flow analysis.
-        inputs: State keys that exist when the pipeline starts; needs the data-flow analysis.
-        outputs: State keys that somebody reads when it is done; needs the data-flow analysis.
+        schema: A state schema that all of it keeps to.
+        inputs: State keys that have a value when it starts; a mapping gives their types.
+        outputs: State keys that somebody reads when it is done.
+        severity: How bad findings of a code are here; ``"off"`` leaves them out.
+        strict: Warnings are errors.
 
     Raises:
-        UnsupportedConfigError: `schema`, `inputs` or `outputs` was given: this version does not
-            have the data-flow analysis, and ignoring them would look like a proof.
         CheckerError: A checker failed.
         LegalityError: The IR breaks rules in such a way that it cannot be checked further.
-        UsageError: `node_or_builder` is no pipeline.
+        UsageError: `node_or_builder` is no pipeline, or an argument is not what it should be.
     """
-    for field, value in (("schema", schema), ("inputs", inputs), ("outputs", outputs)):
-        if value is not None:
-            raise UnsupportedConfigError(
-                f"check_all({field}=...) needs the data-flow analysis, "
-                "which is not part of this version",
-                field=field,
-                brings="a later version of adk-fluent-core",
-            )
-    root = node_of(node_or_builder)
+    world = World(
+        as_refs(inputs, "inputs") or {}, as_refs(outputs, "outputs"), schema=as_rules(schema)
+    )
+    return judged(check(node_of(node_or_builder), world), severity or {}, strict=strict)
+
+
+def check(root: Node, world: World) -> ContractReport:
+    """Check a pipeline, given what is known of state around it."""
     checkers = all_checkers()
     try:
-        return _report(root, checkers)
+        return _report(root, world, checkers)
     except Exception as error:
         if not isinstance(error, CheckerError) or error.layer == CORE:
             assert_legal(root)  # what is not legal may break anything of ours
         raise
 
 
-def _report(root: Node, checkers: Sequence[Registered]) -> ContractReport:
-    graph = Graph(root)
+def _report(root: Node, world: World, checkers: Sequence[Registered]) -> ContractReport:
+    graph = Graph(root, world)
     findings = [finding for checker in checkers for finding in checker.run(graph)]
-    if violations := verify(root):
-        findings += illegal_nodes(violations, findings)
+    if graph.violations:
+        findings += illegal_nodes(graph.violations, findings)
     absent = dict(absent_layers(graph, found()))
     return ContractReport.of(
         [*findings, *absent.values()],
@@ -76,6 +86,25 @@ def _report(root: Node, checkers: Sequence[Registered]) -> ContractReport:
         checked=(LABEL, *[each.label for each in checkers]),
         absent=tuple(absent),
     )
+
+
+def check_contracts(root: Node | HasIR, schema: StateRules | None = None) -> list[Diagnostic]:
+    """What is wrong with the way a pipeline uses state (spec section 1.5).
+
+    Args:
+        root: The pipeline.
+        schema: A state schema that all of it keeps to.
+
+    Raises:
+        UsageError: `root` is no pipeline, or `schema` no state schema.
+    """
+    graph = Graph(node_of(root), World(schema=as_rules(schema)))
+    found = [
+        *_state.check_dataflow_contracts(graph),
+        *_state.check_type_contracts(graph),
+        *_streaming.check_streaming_contracts(graph),
+    ]
+    return list(ContractReport.of(found))
 
 
 def validate(node_or_builder: Node | HasIR) -> None:

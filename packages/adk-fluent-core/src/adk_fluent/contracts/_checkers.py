@@ -17,6 +17,7 @@ from adk_fluent.contracts import (
     _gates,
     _names,
     _routes,
+    _state,
     _streaming,
     _structure,
     _transfers,
@@ -71,7 +72,8 @@ class Registered:
 
 
 def _name(fn: object) -> str:
-    return str(getattr(fn, "__name__", type(fn).__name__)).removeprefix("check_")
+    name = str(getattr(fn, "__name__", type(fn).__name__))
+    return name.removeprefix("check_").removesuffix("_contracts")
 
 
 STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
@@ -93,6 +95,8 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _agents.check_tools,
         _agents.check_placeholders,
         _functions.check_functions,
+        _state.check_dataflow_contracts,
+        _state.check_type_contracts,
         _streaming.check_streaming_contracts,
         _content.check_modality_contracts,
         _application.check_resources,

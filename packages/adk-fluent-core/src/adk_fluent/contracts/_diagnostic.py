@@ -117,12 +117,15 @@ class Diagnostic:
         related: Other places it is about.
         help: What to do.
         severity: How bad it is here; None is the severity of its class.
+        allowed: Whether somebody has said, there or above, that it is meant to be so.
     """
 
     #: Stands for this kind of finding, and never changes: ``FLW001``.
     code: ClassVar[str] = ""
     #: What this kind of finding means, in one line.
     title: ClassVar[str] = ""
+    #: Whether a run may fail where this is found, so that nothing is proven.
+    doubtful: ClassVar[bool] = False
 
     message: str
     node: str = ""
@@ -132,10 +135,12 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
     help: str | None = None
     severity: Severity = None  # pyright: ignore[reportAssignmentType]  # __post_init__ fills it
+    allowed: bool = False
 
-    def __init_subclass__(cls, *, code: str, severity: Severity) -> None:
+    def __init_subclass__(cls, *, code: str, severity: Severity, doubtful: bool = False) -> None:
         _claim(cls, code)
         cls.code = code
+        cls.doubtful = doubtful
         cls.title = (cls.__doc__ or cls.__name__).strip().splitlines()[0]
         _codes[code] = Code(code, cls.__name__, severity, cls.title)
 
@@ -169,6 +174,7 @@ class Diagnostic:
             related=tuple(related),
             help=help,
             severity=_codes[cls.code].severity if severity is None else severity,
+            allowed=cls.code in graph.allowed(node),
         )
 
     def __str__(self) -> str:

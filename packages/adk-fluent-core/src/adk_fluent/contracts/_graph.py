@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from adk_fluent.contracts._world import World
 from adk_fluent.errors import nearest_name
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -14,21 +15,27 @@ from adk_fluent.ir import (
     ModelSelectorNode,
     RemoteAgentNode,
     ResourceNode,
+    SequenceNode,
     TransferNode,
+    verify,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adk_fluent.ir import Node
+    from adk_fluent.ir import Node, Violation
 
 N = TypeVar("N", bound="Node")
+
+#: The world of a pipeline that starts with nothing.
+NOWHERE: Final = World()
 
 _AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
 _NOT_RUN: Final = (AppNode, MiddlewareNode, ModelSelectorNode, ResourceNode, TransferNode)
 _PATH_END: Final = 6
 _SEARCHES: Final = 10
 _CANDIDATES: Final = 500
+_NO_CODES: Final = frozenset[str]()
 
 
 class Graph:
@@ -37,23 +44,38 @@ class Graph:
     A node that stands in several places is one node with several parents, so a graph that shares
     its parts costs what its distinct parts cost.
 
+    Args:
+        root: The node that is checked.
+        world: What is known of state around it, beside what it declares itself.
+
     Attributes:
         root: The node that is checked.
+        boundary: The node whose contract is that of the whole.
+        world: What is known of state around it.
         nodes: Every distinct node (by identity), parents first, in declared order.
         agents: Nodes that ADK finds by name: agents, and whatever a model may transfer to.
         named: Nodes that a transfer can lead to, by name.
     """
 
-    __slots__ = ("_kinds", "_parents", "_searches", "agents", "named", "nodes", "root")
+    __slots__ = (
+        *("_allowed", "_kinds", "_parents", "_searches", "agents", "boundary"),
+        *("_violations", "facts", "named", "nodes", "root", "world"),
+    )
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, world: World = NOWHERE) -> None:
         self.root: Node = root
+        self.boundary: Node = _boundary(root)
+        self.world: World = world.within(self.boundary.contract)
+        #: What checkers have computed of it, by a name of theirs.
+        self.facts: dict[str, object] = {}
         self._parents: dict[int, list[Node]] = {id(root): []}
         self.nodes: tuple[Node, ...] = tuple(self._visit())
         self._kinds: dict[type[Node], list[Node]] = {}
         for node in self.nodes:
             self._kinds.setdefault(type(node), []).append(node)
+        self._allowed: dict[int, frozenset[str]] | None = None
         self._searches = _SEARCHES
+        self._violations: tuple[Violation, ...] | None = None
         self.agents: Mapping[str, list[Node]] = _by_name(self._agents())
         self.named: Mapping[str, list[Node]] = _by_name(
             node for node in self.nodes if not isinstance(node, _NOT_RUN)
@@ -131,6 +153,39 @@ class Graph:
                 todo.extend(self.named.get(node.target, ())[:1])
         return list(found.values())
 
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The rules of legal IR that it breaks."""
+        if self._violations is None:
+            self._violations = tuple(verify(self.root))
+        return self._violations
+
+    def allowed(self, node: Node) -> frozenset[str]:
+        """Codes of findings that are meant to be so at a node: its own, and those of all above."""
+        if self._allowed is None:
+            self._allowed = {}
+            if any(each.contract is not None and each.contract.allow for each in self.nodes):
+                for each in self.downwards():
+                    self._allowed[id(each)] = self._allows(each, self._allowed)
+        return self._allowed.get(id(node), _NO_CODES)
+
+    def _allows(self, node: Node, known: Mapping[int, frozenset[str]]) -> frozenset[str]:
+        own = frozenset(node.contract.allow if node.contract else ())
+        above = [known.get(id(each), _NO_CODES) for each in self._parents[id(node)]]
+        return own.union(frozenset.intersection(*above)) if above else own
+
+    def downwards(self) -> Iterator[Node]:
+        """Every node, after all in which it stands."""
+        waits = {id(node): len(above) for node, above in zip(self.nodes, map(self.parents, self.nodes), strict=True)}
+        todo = [self.root]
+        while todo:
+            node = todo.pop()
+            yield node
+            for child in node.children:
+                waits[id(child)] -= 1
+                if waits[id(child)] == 0:
+                    todo.append(child)
+
     def suggest(self, name: str) -> str | None:
         """The name of a node most like `name`; looks only at some in a graph with many mistakes."""
         if self._searches == 0:
@@ -138,6 +193,21 @@ class Graph:
         self._searches -= 1
         close = (known for known in self.named if abs(len(known) - len(name)) < 4)
         return nearest_name(name, islice(close, _CANDIDATES))
+
+
+def _boundary(root: Node) -> Node:
+    """The node whose contract is that of the whole: what stands around it has none of its own."""
+    node = root
+    while node.contract is None:
+        if isinstance(node, AppNode):
+            node = node.root
+        elif isinstance(node, MiddlewareNode):
+            node = node.body
+        elif isinstance(node, SequenceNode) and len(node.steps) == 1:
+            node = node.steps[0]
+        else:
+            break
+    return node
 
 
 def bare(node: Node) -> Node:

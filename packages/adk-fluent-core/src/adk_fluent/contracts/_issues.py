@@ -7,6 +7,45 @@ from adk_fluent.contracts._diagnostic import Diagnostic, Severity
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 
+# --- state ---------------------------------------------------------------------------------------
+
+
+class ReadBeforeWrite(Diagnostic, code="FLW001", severity=_ERROR, doubtful=True):
+    """A state key is read that nothing has given a value."""
+
+
+class MaybeUndefined(Diagnostic, code="FLW002", severity=_WARNING, doubtful=True):
+    """A state key is read that has a value on some ways to the reader only."""
+
+
+class TypeMismatch(Diagnostic, code="FLW003", severity=_ERROR, doubtful=True):
+    """A state key is read as another type than it is written as."""
+
+
+class ReadRace(Diagnostic, code="FLW004", severity=_ERROR, doubtful=True):
+    """A state key is read while something beside the reader writes it."""
+
+
+class ScopeMismatch(Diagnostic, code="FLW005", severity=_ERROR, doubtful=True):
+    """A state key is read in one scope and written in another."""
+
+
+class ExternalState(Diagnostic, code="FLW006", severity=_INFO, doubtful=True):
+    """A key of the user or the app is read that an earlier session must have written."""
+
+
+class WriteRace(Diagnostic, code="FLW007", severity=_WARNING):
+    """Parallel branches write the same state key, so that values are lost."""
+
+
+class DeadState(Diagnostic, code="FLW008", severity=_INFO):
+    """A state key is written that nothing reads."""
+
+
+class SchemaViolation(Diagnostic, code="FLW009", severity=_ERROR, doubtful=True):
+    """State is used in a way that its schema does not allow."""
+
+
 # --- names ---------------------------------------------------------------------------------------
 
 

@@ -29,12 +29,14 @@ class ContractReport:
         opaque: What no checker could see into.
         checked: Names of the checkers that ran.
         absent: Layers the pipeline needs whose checkers could not run.
+        allowed: Findings that are meant to be so, as `.allow(...)` says; they are in nothing else.
     """
 
     diagnostics: tuple[Diagnostic, ...] = ()
     opaque: tuple[Opaque, ...] = ()
     checked: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    allowed: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def of(
@@ -46,8 +48,10 @@ class ContractReport:
         absent: tuple[str, ...] = (),
     ) -> ContractReport:
         """A report over findings in any order; one that was found twice is kept once."""
-        distinct = dict.fromkeys(diagnostics)
-        return cls(tuple(sorted(distinct, key=_rank)), opaque, checked, absent)
+        distinct = sorted(dict.fromkeys(diagnostics), key=_rank)
+        found = tuple(each for each in distinct if not each.allowed)
+        allowed = tuple(each for each in distinct if each.allowed)
+        return cls(found, opaque, checked, absent, allowed)
 
     @property
     def ok(self) -> bool:
@@ -56,8 +60,13 @@ class ContractReport:
 
     @property
     def proven(self) -> bool:
-        """Whether there are no errors and nothing is opaque, so that what was `checked` holds."""
-        return self.ok and not self.opaque and not self.absent
+        """Whether what was `checked` holds in every run: nothing is opaque, and nothing in doubt.
+
+        No run then finds a key without a value, or of another type, that it says it reads.
+        """
+        if not self.ok or self.opaque or self.absent:
+            return False
+        return not any(each.doubtful for each in (*self.diagnostics, *self.allowed))
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -94,6 +103,7 @@ class ContractReport:
             "opaque": [each.to_dict() for each in self.opaque],
             "checked": list(self.checked),
             "absent": list(self.absent),
+            "allowed": [each.to_dict() for each in self.allowed],
         }
 
     def to_json(self) -> str:

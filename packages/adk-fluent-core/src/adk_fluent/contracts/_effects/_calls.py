@@ -6,7 +6,7 @@ import ast
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._effects._names import is_schema, is_typed_dict
+from adk_fluent.contracts._effects._names import field_of, is_schema, is_typed_dict
 from adk_fluent.contracts._effects._objects import Objects
 from adk_fluent.contracts._effects._values import (
     IS_NOT,
@@ -82,8 +82,8 @@ class Calls(Objects):
             if isinstance(owner, Fields):
                 return self._dict_method(callee, owner, node, facts)
             if isinstance(owner, Live):
-                if is_schema(owner.it) and callee.attr == "bind":
-                    return self._binds(owner, node, facts)
+                if is_schema(owner.it):
+                    return self._of_schema(owner, callee.attr, node, facts)
                 return self._calls(self.names.attribute(owner.it, callee.attr), node, facts)
             self.arguments(node, facts, callee.attr)
             kind = _OF_TEXT.get(callee.attr) if type_of(owner) is str else None
@@ -130,6 +130,32 @@ class Calls(Objects):
             self.plain(each, facts, how)
         for keyword in node.keywords:
             self.plain(keyword.value, facts, how)
+
+    def _of_schema(self, owner: Live, name: str, node: ast.Call, facts: Facts) -> Value:
+        """``BillingState.bind(...)``, ``.delta(...)``, ``.ref(...)``."""
+        if name == "bind":
+            return self._binds(owner, node, facts)
+        if name == "delta" and not node.args:
+            return self._delta(owner, node, facts)
+        if name == "ref" and len(node.args) == 1 and not node.keywords:
+            named = self.plain(node.args[0], facts)
+            found = field_of(owner.it, str(named.value)) if isinstance(named, Const) else None
+            return Plain() if found is None else Live(found)
+        self.arguments(node, facts, f"{owner.it.__name__}.{name}")
+        return Plain()
+
+    def _delta(self, owner: Live, node: ast.Call, facts: Facts) -> Fields:
+        """What a function step returns: values by the names of fields."""
+        made = Fields({})
+        for each in node.keywords:
+            value = _flat(self.plain(each.value, facts))
+            field = None if each.arg is None else field_of(owner.it, each.arg)
+            if field is None:
+                made = made.opened(f"`{owner.it.__name__}` has no such field")
+            else:
+                self.log.types[field.key] = field.type
+                made = made.with_item(field.key, value)
+        return made
 
     def _binds(self, owner: Live, node: ast.Call, facts: Facts) -> Value:
         """``BillingState.bind(tool_context)``."""

@@ -99,6 +99,7 @@ class Expressions(Guards, Calls):
                 return Plain(IS_NOT)
             case ast.Await(value=inner):
                 self.plain(inner, facts)
+                facts.held = frozenset()  # others may remove keys in the meantime
                 return Plain()
             case ast.Starred(value=inner):
                 self.plain(inner, facts, _SPREADS)
@@ -391,7 +392,7 @@ class Expressions(Guards, Calls):
 
     def _seen_from_outside(self, facts: Facts, kept: dict[str, Value]) -> Facts:
         """The first iterable is looked up where the names of the comprehension mean nothing."""
-        return Facts({**facts.env, **kept}, facts.safe, facts.given)
+        return Facts({**facts.env, **kept}, facts.safe, facts.given, facts.held)
 
     def constants(self, node: ast.expr, facts: Facts) -> list[Value] | None:
         """The items of what is looped over, if they are a few constants."""

@@ -139,7 +139,10 @@ class Guards(Objects):
         certain = truth_of(value)
         yes, no = facts.copy(), facts.copy()
         if isinstance(value, Plain) and value.key is not None and value.default is not UNSET:
-            (no if value.default else yes).safe |= {value.key}
+            if value.default:
+                no.safe |= {value.key}
+            else:
+                yes.holds(value.key)
         _refine(node, yes, IS_NOT)
         return value, None if certain is False else yes, None if certain is True else no
 
@@ -196,7 +199,10 @@ class Guards(Objects):
         else:
             if key not in facts.given:
                 self.log.read(key, None)
-            (yes if isinstance(op, ast.In) else no).safe |= {key}
+            there = yes if isinstance(op, ast.In) else no
+            there.safe |= {key}
+            if state.manner == "view":
+                there.held |= {key}
         return _TRUTH, yes, no
 
     def _told(self, one: Plain, op: ast.cmpop, other: Any, yes: Facts, no: Facts) -> None:
@@ -210,6 +216,10 @@ class Guards(Objects):
             no.safe |= {one.key}
             return
         (no if absent else yes).safe |= {one.key}
+        if other is None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            (no if absent else yes).holds(one.key)
+        elif other is not None and not absent and isinstance(op, ast.Eq):
+            yes.holds(one.key)
 
 
 def _literal(node: ast.expr, value: Value) -> Any:

@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from adk_fluent.contracts._effects._values import Const, Live, Plain, Value
+from adk_fluent.ir import UNSET
 
 _CONSTANTS: Final = (str, int, float, bool, bytes, complex, type(None))
 #: Stands for what a name does not mean.
@@ -94,7 +95,7 @@ def attribute(owner: Any, name: str) -> Any:
         return getattr(owner, name) if name in ("value", "name") else NOTHING
     if isinstance(owner, type):
         if is_schema(owner):
-            return getattr(owner, name, NOTHING)
+            return _of_schema(owner, name)
         found = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), NOTHING)
         return NOTHING if hasattr(type(found), "__get__") else found
     if name == "key" and is_ref(owner):
@@ -121,5 +122,18 @@ def is_ref(value: Any) -> bool:
 
 def field_of(schema: Any, name: str) -> Any:
     """The field of a state schema that an attribute stands for; None if it stands for none."""
-    found = getattr(schema, name, None)
+    found = _of_schema(schema, name)
     return found if is_ref(found) else None
+
+
+def _of_schema(schema: Any, name: str) -> Any:
+    try:
+        return getattr(schema, name, NOTHING)
+    except Exception:  # noqa: BLE001  # a schema that is broken says so when it is used
+        return NOTHING
+
+
+def needs_value(field: Any) -> bool:
+    """Whether reading a field fails where it has no value; its default may be made anew by code."""
+    required = getattr(field, "required", None)
+    return required if isinstance(required, bool) else field.default is UNSET

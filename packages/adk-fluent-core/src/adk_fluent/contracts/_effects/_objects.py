@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts._effects._machine import Machine
-from adk_fluent.contracts._effects._names import field_of, is_ref
+from adk_fluent.contracts._effects._names import field_of, is_ref, needs_value
 from adk_fluent.contracts._effects._values import (
     IS_NOT,
     UNCLEAR,
@@ -68,7 +68,7 @@ class Objects(Machine):
         sure = key in facts.safe or self.forgives(KeyError)
         self.log.read(key, None if sure else UNSET)
         facts.safe |= {key}
-        return Plain()
+        return Plain(IS_NOT if key in facts.held else UNCLEAR)
 
     def gets(self, key: str, default: Value, manner: str, facts: Facts) -> Value:
         """Look a key up, with a default."""
@@ -85,6 +85,7 @@ class Objects(Machine):
         self.log.write(key, none, type_of(value), inside=self.around is not None)
         facts.given[key] = none
         facts.safe |= {key}
+        facts.held -= {key}
         self.notice(facts)
 
     def may_write(self, key: str, value: Value, facts: Facts) -> None:
@@ -93,6 +94,7 @@ class Objects(Machine):
         self.log.write(key, none, type_of(value), inside=self.around is not None)
         if key in facts.given:
             facts.given[key] |= none
+        facts.held -= {key}
         self.notice(facts)
 
     def needs_writable(self, owner: Tracked, node: ast.AST) -> None:
@@ -139,12 +141,12 @@ class Objects(Machine):
 
     def _field_value(self, field: Any, facts: Facts) -> Value:
         """The value of a field, which has one or a default; None counts as absent."""
-        key = field.key
-        if key not in facts.given:
-            missing = field.default is UNSET and not self.forgives(StateKeyError)
-            needed = missing and key not in facts.safe
-            self.log.read(key, UNSET if needed else _default(field), field.type, strict=True)
-            facts.safe |= {key}
+        if field.key not in facts.given:
+            missing = needs_value(field) and not self.forgives(StateKeyError)
+            default = UNSET if missing and field.key not in facts.held else None
+            self.log.read(field.key, default, field.type, strict=True)
+            if needs_value(field):
+                facts.holds(field.key)
         exact = isinstance(field.type, type)
         return Plain(IS_NOT if exact else UNCLEAR, field.type if exact else None)
 
@@ -206,6 +208,8 @@ class Objects(Machine):
                 return Plain()
             case "bound", "edit", [field], []:
                 return self._edits(owner, field, facts)
+            case "bound", "unset", names, []:
+                return self._unsets(owner, names, facts)
             case _:
                 return self.refuse(node, owner, f"calls `{owner.name}.{name}`")
 
@@ -250,8 +254,21 @@ class Objects(Machine):
 
     def _edits(self, owner: Tracked, name: ast.expr, facts: Facts) -> Value:
         self.needs_writable(owner, name)
-        attribute = self.key(self.plain(name, facts), name, "edits")
-        return Tracked("edited", "adk", self._field(owner, attribute, name), owner.name)
+        return Tracked("edited", "adk", self._named(owner, name, facts), owner.name)
+
+    def _named(self, owner: Tracked, name: ast.expr, facts: Facts) -> Any:
+        """A field that is given as itself, or by the name of its attribute."""
+        value = self.plain(name, facts)
+        if isinstance(value, Live) and is_ref(value.it):
+            self.log.types[value.it.key] = value.it.type
+            return value.it
+        return self._field(owner, self.key(value, name, "names"), name)
+
+    def _unsets(self, owner: Tracked, names: list[ast.expr], facts: Facts) -> Value:
+        for each in names:
+            self.needs_writable(owner, each)
+            self.writes(self._named(owner, each, facts).key, Const(None), facts)
+        return Const(None)
 
     def lends(self, owner: Tracked, facts: Facts) -> Value:
         """What ``with state.edit(...)`` lends."""
@@ -261,7 +278,3 @@ class Objects(Machine):
         """What becomes of it in the end."""
         self.writes(owner.schema.key, Plain(IS_NOT), facts)
 
-
-def _default(field: Any) -> Any:
-    """A default as a read holds it."""
-    return None if field.default is UNSET else field.default

@@ -1,0 +1,132 @@
+"""What is wrong with the way a pipeline uses state, as findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.contracts._dataflow._misses import LASTING, Misses
+from adk_fluent.contracts._dataflow._schema import violations
+from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
+from adk_fluent.contracts._dataflow._verdicts import mark, some
+from adk_fluent.contracts._dataflow._words import reads, writers
+from adk_fluent.contracts._diagnostic import Severity
+from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
+from adk_fluent.contracts._opaque import opaque_nodes
+from adk_fluent.ir import GateNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.contracts._dataflow._analysis import Analysis
+    from adk_fluent.contracts._dataflow._values import Def, Site, Writers
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.ir import Node
+
+
+class Findings:
+    """The findings of one pipeline.
+
+    Args:
+        graph: The pipeline, with what is known of state around it.
+        analysis: What it does to state.
+    """
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        self._graph = graph
+        self._analysis = analysis
+        self._misses = Misses(graph, analysis, graph.world)
+
+    # --- reads -----------------------------------------------------------------------------------
+
+    def of_reads(self) -> Iterator[Diagnostic]:
+        """Reads that may find no value, or one that is still being written."""
+        return self._misses.findings()
+
+    def of_types(self) -> Iterator[Diagnostic]:
+        """Reads that may find a value of another type than they take."""
+        for site in self._analysis.sites:
+            if site.type is None:
+                continue
+            for each in site.kinds:
+                how_well = fit(each.type, site.type)
+                if how_well is not Fit.YES:
+                    yield self._mismatch(site, each, how_well, each.type)
+            given = self._graph.world.inputs.get(site.key) if site.entry else None
+            if given is not None and (how_well := fit(given.type, site.type)) is not Fit.YES:
+                yield self._mismatch(site, None, how_well, given.type)
+
+    def _mismatch(self, site: Site, by: Def | None, how_well: Fit, kind: Any) -> Diagnostic:
+        who = "as an input it is" if by is None else f"`{by.node.name}` writes it as"
+        may = "" if how_well is Fit.NO else ", which need not fit"
+        return TypeMismatch.at(
+            self._graph,
+            site.node,
+            f"{reads(site)} as {name_of(site.type)}, but {who} {name_of(kind)}{may}",
+            severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
+            related=[] if by is None else writers([by]),
+            help=f"declare one type for `{site.key}` in both places",
+        )
+
+    def of_schemas(self) -> Iterator[Diagnostic]:
+        """Reads and writes that the schemas around them do not allow."""
+        return violations(self._graph, self._analysis)
+
+    # --- writes ----------------------------------------------------------------------------------
+
+    def of_clashes(self) -> Iterator[Diagnostic]:
+        """Keys that several branches of a parallel write, with nothing that joins the values."""
+        places: dict[tuple[int, str], tuple[Node, list[Writers]]] = {}
+        for node, key, one, other in self._analysis.clashes:
+            if key not in self._analysis.reduced:
+                places.setdefault((id(node), key), (node, []))[1].extend((one, other))
+        for (_, key), (node, by) in places.items():
+            found = list(dict.fromkeys(each for group in by for each in some(group)))
+            yield WriteRace.at(
+                self._graph,
+                node,
+                f"several branches of `{node.name}` write `{key}`: only one value is kept",
+                related=writers(found[:4]),
+                help="write different keys, or say how to join them: "
+                "Annotated[..., Reduce(...)] in a state schema",
+            )
+
+    def of_dead(self) -> Iterator[Diagnostic]:
+        """Writes that nobody reads; comes after `of_reads`, which explains some of them."""
+        if opaque_nodes(self._graph):  # who knows what they read
+            return
+        outputs, explained = self._graph.world.outputs, self._misses.explained
+        for site in self._analysis.sites:
+            mark((site.found, site.later, site.races), "used")
+        mark((change.defs for _, change in self._analysis.final), "kept")
+        unread: dict[tuple[int, bool], list[Def]] = {}
+        for each in self._analysis.defs:
+            if each.used or each.key in explained or _needs_no_reader(each):
+                continue
+            if each.kept and outputs is not None and each.key in outputs:
+                continue
+            unread.setdefault((id(each.node), each.kept), []).append(each)
+        for (_, kept), defs in unread.items():
+            yield self._unread(defs, kept=kept)
+
+    def _unread(self, defs: list[Def], *, kept: bool) -> Diagnostic:
+        node = defs[0].node
+        keys = ", ".join(f"`{key}`" for key in dict.fromkeys(each.key for each in defs))
+        what = "which nothing reads" if kept else "but it is written anew before anything reads it"
+        told = kept and self._graph.world.outputs is not None
+        return DeadState.at(
+            self._graph,
+            node,
+            f"`{node.name}` writes {keys}, {what}",
+            severity=Severity.WARNING if told else Severity.INFO,
+            help="read it, leave it out, or declare it: .contract(outputs=[...])"
+            if kept
+            else "read it before that, or write another key",
+        )
+
+
+def _needs_no_reader(made: Def) -> bool:
+    """Whether a write means something without a reader: others find it, or it is an answer."""
+    if made.removes or made.sources is not None or isinstance(made.node, GateNode):
+        return True
+    return made.key.startswith((*LASTING, "temp:"))

@@ -1,0 +1,270 @@
+"""Reads that find no value, or may find none, as findings."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.contracts._dataflow._values import Def, Need
+from adk_fluent.contracts._dataflow._verdicts import Found, Verdicts, some
+from adk_fluent.contracts._dataflow._words import CALLS, lenient, reads, writers
+from adk_fluent.contracts._diagnostic import Severity
+from adk_fluent.contracts._issues import (
+    ExternalState,
+    MaybeUndefined,
+    ReadBeforeWrite,
+    ReadRace,
+    ScopeMismatch,
+)
+from adk_fluent.errors import nearest_name
+from adk_fluent.ir import (
+    SCOPES,
+    AgentNode,
+    FallbackNode,
+    LoopNode,
+    MapOverNode,
+    RouteNode,
+    StateFieldRef,
+    TransferNode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.contracts._dataflow._analysis import Analysis
+    from adk_fluent.contracts._dataflow._values import Site
+    from adk_fluent.contracts._diagnostic import Diagnostic, Related
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._world import World
+    from adk_fluent.ir import Node
+
+LASTING: Final = ("user:", "app:")
+_SEARCHES: Final = 10
+_CANDIDATES: Final = 500
+
+
+class Misses:
+    """The reads of one pipeline that find no value.
+
+    Args:
+        graph: The pipeline.
+        analysis: What it does to state.
+        world: What is known of state before it.
+
+    Attributes:
+        explained: Keys of which there is a finding, or that one names as the right ones: that
+            nothing reads them needs no finding of its own.
+    """
+
+    def __init__(self, graph: Graph, analysis: Analysis, world: World) -> None:
+        self._graph = graph
+        self._sites = analysis.sites
+        self._world = world
+        self._verdicts = Verdicts(world.inputs, unknown=world.unknown)
+        self._writers: dict[str, Def] = {}
+        for each in analysis.defs:
+            if not each.removes:
+                self._writers.setdefault(each.key, each)
+        self._searches = _SEARCHES
+        self._no_items: set[int] | None = None
+        self.explained: set[str] = set()
+
+    def findings(self) -> Iterator[Diagnostic]:
+        """One for each reader and key."""
+        told = set[tuple[int, str]]()
+        for site in self._sites:
+            if site.need is Need.PROBE:
+                continue
+            found = self._verdicts.of(site)
+            place = (id(site.node), site.key)
+            if (found is Found.SURE and site.races is None) or place in told:
+                continue
+            issue = self._race(site, found) if site.races is not None else self._lack(site, found)
+            if issue is not None:
+                told.add(place)
+                self.explained.add(site.key)
+                yield issue
+
+    def _race(self, site: Site, found: Found) -> Diagnostic:
+        by = some(site.races)
+        # who runs first finds nothing, unless something else gives the key a value, or takes it
+        first = site.bare and site.gone is None and site.key not in self._world.inputs
+        doubtful = site.need is not Need.REQUIRED or site.tainted or self._world.unknown
+        certain = first and found is not Found.SURE and not doubtful and self._happens(site.node)
+        other = by[0].node.name
+        return ReadRace.at(
+            self._graph,
+            site.node,
+            f"{reads(site)} while `{other}` writes it: they run at the same time",
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            related=writers(by, "in a branch beside it"),
+            help=f"run `{other}` before this block, or let the two use different keys",
+        )
+
+    def _lack(self, site: Site, found: Found) -> Diagnostic | None:
+        if found is Found.MAYBE:
+            return self._maybe(site) if site.need is Need.REQUIRED else None
+        if self._world.unknown and site.gone is None and site.entry:
+            return None
+        if site.gone is None and site.key.startswith(LASTING):
+            other = None if site.key in self._writers else self._elsewhere(site.key)
+            return self._external(site) if other is None else self._other_scope(site, other)
+        if site.need is Need.OPTIONAL:
+            return self._always_absent(site)
+        return self._never(site)
+
+    # --- there may be a value --------------------------------------------------------------------
+
+    def _maybe(self, site: Site) -> Diagnostic:
+        if site.key.startswith(LASTING) and site.gone is None:
+            return self._external(site)
+        if site.found is None and site.key not in self._world.inputs and not self._world.unknown:
+            return self._first_time(site)
+        found = (*some(site.found), *some(site.later))
+        known = [each for each in found if each.node is not site.node] or found
+        related = [*writers(known, "on some ways only"), *writers(some(site.gone))]
+        return MaybeUndefined.at(
+            self._graph,
+            site.node,
+            f"{reads(site)}, which may have no value by then",
+            related=related[:4],
+            help=f"write `{site.key}` on every way that leads here, or {lenient(site)}",
+        )
+
+    def _first_time(self, site: Site) -> Diagnostic:
+        """Only an earlier time round a loop gives the key a value, and there may be none."""
+        certain = not site.tainted and self._happens(site.node) and self._begins_with(site)
+        return ReadBeforeWrite.at(
+            self._graph,
+            site.node,
+            f"{reads(site)}, but nothing has written it the first time round",
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            related=writers(some(site.later), "later in the loop"),
+            help=f"write `{site.key}` before the loop, or {lenient(site)}",
+        )
+
+    def _external(self, site: Site) -> Diagnostic:
+        return ExternalState.at(
+            self._graph,
+            site.node,
+            f"{reads(site)}, which is kept from earlier sessions: in the first it has no value",
+            related=writers(some(site.found), "on some ways only"),
+            help=f'declare it: .contract(inputs=["{site.key}"]), or {lenient(site)}',
+        )
+
+    # --- there is no value -----------------------------------------------------------------------
+
+    def _never(self, site: Site) -> Diagnostic:
+        key, writer = site.key, self._writers.get(site.key)
+        if site.gone is not None:
+            by = some(site.gone)
+            said, related = f"which `{by[0].node.name}` has removed", writers(by)
+            help = f"read it before it is removed, or {lenient(site)}"
+        elif writer is not None:
+            when = "elsewhere" if site.how == "collects" else "later"
+            said, related = "but nothing has written it by then", writers([writer], when)
+            help = f"move what writes `{key}` before this, or {lenient(site)}"
+        elif (other := self._elsewhere(key)) is not None:
+            return self._other_scope(site, other)
+        elif (near := self._near(key)) is not None:
+            said, related = "but nothing writes it", self._written(near)
+            help = f"did you mean `{near}`?"
+        else:
+            said, related = "but nothing writes it", []
+            help = (
+                f'write it in a step before, declare it: .contract(inputs=["{key}"]), '
+                f"or {lenient(site)}"
+            )
+        soft = site.need is Need.SOFT and (writer is not None or site.how == "reads")
+        return ReadBeforeWrite.at(
+            self._graph,
+            site.node,
+            f"{reads(site)}, {said}",
+            severity=self._severity(site, doubtful=soft),
+            related=related,
+            help=help,
+        )
+
+    def _other_scope(self, site: Site, other: str) -> Diagnostic:
+        how = f"it is written as `{other}`" if other in self._writers else f"there is `{other}`"
+        return ScopeMismatch.at(
+            self._graph,
+            site.node,
+            f"{reads(site)}, but {how}",
+            # what outlives the session may have been written by another pipeline
+            severity=self._severity(site, doubtful=site.key.startswith(LASTING)),
+            related=self._written(other),
+            help=f"read `{other}`, or write `{site.key}`",
+        )
+
+    def _always_absent(self, site: Site) -> Diagnostic | None:
+        """A reader that is prepared to find nothing, and always does: mostly a slip of the pen."""
+        if site.key in self._writers or (near := self._near(site.key)) is None:
+            return None
+        return ReadBeforeWrite.at(
+            self._graph,
+            site.node,
+            f"{reads(site)} if it has a value, but nothing writes it",
+            severity=Severity.WARNING,
+            related=self._written(near),
+            help=f"did you mean `{near}`?",
+        )
+
+    def _severity(self, site: Site, *, doubtful: bool) -> Severity:
+        if doubtful or site.tainted or not self._happens(site.node):
+            return Severity.WARNING
+        return Severity.ERROR
+
+    # --- what is near ----------------------------------------------------------------------------
+
+    def _elsewhere(self, key: str) -> str | None:
+        """A key of the same name in another scope that has a value somewhere."""
+        name = StateFieldRef(key).name
+        others = (name if scope == "session" else f"{scope}:{name}" for scope in SCOPES)
+        known = (other for other in others if other != key)
+        found = next((k for k in known if k in self._writers or k in self._world.inputs), None)
+        if found is not None:
+            self.explained.add(found)
+        return found
+
+    def _near(self, key: str) -> str | None:
+        """The key most like this one that has a value somewhere; looks only at some of many."""
+        if self._searches == 0:
+            return None
+        self._searches -= 1
+        known = (*self._world.inputs, *islice(self._writers, _CANDIDATES))
+        near = nearest_name(key, (each for each in known if abs(len(each) - len(key)) < 4))
+        if near is not None:
+            self.explained.add(near)
+        return near
+
+    def _written(self, key: str) -> list[Related]:
+        """Where a key of another name is written."""
+        by = self._writers.get(key)
+        return [] if by is None else writers([by], f"as `{key}`")
+
+    # --- whether it happens ----------------------------------------------------------------------
+
+    def _happens(self, node: Node) -> bool:
+        """Whether it stands in no map that may have no items for want of a list."""
+        if self._no_items is None:
+            self._no_items = {
+                id(site.node)
+                for site in self._sites
+                if site.how == "maps over"
+                and (site.races is not None or self._verdicts.of(site) is not Found.SURE)
+            }
+        return not self._no_items or self._no_items.isdisjoint(self._graph.above([node]))
+
+    def _begins_with(self, site: Site) -> bool:
+        """Whether the loops around a read come to it each time, whatever tests say."""
+        node, always, known = site.node, not site.how.startswith(CALLS), True
+        while parents := self._graph.parents(node):
+            above = parents[0]
+            choice = isinstance(above, RouteNode | MapOverNode | AgentNode | TransferNode)
+            later = isinstance(above, FallbackNode) and node is not above.attempts[0]
+            always = always and not choice and not later and len(parents) == 1
+            if isinstance(above, LoopNode):
+                known = known and always
+            node = above
+        return known

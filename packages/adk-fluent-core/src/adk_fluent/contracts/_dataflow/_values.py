@@ -1,0 +1,293 @@
+"""What the analysis is about: who gives keys values, who reads them, and what reaches whom.
+
+Everything here grows by joining two things into one that holds both, which costs the same however
+much they hold. It is taken apart once, at the end.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.ir import Node
+
+
+class Need(IntEnum):
+    """What becomes of a reader that finds no value; a worse one is greater."""
+
+    #: Nobody reads: the question whether there is a value is the analysis's own.
+    PROBE = 0
+    #: It is prepared for that.
+    OPTIONAL = 1
+    #: It goes on with None.
+    SOFT = 2
+    #: It fails.
+    REQUIRED = 3
+
+
+class Def:
+    """A place where a key gets a value, or loses it.
+
+    Attributes:
+        key: The key.
+        node: Who does it.
+        type: What the value is, as far as it is known.
+        sources: Questions about other keys: there is a value if one of them has one; None is sure.
+        used: Whether somebody may read it.
+        kept: Whether it may be there when the pipeline is done.
+        removes: Whether the value is taken away.
+    """
+
+    __slots__ = ("kept", "key", "node", "removes", "sources", "type", "used")
+
+    def __init__(
+        self,
+        key: str,
+        node: Node,
+        type: Any = None,
+        *,
+        sources: tuple[Site, ...] | None = None,
+        removes: bool = False,
+    ) -> None:
+        self.key = key
+        self.node = node
+        self.type = type
+        self.sources = sources
+        self.removes = removes
+        self.used = False
+        self.kept = False
+
+    @property
+    def kinds(self) -> tuple[Def, ...]:
+        """One definition of each type."""
+        return (self,)
+
+
+class Defs:
+    """Several definitions of one key, any of which may be the last.
+
+    Attributes:
+        parts: What it is joined of.
+        kinds: One definition of each type; those whose value depends on others, all.
+        used: Whether somebody may read them.
+        kept: Whether they may be there when the pipeline is done.
+    """
+
+    __slots__ = ("kept", "kinds", "parts", "used")
+
+    def __init__(self, one: Def | Defs, other: Def | Defs) -> None:
+        self.parts = (one, other)
+        self.used = False
+        self.kept = False
+        kinds = one.kinds
+        for each in other.kinds:
+            if each not in kinds and (each.sources is not None or not _known(each, kinds)):
+                kinds = (*kinds, each)
+        self.kinds = kinds
+
+
+#: One definition or several.
+Writers = Def | Defs
+
+
+def _known(one: Def, kinds: tuple[Def, ...]) -> bool:
+    """Whether one of the same type is among them."""
+    for each in kinds:
+        if each.sources is None and (each.type is one.type or each.type == one.type):
+            return True
+    return False
+
+
+def both(one: Writers | None, other: Writers | None) -> Writers | None:
+    """All definitions of both."""
+    if one is None or one is other:
+        return other
+    return one if other is None else Defs(one, other)
+
+
+def every(writers: Writers | None) -> Iterator[Def]:
+    """The definitions, each once."""
+    todo: list[Writers] = [] if writers is None else [writers]
+    seen = set[int]()
+    while todo:
+        here = todo.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        if isinstance(here, Def):
+            yield here
+        else:
+            todo.extend(reversed(here.parts))
+
+
+class Change:
+    """What a part of a pipeline does to one key.
+
+    Attributes:
+        through: Whether the key may be left alone.
+        defs: Who may have given it its value.
+        gone: Who may have taken its value away.
+    """
+
+    __slots__ = ("defs", "gone", "through")
+
+    def __init__(
+        self, through: bool, defs: Writers | None = None, gone: Writers | None = None
+    ) -> None:
+        self.through = through
+        self.defs = defs
+        self.gone = gone
+
+
+#: What a part does to a key that it does not touch.
+UNTOUCHED: Final = Change(through=True)
+
+
+def after(one: Change, other: Change) -> Change:
+    """The second after the first."""
+    if not other.through:
+        return other
+    if one is UNTOUCHED:
+        return other
+    return Change(one.through, both(one.defs, other.defs), both(one.gone, other.gone))
+
+
+def either(one: Change, other: Change) -> Change:
+    """One of the two."""
+    if one is other:
+        return one
+    return Change(
+        one.through or other.through, both(one.defs, other.defs), both(one.gone, other.gone)
+    )
+
+
+class Site:
+    """A place where a key is read, and in the end all that is known about what it finds there.
+
+    Attributes:
+        key: The key.
+        node: Who reads.
+        type: What it takes, as far as it is known.
+        need: What becomes of it without a value.
+        how: How it reads, in words that follow the node's name.
+        found: Definitions that may be found.
+        later: Definitions that may be found from the second time round a loop on.
+        gone: Definitions that may have taken the value away.
+        races: Definitions in branches beside this one.
+        entry: Whether the state at the start of the pipeline may be found.
+        bare: Whether there may be a way from the start on which nothing is known to be there.
+        tainted: Whether something may have written whose writes are not known.
+    """
+
+    __slots__ = (
+        *("bare", "entry", "found", "gone", "how", "key", "later"),
+        *("need", "node", "races", "tainted", "type"),
+    )
+
+    def __init__(
+        self, key: str, node: Node, need: Need, how: str = "reads", type: Any = None
+    ) -> None:
+        self.key = key
+        self.node = node
+        self.need = need
+        self.how = how
+        self.type = type
+        self.found: Writers | None = None
+        self.later: Writers | None = None
+        self.gone: Writers | None = None
+        self.races: Writers | None = None
+        self.entry = False
+        self.bare = False
+        self.tainted = False
+
+    @property
+    def kinds(self) -> tuple[Def, ...]:
+        """What may be found: one definition of each type."""
+        found = () if self.found is None else self.found.kinds
+        return found if self.later is None else (*found, *self.later.kinds)
+
+
+class Open:
+    """Reads of one key that still depend on what was before them.
+
+    Attributes:
+        parts: The reads.
+        defs: Who may have given the key a value in between.
+        later: Who may have, from the second time round a loop on.
+        gone: Who may have taken it away in between.
+        races: Who gives it a value beside them.
+        sure: Whether they happen only if there is a value.
+    """
+
+    __slots__ = ("defs", "gone", "later", "parts", "races", "sure")
+
+    def __init__(
+        self,
+        parts: tuple[Reads, ...],
+        defs: Writers | None = None,
+        gone: Writers | None = None,
+        races: Writers | None = None,
+        *,
+        later: Writers | None = None,
+        sure: bool = False,
+    ) -> None:
+        self.parts = parts
+        self.later = later
+        self.defs = defs
+        self.gone = gone
+        self.races = races
+        self.sure = sure
+
+
+#: One read or several.
+Reads = Site | Open
+
+
+def merged(one: Reads | None, other: Reads) -> Reads:
+    """The reads of both."""
+    return other if one is None or one is other else Open((one, other))
+
+
+def since(reads: Reads, change: Change) -> Reads:
+    """The same reads, with something before them that may leave the key alone."""
+    if change.defs is None and change.gone is None:
+        return reads
+    return Open((reads,), change.defs, change.gone)
+
+
+#: What the groups of reads around a read say: definitions, those of later times round a loop,
+#: removals, races, and whether there is surely a value.
+Seen = tuple[Writers | None, Writers | None, Writers | None, Writers | None, bool]
+
+
+def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
+    """Tell reads what they find, now that nothing before `change` matters to them.
+
+    A `change` that may leave the key alone is the whole pipeline's: what the key was at its start
+    is then found, too.
+    """
+    todo: list[tuple[Reads, Seen]] = [(reads, (change.defs, None, change.gone, None, False))]
+    while todo:
+        here, (defs, later, gone, races, sure) = todo.pop()
+        if isinstance(here, Open):
+            seen = (
+                both(defs, here.defs),
+                both(later, here.later),
+                both(gone, here.gone),
+                both(races, here.races),
+                sure or here.sure,
+            )
+            for each in here.parts:
+                todo.append((each, seen))  # noqa: PERF401  # far quicker
+            continue
+        here.found = both(here.found, defs)
+        here.later = both(here.later, later)
+        here.races = both(here.races, races)
+        here.tainted |= tainted
+        here.entry |= change.through
+        if not sure:
+            here.gone = both(here.gone, gone)
+            here.bare |= change.through

@@ -1,0 +1,104 @@
+"""What a read finds: surely a value, perhaps, or none."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from adk_fluent.contracts._dataflow._values import Def, every
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adk_fluent.contracts._dataflow._values import Site, Writers
+
+
+class Found(IntEnum):
+    """What a read finds."""
+
+    NEVER = 0
+    MAYBE = 1
+    SURE = 2
+
+
+class Verdicts:
+    """What each read finds, given what is known of state at the start.
+
+    Args:
+        inputs: Keys that have a value then.
+        unknown: Whether other keys may have one, too.
+    """
+
+    def __init__(self, inputs: Mapping[str, object], *, unknown: bool) -> None:
+        self.inputs = inputs
+        self.unknown = unknown
+        self._known: dict[int, Found] = {}
+
+    def of(self, site: Site) -> Found:
+        """What a read finds."""
+        known = self._known
+        if not _asks(site):
+            return self._judge(site)
+        todo, open_ = [site], set[int]()
+        while todo:
+            here = todo[-1]
+            if id(here) in known:
+                todo.pop()
+                continue
+            if id(here) not in open_:
+                open_.add(id(here))
+                todo.extend(each for each in _asks(here) if id(each) not in open_)
+                continue
+            todo.pop()
+            known[id(here)] = self._judge(here)
+        return known[id(site)]
+
+    def _judge(self, site: Site) -> Found:
+        given = site.entry and site.key in self.inputs
+        lacks = site.gone is not None or (site.bare and not given)
+        has = given or (site.entry and self.unknown)
+        for each in site.kinds:
+            found = self.gives(each)
+            lacks = lacks or found is not Found.SURE
+            has = has or found is not Found.NEVER
+        if not has:
+            return Found.NEVER
+        return Found.MAYBE if lacks else Found.SURE
+
+    def gives(self, made: Def) -> Found:
+        """Whether there is a value after a write: if one of those it is made of had one."""
+        if made.sources is None:
+            return Found.SURE
+        # a question that leads to itself, around a loop, is open
+        return max((self._known.get(id(s), Found.MAYBE) for s in made.sources), default=Found.SURE)
+
+
+def _asks(site: Site) -> list[Site]:
+    """The questions on which it depends what a read finds."""
+    return [source for each in site.kinds for source in each.sources or ()]
+
+
+def mark(groups: Iterable[Writers | None], flag: str) -> None:
+    """Set a flag of everything in some groups of definitions."""
+    todo = [each for each in groups if each is not None]
+    while todo:
+        here = todo.pop()
+        if getattr(here, flag):
+            continue
+        setattr(here, flag, True)
+        if not isinstance(here, Def):
+            todo.extend(here.parts)
+
+
+def some(writers: Writers | None, most: int = 3) -> list[Def]:
+    """A few of the definitions, those that were made first."""
+    if writers is None:
+        return []
+    if isinstance(writers, Def):
+        return [writers]
+    found: list[Def] = []
+    for each in every(writers):
+        found.append(each)
+        if len(found) == most:
+            break
+    return found

@@ -1,0 +1,79 @@
+"""Reads and writes in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.contracts._diagnostic import Related
+from adk_fluent.ir import AgentNode, LoopNode, RouteNode, TransformNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adk_fluent.contracts._dataflow._values import Def, Site
+    from adk_fluent.ir import Node
+
+
+#: How a function reads that an agent calls when it sees fit; the function's name follows.
+CALLS: Final = "calls "
+
+
+def reads(site: Site) -> str:
+    """Who reads what, as the beginning of a sentence."""
+    say = _READS.get(site.how)
+    if say is not None:
+        return say(site.node.name, site.key)
+    if site.how.startswith(CALLS):
+        by = site.how.removeprefix(CALLS)
+        return f"`{by}`, which `{site.node.name}` calls, reads `{site.key}`"
+    if is_placeholder(site.node, site.key):
+        return f"the instruction of `{site.node.name}` needs `{site.key}`"
+    return f"`{site.node.name}` reads `{site.key}`"
+
+
+_READS: dict[str, Callable[[str, str], str]] = {
+    "routes on": lambda name, key: f"route `{name}` decides by `{key}`",
+    "tests": lambda name, key: f"the test of `{name}` reads `{key}`",
+    "expects": lambda name, key: f"`{name}` expects something of `{key}`",
+    "repeats": lambda name, key: f"the test that ends loop `{name}` reads `{key}`",
+    "maps over": lambda name, key: f"`{name}` maps over `{key}`",
+    "collects": lambda name, key: f"`{name}` collects `{key}` of its items",
+    "sends": lambda name, key: f"`{name}` sends `{key}` along",
+    "shows": lambda name, key: f"the payload of gate `{name}` reads `{key}`",
+    "instructs": lambda name, key: f"the instruction function of `{name}` reads `{key}`",
+    "promises": lambda name, key: f"`{name}` promises the output `{key}`",
+    "begins with": lambda name, key: f"`{name}` begins with the input `{key}`",
+}
+
+
+def is_placeholder(node: Node, key: str) -> bool:
+    """Whether an agent's instruction has a key as a placeholder that must be filled."""
+    text = node.instruction if isinstance(node, AgentNode) else None
+    return isinstance(text, str) and f"{{{key}}}" in text.replace(" ", "")
+
+
+def writers(found: Iterable[Def], when: str = "") -> list[Related]:
+    """The places where a key is written or removed.
+
+    Args:
+        found: Who does.
+        when: More about that, as the end of the sentence.
+    """
+    related = [
+        Related.at(
+            each.node,
+            f"`{each.node.name}` {'removes' if each.removes else 'writes'} it{when and ' '}{when}",
+        )
+        for each in found
+    ]
+    return list(dict.fromkeys(related))
+
+
+def lenient(site: Site) -> str:
+    """How to read a key that may have no value, in words of advice."""
+    node, key = site.node, site.key
+    if is_placeholder(node, key):
+        return f"read it as `{{{key}?}}`"
+    if isinstance(node, AgentNode | RouteNode | LoopNode | TransformNode):
+        return f"give it a value first, as S.default({key}=...) does"
+    return f'read it with state.get("{key}")'

@@ -1,0 +1,52 @@
+"""State: whether every reader finds what it needs, and of the type that it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from adk_fluent.contracts._dataflow import Findings, findings
+from adk_fluent.contracts._subject import graph_of
+
+if TYPE_CHECKING:
+    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._subject import Checkable
+
+_FACT = "dataflow"
+
+
+def check_dataflow_contracts(pipeline: Checkable) -> list[Diagnostic]:
+    """Every key that is read has a value by then, and what is written is read.
+
+    Args:
+        pipeline: What is checked.
+
+    Raises:
+        UsageError: It is no pipeline.
+    """
+    found = _findings(graph_of(pipeline))
+    if found is None:
+        return []
+    return [*found.of_reads(), *found.of_clashes(), *found.of_dead()]
+
+
+def check_type_contracts(pipeline: Checkable) -> list[Diagnostic]:
+    """Every key is read as what it is written as, and used as the schemas around it declare.
+
+    Args:
+        pipeline: What is checked.
+
+    Raises:
+        UsageError: It is no pipeline.
+    """
+    found = _findings(graph_of(pipeline))
+    if found is None:
+        return []
+    return [*found.of_types(), *found.of_schemas()]
+
+
+def _findings(graph: Graph) -> Findings | None:
+    """The analysis, which several checkers use and one makes; what is not legal has no meaning."""
+    if _FACT not in graph.facts:
+        graph.facts[_FACT] = None if graph.violations else findings(graph)
+    return cast("Findings | None", graph.facts[_FACT])

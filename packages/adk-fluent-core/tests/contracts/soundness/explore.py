@@ -1,0 +1,520 @@
+"""Every way in which a small pipeline can run: which readers find no value, and on which keys.
+
+It is a search over all configurations: what each part is about to do, and who wrote which key. A
+predicate may go either way, unless it compares a key that has no value; an agent may fail where a
+failure is survived; branches take turns in any order. It shares no code with the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from adk_fluent.ir import (
+    UNSET,
+    AgentNode,
+    ExpectNode,
+    FallbackNode,
+    FunctionNode,
+    GateNode,
+    LoopNode,
+    MapOverNode,
+    Match,
+    MiddlewareNode,
+    Node,
+    ParallelNode,
+    Predicate,
+    RaceNode,
+    RouteNode,
+    SequenceNode,
+    StateFieldRef,
+    TapNode,
+    TimeoutNode,
+    TransformNode,
+)
+
+LASTING = ("user:", "app:")
+#: Who wrote a key: the path of an open attempt or branch, or None before it all began.
+Owner = tuple[int, ...] | None
+#: Of each key, who wrote it, and whether it has a value since; the last one counts.
+Store = tuple[tuple[tuple[Owner, bool], ...], ...]
+#: How a part ends.
+OK, LEFT, FAILED = "ok", "left", "failed"
+
+
+class TooManyError(Exception):
+    """There are too many ways."""
+
+
+class Miss(NamedTuple):
+    """A reader that found no value."""
+
+    node: str
+    key: str
+    required: bool
+
+
+class Next(NamedTuple):
+    """What may come next: what is left to do, or how it ended, and state then."""
+
+    term: Any
+    end: str | None
+    store: Store
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around a part.
+
+    Attributes:
+        path: Where it is.
+        scope: Who owns what it writes.
+        attempt: Whether a failure is survived.
+        loop: Whether there is a loop that may be left.
+    """
+
+    path: tuple[int, ...] = ()
+    scope: tuple[int, ...] = ()
+    attempt: bool = False
+    loop: bool = False
+
+    def at(
+        self, index: int, *, scope: bool = False, attempt: bool = False, loop: bool = False
+    ) -> Around:
+        """What stands around a part inside."""
+        path = (*self.path, index)
+        inside = path if scope else self.scope
+        return Around(path, inside, self.attempt or attempt, self.loop or loop)
+
+
+class Explorer:
+    """All ways of one pipeline.
+
+    Args:
+        root: The pipeline.
+        inputs: Keys that have a value at the start.
+        most: Configurations at most.
+        free: Whether everything may fail, and a comparison may go either way even if its key has
+            no value.
+    """
+
+    def __init__(
+        self, root: Node, inputs: frozenset[str], most: int, *, free: bool = False
+    ) -> None:
+        self._free = free
+        self.nodes: list[Node] = []
+        self._index: dict[int, int] = {}
+        todo = [root]
+        while todo:
+            node = todo.pop()
+            if id(node) not in self._index:
+                self._index[id(node)] = len(self.nodes)
+                self.nodes.append(node)
+                todo.extend(node.children)
+        self.keys = sorted({key for node in self.nodes for key in _keys(node)} | inputs)
+        self.misses: set[Miss] = set()
+        self._most = most
+        self._start: Store = tuple(((None, True),) if key in inputs else () for key in self.keys)
+        self._root = root
+
+    def run(self) -> set[Miss]:
+        """The misses of all ways.
+
+        Raises:
+            TooManyError: There are too many.
+        """
+        first = (self._enter(self._root), self._start)
+        seen, todo = {first}, [first]
+        while todo:
+            term, store = todo.pop()
+            for each in self._steps(term, store, Around()):
+                if each.end is None and (after := (each.term, each.store)) not in seen:
+                    seen.add(after)
+                    todo.append(after)
+            if len(seen) > self._most:
+                raise TooManyError
+        return self.misses
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def _has(self, store: Store, key: str) -> bool:
+        entries = store[self.keys.index(key)]
+        return bool(entries) and entries[-1][1]
+
+    def _write(self, store: Store, key: str, present: bool, scope: tuple[int, ...]) -> Store:
+        def change(entries: tuple[tuple[Owner, bool], ...]) -> tuple[tuple[Owner, bool], ...]:
+            return (*(each for each in entries if each[0] != scope), (scope, present))
+
+        return self._over_keys(store, lambda known: change if known == key else None)
+
+    def _over_keys(self, store: Store, of: Any) -> Store:
+        made: list[Any] = []
+        for key, entries in zip(self.keys, store, strict=True):
+            change = of(key)
+            made.append(entries if change is None else change(entries))
+        return tuple(made)
+
+    def _settle(self, store: Store, scope: tuple[int, ...], parent: tuple[int, ...]) -> Store:
+        """What was written in a scope is now its parent's."""
+
+        def change(entries: Any) -> Any:
+            if not any(_in(owner, scope) for owner, _ in entries):
+                return entries
+            found = [(parent if _in(owner, scope) else owner, value) for owner, value in entries]
+            last = {owner: at for at, (owner, _) in enumerate(found)}
+            return tuple(each for at, each in enumerate(found) if last[each[0]] == at)
+
+        return self._over_keys(store, lambda _: change)
+
+    def _discard(self, store: Store, scope: tuple[int, ...], parent: tuple[int, ...]) -> Store:
+        """What was written in a scope did not happen, but for what outlives the session."""
+        lasting = self._settle(store, scope, parent)
+        made: list[Any] = []
+        for key, entries, kept in zip(self.keys, store, lasting, strict=True):
+            left = tuple(each for each in entries if not _in(each[0], scope))
+            made.append(kept if key.startswith(LASTING) else left)
+        return tuple(made)
+
+    def _view(self, store: Store) -> Store:
+        """State as it is now, as the start of something apart."""
+        return tuple(((None, True),) if each and each[-1][1] else () for each in store)
+
+    def _written(self, store: Store) -> list[tuple[str, bool]]:
+        """What was written apart."""
+        return [
+            (key, entries[-1][1])
+            for key, entries in zip(self.keys, store, strict=True)
+            if entries and entries[-1][0] is not None
+        ]
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _enter(self, node: Node) -> Any:
+        return ("begin", self._index[id(node)])
+
+    def _read(self, node: Node, refs: Any, store: Store) -> None:
+        for ref in refs:
+            if not self._has(store, ref.key):
+                self.misses.add(Miss(node.name, ref.key, ref.default is UNSET))
+
+    def _test(self, node: Node, test: Predicate | None, store: Store) -> tuple[bool, ...]:
+        """How a predicate may turn out."""
+        if isinstance(test, Match):
+            if not self._has(store, test.key):
+                self.misses.add(Miss(node.name, test.key, False))
+                return (True, False) if self._free else (test.operator == "ne",)
+        return (True, False)
+
+    def _steps(self, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        kind = term[0]
+        node = self.nodes[term[1]]
+        if kind == "begin":
+            yield from self._begin(node, term, store, around)
+        elif kind == "act":
+            yield from self._act(node, term, store, around)
+        else:
+            yield from getattr(self, f"_{kind}")(node, term, store, around)
+
+    def _begin(self, node: Node, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        here = term[1]
+        if around.attempt and (self._free or isinstance(node, AgentNode | FunctionNode)):
+            yield Next(None, FAILED, store)
+        match node:
+            case AgentNode():
+                self._read(node, node.reads_keys, store)
+                yield Next(("act", here), None, store)
+            case FunctionNode() | TapNode():
+                self._read(node, node.effects.reads, store)
+                yield Next(("act", here), None, store)
+            case TransformNode():
+                yield Next(None, OK, self._transformed(node, store, around))
+            case ExpectNode():
+                outcomes = self._test(node, node.predicate, store)
+                if True in outcomes:
+                    yield Next(None, OK, store)
+                if False in outcomes:
+                    yield Next(None, FAILED, store)
+            case GateNode():
+                outcomes = (True,)
+                if node.predicate is not None:
+                    outcomes = self._test(node, node.predicate, store)
+                for asks in outcomes:
+                    key = node.key or node.name
+                    after = self._write(store, key, True, around.scope) if asks else store
+                    yield Next(None, OK, after)
+            case SequenceNode():
+                yield from self._go(("seq", here, 0, self._enter(node.steps[0])), store)
+            case LoopNode():
+                yield from self._go(("loop", here, 0, self._enter(node.body)), store)
+            case RouteNode():
+                yield from self._routed(node, 0, store)
+            case FallbackNode():
+                yield from self._go(("fallback", here, 0, self._enter(node.attempts[0])), store)
+            case ParallelNode(merge="wait_all"):
+                yield from self._go(
+                    ("parallel", here, tuple(self._enter(each) for each in node.branches)), store
+                )
+            case RaceNode() | ParallelNode():
+                view = self._view(store)
+                yield from self._go(
+                    ("race", here, tuple((self._enter(each), view) for each in node.branches)),
+                    store,
+                )
+            case MapOverNode():
+                if not self._has(store, node.list_key):
+                    self.misses.add(Miss(node.name, node.list_key, False))
+                    yield Next(None, OK, self._write(store, node.output_key, True, around.scope))
+                    return
+                view = self._view(store)
+                for count in (0, 1, 2):
+                    term = ("map", here, count, None, view, view, ())
+                    yield from self._go(term, store)
+            case TimeoutNode() | MiddlewareNode():
+                yield Next(self._enter(node.body), None, store)
+            case _:
+                raise AssertionError(node)
+
+    def _go(self, term: Any, store: Store) -> Iterator[Next]:
+        yield Next(term, None, store)
+
+    def _act(self, node: Node, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        if around.attempt:
+            yield Next(None, FAILED, store)
+        if isinstance(node, AgentNode):
+            if node.tools:  # it may leave the loop, and owes nothing then
+                yield Next(None, LEFT if around.loop else OK, store)
+            for ref in node.writes_keys:
+                store = self._write(store, ref.key, True, around.scope)
+            yield Next(None, OK, store)
+            return
+        assert isinstance(node, FunctionNode | TapNode)
+        stores = [store]
+        for ref in node.effects.may_write:
+            stores += [self._write(each, ref.key, True, around.scope) for each in stores]
+        for each in stores:
+            for ref in node.effects.writes:
+                each = self._write(each, ref.key, True, around.scope)  # noqa: PLW2901
+            yield Next(None, OK, each)
+
+    def _transformed(self, node: TransformNode, store: Store, around: Around) -> Store:
+        before, scope = store, around.scope
+        if node.semantics == "delete_keys":
+            for key in node.affected_keys or ():
+                store = self._write(store, key, False, scope)
+            return store
+        if node.semantics == "replace_session":
+            for key in self.keys:
+                if key not in (node.affected_keys or ()) and StateFieldRef(key).scope == "session":
+                    store = self._write(store, key, False, scope)
+            return store
+        kind = type(node.fn.value).__name__ if node.fn else ""
+        if kind == "Assign":
+            for ref in node.effects.writes:
+                store = self._write(store, ref.key, True, scope)
+        elif kind == "Rename":
+            moved = [(old, new) for old, new in node.fn.value.names if self._has(before, old)]
+            for old, new in node.fn.value.names:
+                if not self._has(before, old):
+                    self.misses.add(Miss(node.name, old, False))
+            for old, _ in moved:
+                store = self._write(store, old, False, scope)
+            for _, new in moved:
+                store = self._write(store, new, True, scope)
+        elif kind == "Combine":
+            combine = node.fn.value
+            for key in combine.keys:
+                if not self._has(before, key):
+                    self.misses.add(Miss(node.name, key, False))
+            if any(self._has(before, key) for key in combine.keys):
+                store = self._write(store, combine.into, True, scope)
+        else:
+            raise AssertionError(kind)
+        return store
+
+    def _routed(self, node: RouteNode, at: int, store: Store) -> Iterator[Next]:
+        """Tests in order; the first that holds decides."""
+        if at == len(node.tests):
+            if node.default is None:
+                yield Next(None, OK, store)
+            else:
+                yield Next(self._enter(node.default), None, store)
+            return
+        outcomes = self._test(node, node.tests[at], store)
+        if True in outcomes:
+            yield Next(self._enter(node.branches[at]), None, store)
+        if False in outcomes:
+            yield from self._routed(node, at + 1, store)
+
+    def _seq(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, at, inner = term
+        for each in self._steps(inner, store, around.at(at)):
+            if each.end is None:
+                yield Next(("seq", here, at, each.term), None, each.store)
+            elif each.end is OK and at + 1 < len(node.steps):
+                after = ("seq", here, at + 1, self._enter(node.steps[at + 1]))
+                yield Next(after, None, each.store)
+            else:
+                yield each
+
+    def _loop(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, count, inner = term
+        for each in self._steps(inner, store, around.at(0, loop=True)):
+            if each.end is None:
+                yield Next(("loop", here, count, each.term), None, each.store)
+            elif each.end is LEFT:
+                yield Next(None, OK, each.store)
+            elif each.end is OK:
+                outcomes: tuple[bool, ...] = (False,)
+                if node.until is not None:
+                    outcomes = self._test(node, node.until, each.store)
+                if True in outcomes or count + 1 == node.max_iterations:
+                    yield Next(None, OK, each.store)
+                if False in outcomes and count + 1 < node.max_iterations:
+                    after = ("loop", here, count + 1, self._enter(node.body))
+                    yield Next(after, None, each.store)
+            else:
+                yield each
+
+    def _fallback(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, at, inner = term
+        inside = around.at(at, scope=True, attempt=True)
+        for each in self._steps(inner, store, inside):
+            if each.end is None:
+                yield Next(("fallback", here, at, each.term), None, each.store)
+            elif each.end is not FAILED:
+                settled = self._settle(each.store, inside.scope, around.scope)
+                yield Next(None, each.end, settled)
+            else:
+                undone = self._discard(each.store, inside.scope, around.scope)
+                if at + 1 < len(node.attempts):
+                    after = ("fallback", here, at + 1, self._enter(node.attempts[at + 1]))
+                    yield Next(after, None, undone)
+                else:
+                    yield Next(None, FAILED, undone)
+
+    def _parallel(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, terms = term
+        for at, inner in enumerate(terms):
+            if isinstance(inner, str):  # it has ended
+                continue
+            for each in self._steps(inner, store, around.at(at, scope=True)):
+                if each.end is FAILED:
+                    yield Next(None, FAILED, each.store)
+                    continue
+                now = each.term if each.end is None else each.end
+                after = (*terms[:at], now, *terms[at + 1 :])
+                if all(isinstance(each, str) for each in after):
+                    end = LEFT if LEFT in after else OK
+                    yield Next(None, end, self._joined(len(after), each.store, around))
+                else:
+                    yield Next(("parallel", here, after), None, each.store)
+
+    def _joined(self, count: int, store: Store, around: Around) -> Store:
+        """The last branch in declared order that wrote a key counts."""
+        scopes = [around.at(at, scope=True).scope for at in range(count)]
+        made: list[Any] = []
+        for entries in store:
+            last = None
+            for scope in scopes:
+                mine = [value for owner, value in entries if _in(owner, scope)]
+                last = mine[-1] if mine else last
+            left = tuple(
+                each for each in entries if not any(_in(each[0], scope) for scope in scopes)
+            )
+            if last is not None:
+                left = (*(each for each in left if each[0] != around.scope), (around.scope, last))
+            made.append(left)
+        return tuple(made)
+
+    def _race(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, pairs = term
+        for at, (inner, own) in enumerate(pairs):
+            if inner == FAILED:
+                continue
+            inside = Around((*around.path, at), (at,), True, around.loop)
+            for each in self._steps(inner, own, inside):
+                if each.end is None:
+                    now: Any = (each.term, each.store)
+                elif each.end is FAILED:
+                    now = (FAILED, each.store)
+                else:
+                    yield Next(None, each.end, self._won(at, each.store, pairs, store, around))
+                    continue
+                after = (*pairs[:at], now, *pairs[at + 1 :])
+                if all(inner == FAILED for inner, _ in after):
+                    yield Next(None, FAILED, self._won(-1, (), after, store, around))
+                else:
+                    yield Next(("race", here, after), None, store)
+
+    def _won(
+        self, winner: int, own: Store, pairs: Any, store: Store, around: Around
+    ) -> Store:
+        """What the winner wrote counts, and of the others what outlives the session."""
+        for at, (_, other) in enumerate(pairs):
+            for key, present in self._written(own if at == winner else other):
+                if at == winner or key.startswith(LASTING):
+                    store = self._write(store, key, present, around.scope)
+        return store
+
+    def _map_over(self, node: Any, store: Store, around: Around, written: Any) -> Store:
+        for key, present in written:
+            if key != node.item_key:
+                store = self._write(store, key, present, around.scope)
+        return self._write(store, node.output_key, True, around.scope)
+
+    def _map_items(self, view: Store, key: str) -> Store:
+        return self._over_keys(view, lambda known: (lambda _: ((None, True),)) if known == key else None)
+
+    # the items of a map work apart from each other, so one after the other is all there is to see
+    def _map(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, left, inner, own, view, written = term
+        if inner is None:
+            if left == 0:
+                yield Next(None, OK, self._map_over(node, store, around, written))
+                return
+            own = self._map_items(view, node.item_key)
+            yield Next(
+                ("map", here, left - 1, self._enter(node.body), own, view, written), None, store
+            )
+            return
+        inside = Around((*around.path, left), (left,), around.attempt, around.loop)
+        for each in self._steps(inner, own, inside):
+            if each.end is None:
+                after = ("map", here, left, each.term, each.store, view, written)
+                yield Next(after, None, store)
+            elif each.end is FAILED:
+                yield Next(None, FAILED, store)
+            else:
+                now = (*written, *self._written(each.store))
+                yield Next(("map", here, left, None, view, view, now), None, store)
+
+
+
+def _in(owner: Owner, scope: tuple[int, ...]) -> bool:
+    """Whether something was written in a scope, or below it."""
+    return owner is not None and bool(scope) and owner[: len(scope)] == scope
+
+
+def _keys(node: Node) -> Iterator[str]:
+    match node:
+        case AgentNode():
+            yield from (ref.key for ref in (*node.reads_keys, *node.writes_keys))
+        case FunctionNode() | TapNode() | TransformNode():
+            effects = node.effects
+            refs = (*effects.reads, *effects.writes, *effects.may_write)
+            yield from (ref.key for ref in refs)
+            if isinstance(node, TransformNode):
+                yield from node.affected_keys or ()
+        case RouteNode():
+            yield from (test.key for test in node.tests if isinstance(test, Match))
+        case LoopNode(until=Match(key=key)) | ExpectNode(predicate=Match(key=key)):
+            yield key
+        case GateNode():
+            yield node.key or node.name
+            if isinstance(node.predicate, Match):
+                yield node.predicate.key
+        case MapOverNode():
+            yield from (node.list_key, node.item_key, node.output_key)
+        case _:
+            return

@@ -1,0 +1,56 @@
+"""The analysis against every way in which random pipelines can run.
+
+Every reader that may find no value is reported, and every error that is reported can happen.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from adk_fluent.contracts import Diagnostic, Severity, check_all
+
+from .soundness.explore import Explorer, Miss, TooManyError
+from .soundness.generate import Generator
+
+_MISSING = {"ReadBeforeWrite", "MaybeUndefined", "ReadRace", "ScopeMismatch", "ExternalState"}
+_CHUNK = 250
+
+
+def _is_about(finding: Diagnostic, miss: Miss) -> bool:
+    return (
+        type(finding).__name__ in _MISSING
+        and finding.node == miss.node
+        and f"`{miss.key}`" in finding.message
+    )
+
+
+def judge(seed: int) -> str | None:
+    """What is wrong with the findings about one pipeline."""
+    made = Generator(seed)
+    report = check_all(made.root, inputs=sorted(made.inputs))
+    try:
+        misses = Explorer(made.root, made.inputs, 20_000).run()
+        possible = Explorer(made.root, made.inputs, 20_000, free=True).run()
+    except TooManyError:
+        return "skip"
+    findings = list(report)
+    for miss in misses:
+        if miss.required and not any(_is_about(each, miss) for each in findings):
+            return f"not reported: {miss}"
+    for each in findings:
+        if type(each).__name__ in _MISSING and each.severity is Severity.ERROR:
+            if not any(_is_about(each, miss) for miss in possible):
+                return f"cannot happen: {each}"
+    if report.proven and any(miss.required for miss in misses):
+        return "proven"
+    return None
+
+
+@pytest.mark.parametrize("start", range(0, 5_000, _CHUNK))
+def test_what_may_be_missing_is_reported_and_errors_can_happen(start: int) -> None:
+    skipped = 0
+    for seed in range(start, start + _CHUNK):
+        wrong = judge(seed)
+        skipped += wrong == "skip"
+        assert wrong in (None, "skip"), f"seed {seed}: {wrong}"
+    assert skipped < _CHUNK // 10
