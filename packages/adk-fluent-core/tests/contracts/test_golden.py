@@ -129,3 +129,18 @@ def test_a_check_takes_builders_nodes_and_graphs(page: str, tmp_path: Path) -> N
     node = pipeline.to_ir()
     assert check(pipeline) == check(node) == check(contracts.Graph(node)) != []
     assert isinstance(check(node), list)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_deep_pipelines_are_checked_without_recursion(right: bool) -> None:
+    content = ir.ContentSpec({ir.Modality.TEXT}, {ir.Modality.TEXT, ir.Modality.IMAGE})
+    token = ir.EdgeSemantics("token")
+    node: ir.Node = ir.AgentNode("a", content=content)
+    for at in range(3_000):
+        pair = (ir.AgentNode(f"a{at}"), node) if right else (node, ir.AgentNode(f"a{at}"))
+        node = ir.SequenceNode("s", pair, (token, token))
+    assert check_streaming_contracts(node) == []
+    assert check_modality_contracts(node) == []
+    route = ir.RouteNode("r", "k", default=ir.AgentNode("z"))
+    last = ir.SequenceNode("all", (node, route))
+    assert [each.code for each in check_streaming_contracts(last)] == ["FLW201"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.contracts._channels import Channels
 from adk_fluent.contracts._diagnostic import Related, Severity
+from adk_fluent.contracts._edges import gives_data
 from adk_fluent.contracts._issues import (
     MissingOutputSchema,
     ModalityMismatch,
@@ -15,7 +16,6 @@ from adk_fluent.contracts._issues import (
     UnsupportedModality,
 )
 from adk_fluent.contracts._models import TEXTUAL, capabilities_of, models_of
-from adk_fluent.contracts._streaming import gives_data
 from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import AgentNode, ContentSpec, MapOverNode, Modality, Ref, RemoteAgentNode
 
@@ -38,6 +38,7 @@ _WORDS: Final = {
     Modality.STRUCTURED: "structured data",
     Modality.CODE: "code",
 }
+_ORDER: Final = {kind: at for at, kind in enumerate(Modality)}
 #: What a model is asked for by `response_modalities`.
 _ASKED: Final = frozenset({Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.VIDEO})
 _LISTED: Final = 3
@@ -353,7 +354,7 @@ def _setting(agent: AgentNode, name: str) -> Any:
 
 def _sorted(kinds: Iterable[Modality]) -> list[Modality]:
     """In the order in which `Modality` lists them."""
-    return sorted(kinds, key=list(Modality).index)
+    return sorted(kinds, key=_ORDER.__getitem__)
 
 
 def _listed(kinds: Iterable[Modality]) -> str:

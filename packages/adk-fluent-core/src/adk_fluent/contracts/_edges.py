@@ -6,7 +6,7 @@ stands behind the sequence. So what is `full` by itself hands on what streams ou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.ir import (
@@ -61,23 +61,38 @@ class Edge:
         return f"{size} tokens at a time"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tail:
     """What ends a step, and so what its output is.
 
     Attributes:
-        agents: Agents whose answers it is; several where a part of them counts or all do.
-        silent: Steps behind them that say nothing.
+        parts: The agents whose answers it is, with the steps behind them that say nothing; those
+            of a part of the step are shared with it.
+        data: An agent among them whose answer is data of a schema.
         held: What gives nothing before all of it is done; None where it need not come to that.
         parallel: Branches whose output meets here.
         fallback: Attempts of which all but the last may fail.
     """
 
-    agents: list[Node] = field(default_factory=list["Node"])
-    silent: list[Node] = field(default_factory=list["Node"])
+    parts: tuple[Node | Tail, ...] = ()
+    data: Node | None = None
     held: Node | None = None
     parallel: ParallelNode | None = None
     fallback: FallbackNode | None = None
+
+    def nodes(self) -> Iterator[Node]:
+        """The agents and silent steps, each once."""
+        todo: list[Node | Tail] = [self]
+        seen = set[int]()
+        while todo:
+            part = todo.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if isinstance(part, Tail):
+                todo.extend(reversed(part.parts))
+            else:
+                yield part
 
 
 class Edges:
@@ -92,7 +107,9 @@ class Edges:
         speakers = [node for kind in _SPEAKERS for node in graph.of(kind)]
         self._speaking: set[int] = graph.above(speakers)
         self._out: dict[int, Edge | None] = {}
+        self._tails: dict[int, Tail] = {}
         fold(graph.root, self._leave)
+        fold(graph.root, self._end)
 
     def out(self, node: Node) -> Edge | None:
         """The edge with which the output of a node leaves it; None when it comes as a whole."""
@@ -112,33 +129,7 @@ class Edges:
 
     def tail(self, step: Node) -> Tail:
         """What ends a step."""
-        tail = Tail()
-        todo, seen = [(step, True)], set[int]()
-        while todo:
-            node, certain = todo.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if isinstance(node, SequenceNode):
-                for each in reversed(node.steps):
-                    todo.append((each, certain))
-                    if self.speaks(each):
-                        break
-                continue
-            if certain and (isinstance(node, MapOverNode | RaceNode) or joins(node)):
-                tail.held = tail.held or node
-            if isinstance(node, ParallelNode):
-                tail.parallel = tail.parallel or node
-            if isinstance(node, FallbackNode) and len(node.attempts) > 1:
-                tail.fallback = tail.fallback or node
-            if not self.speaks(node):
-                tail.silent.append(node)
-            elif isinstance(node, _SPEAKERS):
-                tail.agents.append(node)
-            else:
-                certain = certain and not isinstance(node, RouteNode | FallbackNode)
-                todo.extend((each, certain) for each in reversed(node.children))
-        return tail
+        return self._tails[id(step)]
 
     def arrivals(self) -> dict[int, Edge]:
         """The steps that begin with pieces of what stands before them, by id.
@@ -200,6 +191,54 @@ class Edges:
                 pass
         self._out[id(node)] = edge
         return edge
+
+    def _end(self, node: Node, below: tuple[Tail, ...]) -> Tail:
+        if isinstance(node, _SPEAKERS) or not below:
+            tail = Tail((node,), node if gives_data(node) else None)
+        elif isinstance(node, SequenceNode):
+            spoken = (at for at in reversed(range(len(below))) if self.speaks(node.steps[at]))
+            tail = _behind(below[next(spoken, 0) :])
+        else:
+            tail = _meeting(node, below)
+        self._tails[id(node)] = tail
+        return tail
+
+
+def gives_data(node: Node) -> bool:
+    """Whether what it says is data of a schema, as JSON text."""
+    match node:
+        case AgentNode():
+            typed = any(ref.type not in (None, str) for ref in node.writes_keys)
+            return node.output_schema is not None or len(node.writes_keys) > 1 or typed
+        case RemoteAgentNode():
+            return node.output_schema is not None
+        case _:
+            return False
+
+
+def _behind(tails: Sequence[Tail]) -> Tail:
+    """The tail of the last step that speaks, and those of the silent ones behind it."""
+    first = tails[0]
+    if len(tails) == 1:
+        return first
+    return Tail(tuple(tails), first.data, first.held, first.parallel, first.fallback)
+
+
+def _meeting(node: Node, below: Sequence[Tail]) -> Tail:
+    """The tail of what arranges others otherwise than one after the other."""
+    alone = len(below) == 1
+    held = node if isinstance(node, MapOverNode | RaceNode) or joins(node) else None
+    parallel = node if isinstance(node, ParallelNode) else None
+    fallback = node if isinstance(node, FallbackNode) and not alone else None
+    if alone and held is parallel is None:
+        return below[0]
+    return Tail(
+        (node, *below) if isinstance(node, MapOverNode) else tuple(below),
+        next((each.data for each in below if each.data), None),
+        held or (below[0].held if alone else None),
+        parallel or next((each.parallel for each in below if each.parallel), None),
+        fallback or next((each.fallback for each in below if each.fallback), None),
+    )
 
 
 def joins(node: Node) -> bool:

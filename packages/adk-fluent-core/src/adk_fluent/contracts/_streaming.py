@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent.contracts._declared import declared_writes, predicates
 from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._edges import Edge, Edges, Tail, joins
+from adk_fluent.contracts._edges import Edge, Edges, joins
 from adk_fluent.contracts._issues import (
     DiscardedStream,
     HeldStream,
@@ -83,7 +83,6 @@ class _Check:
         self._graph = graph
         self._sequences = sequences
         self._edges = Edges(graph)
-        self._tails: dict[int, Tail] = {}
 
     def findings(self) -> Iterator[Diagnostic]:
         """Everything that is wrong with them."""
@@ -123,8 +122,9 @@ class _Check:
             yield from self._structured(node, edge)
 
     def _conflict(self, node: Node, what: str, edge: Edge) -> Diagnostic:
-        written = {ref.key for ref in self._written(edge)}
-        tested = [t.key for t in predicates(node) if isinstance(t, Match) and t.key in written]
+        tests = [test.key for test in predicates(node) if isinstance(test, Match)]
+        written = {ref.key for ref in self._written(edge)} if tests else ()
+        tested = [key for key in tests if key in written]
         related = [self._source(edge)]
         if tested:
             related.append(
@@ -139,6 +139,8 @@ class _Check:
         )
 
     def _unfinished(self, node: AgentNode | RemoteAgentNode, edge: Edge) -> Diagnostic | None:
+        if not node.reads_keys:
+            return None
         written = {ref.key for ref in self._written(edge)}
         reads = [ref for ref in node.reads_keys if ref.key in written]
         if not reads:
@@ -157,7 +159,7 @@ class _Check:
         )
 
     def _structured(self, node: Node, edge: Edge) -> Iterator[Diagnostic]:
-        data = next((each for each in self._tail(edge.step).agents if gives_data(each)), None)
+        data = self._edges.tail(edge.step).data
         if data is not None:
             yield StructuredStream.at(
                 self._graph,
@@ -204,7 +206,7 @@ class _Check:
 
     def _between(self, sequence: SequenceNode) -> Iterator[Diagnostic]:
         for edge, following in self._edges.behind(sequence):
-            fallback = edge.attempt_of or self._tail(edge.step).fallback
+            fallback = edge.attempt_of or self._edges.tail(edge.step).fallback
             if fallback is not None:
                 yield DiscardedStream.at(
                     self._graph,
@@ -218,7 +220,7 @@ class _Check:
     # --- what an edge says that nothing comes of -------------------------------------------------
 
     def _declared(self, step: Node, edge: EdgeSemantics) -> Iterator[Diagnostic]:
-        tail = self._tail(step)
+        tail = self._edges.tail(step)
         streams = edge.buffering in ("chunked", "token")
         merges = edge.merge != "wait_all"
         if streams and not self._edges.speaks(step):
@@ -286,36 +288,13 @@ class _Check:
 
     # --- what is known of an edge ----------------------------------------------------------------
 
-    def _tail(self, step: Node) -> Tail:
-        if id(step) not in self._tails:
-            self._tails[id(step)] = self._edges.tail(step)
-        return self._tails[id(step)]
-
     def _written(self, edge: Edge) -> Iterator[StateFieldRef]:
         """The keys that have their value only when the last piece is there."""
-        tail = self._tail(edge.step)
-        for node in tail.agents:
-            if isinstance(node, AgentNode | RemoteAgentNode):
-                yield from node.writes_keys
-        for node in tail.silent:
-            yield from declared_writes(node)
-        if isinstance(tail.held, MapOverNode):
-            yield from declared_writes(tail.held)
+        for node in self._edges.tail(edge.step).nodes():
+            yield from node.writes_keys if isinstance(node, AgentNode) else declared_writes(node)
 
     def _source(self, edge: Edge) -> Related:
         return Related.at(edge.step, f"`{edge.step.name}` hands on what it says {edge.pieces}")
-
-
-def gives_data(node: Node) -> bool:
-    """Whether what it says is data of a schema, as JSON text."""
-    match node:
-        case AgentNode():
-            typed = any(ref.type not in (None, str) for ref in node.writes_keys)
-            return node.output_schema is not None or len(node.writes_keys) > 1 or typed
-        case RemoteAgentNode():
-            return node.output_schema is not None
-        case _:
-            return False
 
 
 def _needs_all(node: Node) -> str | None:
