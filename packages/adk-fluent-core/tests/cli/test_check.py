@@ -12,7 +12,7 @@ from adk_fluent.contracts import ContractReport, InvalidName, Related, RouteWith
 from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
-    from .conftest import Cli, Write
+    from .conftest import Cli, Done, Write
 
 GOOD = """
 from adk_fluent import Agent
@@ -114,6 +114,110 @@ def test_unknown_format(here: Cli) -> None:
     done = here("check", "good.py", "--format", "xml")
     assert done.code == 2
     assert "'text', 'json', 'sarif', 'github'" in done.err
+
+
+READS = """
+from adk_fluent import Agent
+
+pipeline = Agent("reply").instruct("Answer {question} for {user:name}.")
+"""
+WRITES = """
+from adk_fluent import Agent
+
+pipeline = Agent("reply").instruct("Answer.").writes("answer")
+"""
+
+
+def codes(done: Done) -> list[str]:
+    return [each["code"] for each in json.loads(done.out)["diagnostics"]]
+
+
+def test_inputs_are_there_at_the_start(write: Write, here: Cli) -> None:
+    write("reads.py", READS)
+    bare = here("check", "reads.py", "--format", "json")
+    assert bare.code == 1
+    assert "FLW001" in codes(bare)
+    given = here(
+        *("check", "reads.py", "--format", "json"),
+        *("--input", "question", "--input", "user:name"),
+    )
+    assert (given.code, codes(given)) == (0, [])
+    half = here("check", "reads.py", "--format", "json", "--input", "user:name")
+    assert half.code == 1
+    [found] = json.loads(half.out)["diagnostics"]
+    assert (found["code"], "`question`" in found["message"]) == ("FLW001", True)
+
+
+def test_outputs_are_read_at_the_end(write: Write, here: Cli) -> None:
+    write("writes.py", WRITES)
+    read = here("check", "writes.py", "--format", "json", "--output", "answer")
+    assert (read.code, codes(read)) == (0, [])
+    other = here("check", "writes.py", "--format", "json", "--output", "summary")
+    assert other.code == 1
+    assert codes(other) == ["FLW001", "FLW008"]
+    assert "promises the output `summary`" in other.out
+
+
+@pytest.mark.parametrize("option", ["--input", "--output"])
+def test_a_key_without_a_name_is_refused(write: Write, here: Cli, option: str) -> None:
+    write("good.py", GOOD)
+    done = here("check", "good.py", option, " ")
+    assert done.code == 2
+    assert f"{option.removeprefix('--')}s takes state keys" in done.err
+
+
+@pytest.mark.usefixtures("files")
+class TestSeverities:
+    @pytest.mark.parametrize(
+        ("options", "level", "code"),
+        [
+            ((), "warning", 0),
+            (("--severity", "FLW132=error"), "error", 1),
+            (("--severity", "FLW132=warning"), "warning", 0),
+            (("--severity", "flw132 = info"), "info", 0),
+            (("--severity", "FLW132=error", "--severity", "FLW132=off"), None, 0),
+            (("--strict",), "error", 1),
+            (("--strict", "--severity", "FLW132=warning"), "warning", 0),
+            (("--strict", "--severity", "FLW102=off"), "error", 1),
+        ],
+    )
+    def test_are_what_the_options_say(
+        self, here: Cli, options: tuple[str, ...], level: str | None, code: int
+    ) -> None:
+        done = here("check", "mild.py", "--format", "json", *options)
+        found = json.loads(done.out)["diagnostics"]
+        assert [each["severity"] for each in found] == ([] if level is None else [level])
+        assert done.code == code
+
+    def test_hold_for_every_target(self, here: Cli) -> None:
+        both = ("check", "bad.py", "mild.py", "--format", "github")
+        assert here(*both, "--severity", "FLW102=info").code == 0
+        done = here(*both, "--severity", "FLW102=off", "--strict")
+        assert done.code == 1
+        [line] = done.out.splitlines()
+        assert line.startswith("::error file=mild.py,line=4,title=FLW132 ")
+
+    @pytest.mark.parametrize("value", ["FLW132", "FLW132=bad", "=error", "FLW132=ERROR", ""])
+    def test_that_are_none_are_refused(self, here: Cli, value: str) -> None:
+        done = here("check", "mild.py", "--severity", value)
+        assert (done.code, done.out) == (2, "")
+        assert f"{value!r} is not CODE=LEVEL, such as FLW112=off" in " ".join(done.err.split())
+        assert "LEVEL is one of error, warning, info, off." in " ".join(done.err.split())
+
+    def test_of_unknown_codes_are_refused(self, here: Cli) -> None:
+        done = here("check", "mild.py", "--severity", "FLW999=off")
+        assert (done.code, done.out) == (2, "")
+        assert "no finding has the code 'FLW999'" in done.err
+
+
+@pytest.mark.usefixtures("files")
+def test_what_cannot_be_checked_is_no_finding(write: Write, here: Cli) -> None:
+    write("absent.py", "import adk_fluent.distributed\n")
+    assert here("check", "good.py", "absent.py").code == 3
+    write("broken.py", "1 / 0\n")
+    done = here("check", "good.py", "broken.py")
+    assert (done.code, done.out) == (2, "")
+    assert "importing broken.py failed" in done.err
 
 
 def report(**fields: Any) -> ContractReport:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._target import load
 from adk_fluent.cli._text import plain
-from adk_fluent.contracts import ContractReport
+from adk_fluent.contracts import ContractReport, SeverityName, check_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 def _as_text(reports: Sequence[tuple[str, ContractReport]]) -> str:
@@ -47,6 +47,7 @@ _FORMATS: Final[dict[str, Callable[[Sequence[tuple[str, ContractReport]]], str]]
     "sarif": _as_sarif,
     "github": _as_github,
 }
+_LEVELS: Final[tuple[SeverityName, ...]] = get_args(SeverityName)
 
 
 @click.command()
@@ -59,18 +60,67 @@ _FORMATS: Final[dict[str, Callable[[Sequence[tuple[str, ContractReport]]], str]]
     show_default=True,
     help="For people, for programs, for code hosts (SARIF 2.1.0), for GitHub Actions.",
 )
+@click.option(
+    "--input",
+    "inputs",
+    metavar="KEY",
+    multiple=True,
+    help="A state key that has a value when the pipeline starts; may be repeated.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    metavar="KEY",
+    multiple=True,
+    help="A state key that somebody reads when it is done; may be repeated.",
+)
+@click.option(
+    "--severity",
+    "severities",
+    metavar="CODE=LEVEL",
+    multiple=True,
+    help="How bad findings of a code are: error, warning, info or off; may be repeated.",
+)
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.pass_context
 def check(ctx: click.Context, targets: tuple[str, ...], form: str, **options: Any) -> None:
     """Look for mistakes in pipelines without running anything.
 
-    TARGET is module:attribute or path.py:attribute. Ends with 1 when there are errors.
+    TARGET is module:attribute or path.py:attribute. Ends with 1 when there are errors. State is
+    taken to be empty at the start, but for --input and what pipelines declare themselves.
     """
-    reports = [(target, load(target).check()) for target in targets]
+    severity = _levels(options["severities"])
+    reports = [
+        (
+            target,
+            check_all(
+                load(target),
+                inputs=options["inputs"],
+                outputs=options["outputs"] or None,
+                severity=severity,
+                strict=options["strict"],
+            ),
+        )
+        for target in targets
+    ]
     if text := _FORMATS[form](reports):
         click.echo(text)
-    bad = any(report.errors or (options["strict"] and report.warnings) for _, report in reports)
-    ctx.exit(FINDINGS if bad else OK)
+    ctx.exit(OK if all(report.ok for _, report in reports) else FINDINGS)
+
+
+def _levels(settings: Iterable[str]) -> dict[str, SeverityName]:
+    """Codes with what is said of each; the last word on one counts."""
+    levels: dict[str, SeverityName] = {}
+    for each in settings:
+        code, _, level = (part.strip() for part in each.partition("="))
+        if not code or level not in _LEVELS:
+            raise click.BadParameter(
+                f"{each!r} is not CODE=LEVEL, such as FLW112=off; "
+                f"LEVEL is one of {', '.join(_LEVELS)}.",
+                param_hint="--severity",
+            )
+        levels[code.upper()] = cast("SeverityName", level)
+    return levels
 
 
 def _together(reports: Sequence[tuple[str, ContractReport]]) -> ContractReport:
