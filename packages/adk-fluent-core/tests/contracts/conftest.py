@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from adk_fluent._registry import Provided
 
-for _name in ("corpus",):
+for _name in ("corpus", "mistakes"):
     if _name not in sys.modules:
         _spec = spec_from_file_location(_name, Path(__file__).with_name(_name) / "__init__.py")
         assert _spec is not None

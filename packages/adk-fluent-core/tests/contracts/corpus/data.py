@@ -69,7 +69,9 @@ def model_training() -> Builder:
         .writes("model_name")
     )
     root = Agent("science_root").instruct("Hand over to the trainer for {goal}.")
-    return Pipeline("training", root.delegates(trainer)).contract(inputs=["goal"], outputs=[])
+    # the root may answer by itself
+    model = StateFieldRef("model_name", default=None)
+    return Pipeline("training", root.delegates(trainer)).contract(inputs=["goal"], outputs=[model])
 
 
 def retrieve(query: str, tool_context: Any) -> str:

@@ -147,7 +147,9 @@ def weather_team() -> Builder:
         .writes("last_city", via="tool")
         .writes("report")
     )
-    return Pipeline("team", root).contract(inputs=[], outputs=["last_city", "report"])
+    # whoever greets or takes leave has none of them
+    city, report = StateFieldRef("last_city", default=None), StateFieldRef("report", default=None)
+    return Pipeline("team", root).contract(inputs=[], outputs=[city, report])
 
 
 def rephrased(state: State) -> dict[str, Any]:
