@@ -17,6 +17,11 @@ STAMP: Final = "adk_fluent"
 
 _MODES: Final = ("none", "sse", "bidi")
 _TARGETS: Final = ("agents", "workflow")
+_CHOICES: Final = (
+    ("streaming_mode", _MODES),
+    ("target", _TARGETS),
+    ("contracts", ("error", "warn", "off")),
+)
 
 
 def check_values(config: object) -> None:
@@ -37,7 +42,7 @@ def check_values(config: object) -> None:
             raise UsageError(f"ExecutionConfig({field}=...) takes {allowed}", found=_shown(value))
     if config.telemetry is not None:
         _check_telemetry(config.telemetry)
-    for field, words in (("streaming_mode", _MODES), ("target", _TARGETS)):
+    for field, words in _CHOICES:
         _check_word(field, getattr(config, field), words)
     for each in config.middlewares:
         check_stacked(each)

@@ -6,7 +6,7 @@ is a class here, with a stable code that `CODES` explains. `register_checker` ad
 
 from __future__ import annotations
 
-from adk_fluent.contracts._check import check_all, check_contracts, validate
+from adk_fluent.contracts._check import check_all, check_contracts, check_runnable, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
 from adk_fluent.contracts._content import check_modality_contracts
 from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, Related, Severity
@@ -141,6 +141,7 @@ __all__ = [
     "check_dataflow_contracts",
     "check_modality_contracts",
     "check_streaming_contracts",
+    "check_runnable",
     "check_type_contracts",
     "register_checker",
     "register_model_capabilities",

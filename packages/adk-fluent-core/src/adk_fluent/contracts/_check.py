@@ -63,6 +63,11 @@ def check_all(
     return judged(check(node_of(node_or_builder), world), severity or {}, strict=strict)
 
 
+def check_runnable(node: Node) -> ContractReport:
+    """Check a pipeline that is about to run, with state of which only the declared is known."""
+    return check(node, World(unknown=True))
+
+
 def check(root: Node, world: World) -> ContractReport:
     """Check a pipeline, given what is known of state around it."""
     checkers = all_checkers()

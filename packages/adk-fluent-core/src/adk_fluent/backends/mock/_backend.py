@@ -11,6 +11,7 @@ from adk_fluent.backends._config import check_state
 from adk_fluent.backends._listeners import Listeners, Notices
 from adk_fluent.backends._owner import running
 from adk_fluent.backends._recording import recorded
+from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
@@ -102,6 +103,7 @@ class MockBackend(BackendBase[MockApp]):
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: A node has no meaning here.
             BuildError: A transfer leads nowhere.
+            ContractError: It is proven that its runs fail; see `ExecutionConfig.contracts`.
         """
         root, injection = node, NOTHING
         if isinstance(node, AppNode):
@@ -116,6 +118,7 @@ class MockBackend(BackendBase[MockApp]):
             for name, each in agents.items()
             if isinstance(each, AgentNode) and each.mock is not None
         }
+        hold(node, config)
         return MockApp(node, config, root, mocks, Pipeline(root), injection, frozenset(agents))
 
     async def stream(

@@ -1,8 +1,8 @@
 """Data flow: who gives state keys their values, who reads them, and on which ways.
 
-`_analysis` says what each kind of node does to state; `_part` puts that together, bottom up, into
-what the whole does; `_values` is what it is made of; `_verdicts` decides what each reader finds;
-`_findings` says it.
+`_leaves` says what single steps do to state, `_analysis` what arrangements make of their parts;
+`_part` is how parts are put together, bottom up, and `_values` what they are made of. `_verdicts`
+decides what each reader finds; `_misses`, `_types`, `_schema` and `_findings` say what is wrong.
 """
 
 from __future__ import annotations
@@ -23,4 +23,4 @@ def findings(graph: Graph) -> Findings:
     analysis = Analysis(graph)
     if analysis.wipes:  # once more, now that all keys are known
         analysis = Analysis(graph, analysis.keys() | graph.world.inputs.keys())
-    return Findings(graph, analysis.done())
+    return Findings(graph, analysis)

@@ -59,11 +59,12 @@ class Findings:
     def _mismatch(self, site: Site, by: Def | None, how_well: Fit, kind: Any) -> Diagnostic:
         who = "as an input it is" if by is None else f"`{by.node.name}` writes it as"
         may = "" if how_well is Fit.NO else ", which need not fit"
+        certain = how_well is Fit.NO and (by is None or not by.implied) and not site.tainted
         return TypeMismatch.at(
             self._graph,
             site.node,
             f"{reads(site)} as {name_of(site.type)}, but {who} {name_of(kind)}{may}",
-            severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
+            severity=Severity.ERROR if certain else Severity.WARNING,
             related=[] if by is None else writers([by]),
             help=f"declare one type for `{site.key}` in both places",
         )

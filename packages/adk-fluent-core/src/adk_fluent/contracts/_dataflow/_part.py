@@ -111,23 +111,26 @@ class Part:
             self.maybe[key] = now
 
 
+    def add(self, other: Part) -> None:
+        """It does what another part does; uses the other one up."""
+        for key, reads in other.reads.items():
+            self.read(key, reads)
+        if other.tainted:
+            opaque, self.opaque = self.opaque, True
+            for key, reads in other.tainted.items():
+                self.read(key, reads)
+            self.opaque = opaque
+        for key, change in other.changes():
+            self.write(key, change, other.late.get(key))
+        self.leaves |= other.leaves
+        self.opaque |= other.opaque
+
+
 def behind(one: Part, other: Part) -> Part:
     """The second after the first; uses both up."""
-    return _append(one, other) if len(other) <= len(one) else _prepend(one, other)
-
-
-def _append(one: Part, other: Part) -> Part:
-    for key, reads in other.reads.items():
-        one.read(key, reads)
-    if other.tainted:
-        opaque, one.opaque = one.opaque, True
-        for key, reads in other.tainted.items():
-            one.read(key, reads)
-        one.opaque = opaque
-    for key, change in other.changes():
-        one.write(key, change, other.late.get(key))
-    one.leaves |= other.leaves
-    one.opaque |= other.opaque
+    if len(other) > len(one):
+        return _prepend(one, other)
+    one.add(other)
     return one
 
 

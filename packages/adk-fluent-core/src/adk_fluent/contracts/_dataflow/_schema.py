@@ -70,7 +70,9 @@ def _schemas(graph: Graph) -> dict[int, tuple[Rules, ...]]:
             around.append(Rules(whole, closed=True))
         contract = node.contract
         if contract is not None and contract.schema is not None:
-            around.append(Rules(contract.schema.value, closed=contract.extra == "forbid"))
+            schema = contract.schema.value
+            if hasattr(schema, "__state_fields__"):  # a file can name anything
+                around.append(Rules(schema, closed=contract.extra == "forbid"))
         if around:
             known[id(node)] = tuple(dict.fromkeys(around))
     return known

@@ -35,13 +35,14 @@ class Def:
         key: The key.
         node: Who does it.
         type: What the value is, as far as it is known.
+        implied: Whether nobody has declared the type; it is what an agent answers with.
         sources: Questions about other keys: there is a value if one of them has one; None is sure.
         used: Whether somebody may read it.
         kept: Whether it may be there when the pipeline is done.
         removes: Whether the value is taken away.
     """
 
-    __slots__ = ("kept", "key", "node", "removes", "sources", "type", "used")
+    __slots__ = ("implied", "kept", "key", "node", "removes", "sources", "type", "used")
 
     def __init__(
         self,
@@ -51,8 +52,10 @@ class Def:
         *,
         sources: tuple[Site, ...] | None = None,
         removes: bool = False,
+        implied: bool = False,
     ) -> None:
         self.key = key
+        self.implied = implied
         self.node = node
         self.type = type
         self.sources = sources
@@ -96,7 +99,8 @@ Writers = Def | Defs
 def _known(one: Def, kinds: tuple[Def, ...]) -> bool:
     """Whether one of the same type is among them."""
     for each in kinds:
-        if each.sources is None and (each.type is one.type or each.type == one.type):
+        same = each.type is one.type or each.type == one.type
+        if same and each.sources is None and each.implied is one.implied:
             return True
     return False
 

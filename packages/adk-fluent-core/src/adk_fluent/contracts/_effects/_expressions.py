@@ -141,6 +141,8 @@ class Expressions(Guards, Calls):
             return self.attribute(owner, node, facts)
         if isinstance(owner, Live):
             return self.names.attribute(owner.it, node.attr)
+        if isinstance(owner, Const) and node.attr == "value":  # of an enum that is text
+            return owner
         if isinstance(owner, Fields):
             self.value(node.value, facts)  # a method that is kept may change it later
         return Plain()

@@ -82,10 +82,12 @@ class Machine:
         while here is not None:
             if name in here.scope.moved:
                 return Plain()
+            if name in facts.env:
+                return facts.env[name]
             if here.scope.bound[name]:
-                if name not in facts.env and here is not self:
+                if here is not self:
                     here.early.add(name)
-                return facts.env.get(name, Plain())
+                return Plain()
             here = here.around
         return self.names.value(name)
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from adk_fluent._middlewares import made_middleware
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
+from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import PassList
 from adk_fluent.backends.adk._caps import CAPS
@@ -158,6 +159,7 @@ def compile_ir(
         MissingLayerError: A node's layer is not installed.
         UnsupportedNodeError: There is no rule for a node.
         BuildError: Something in the pipeline cannot be.
+        ContractError: It is proven that its runs fail; see `ExecutionConfig.contracts`.
     """
     settings: dict[str, Any] = {}
     root, injection, stack = node, NOTHING, tuple[Any, ...]()
@@ -205,6 +207,7 @@ def compile_ir(
                 help="export the App: app = pipeline.to_app(...)",
             )
         plan.compaction = compaction_config(config.compaction, _summary_model(config, agent))
+    hold(node, config)
     return Compiled(node, config, agent, settings)
 
 

@@ -1,0 +1,274 @@
+"""What single steps do to state: agents, functions, transforms, gates, tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent._calling import Calls, Stated
+from adk_fluent.contracts._dataflow._part import Part, again, alternatives, behind, left, optional
+from adk_fluent.contracts._dataflow._values import Change, Def, Need, Site
+from adk_fluent.contracts._dataflow._words import CALLS
+from adk_fluent.contracts._effects import effects_of_callback, effects_of_function, effects_of_tool
+from adk_fluent.ir import (
+    UNSET,
+    AdkAgentNode,
+    AgentNode,
+    ExpectNode,
+    FunctionNode,
+    GateNode,
+    Match,
+    Node,
+    Ref,
+    StateFieldRef,
+    TapNode,
+    TransformNode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adk_fluent.contracts._effects import Derived
+    from adk_fluent.ir import Predicate
+
+#: Keys with these prefixes outlive the session, and are never undone.
+LASTING: Final = ("user:", "app:")
+_NUMBER: Final = (int, float)
+
+
+class Steps:
+    """Says what steps do, at the end of a part, and keeps every read and write that there is.
+
+    Attributes:
+        sites: Every read.
+        defs: Every write, and every removal.
+        lasting: Keys that outlive the session and are written.
+        reduced: Keys whose values are joined where branches come together.
+        wipes: Whether a transform removes all keys but some.
+    """
+
+    def __init__(self, every_key: frozenset[str]) -> None:
+        self.sites: list[Site] = []
+        self.defs: list[Def] = []
+        self.lasting: set[str] = set()
+        self.reduced: set[str] = set()
+        self.wipes = False
+        self._every_key = every_key
+
+    def below(self, node: Node) -> Part:
+        """What a node that is part of a step does."""
+        raise NotImplementedError
+
+    def is_in_loop(self, node: Node) -> bool:
+        """Whether a loop stands around a node, in all places where it stands."""
+        raise NotImplementedError
+
+    # --- reads and writes ------------------------------------------------------------------------
+
+    def read(
+        self, part: Part, key: str, node: Node, need: Need, how: str = "reads", type: Any = None
+    ) -> Site:
+        """A read of one key."""
+        site = Site(key, node, need, how, type)
+        self.sites.append(site)
+        part.read(key, site)
+        return site
+
+    def reads(self, part: Part, node: Node, refs: Iterable[StateFieldRef], how: str) -> None:
+        """Reads of several keys; those with a default may be absent."""
+        for ref in refs:
+            need = Need.REQUIRED if ref.default is UNSET else Need.OPTIONAL
+            self.read(part, ref.key, node, need, how, ref.type)
+
+    def write(
+        self,
+        part: Part,
+        key: str,
+        node: Node,
+        type: Any = None,
+        *,
+        through: bool = False,
+        implied: bool = False,
+        sources: tuple[Site, ...] | None = None,
+    ) -> Def:
+        """A write of one key; with `through` it may not happen."""
+        made = Def(key, node, type, implied=implied, sources=sources)
+        self.defs.append(made)
+        if ":" in key and key.startswith(LASTING):
+            self.lasting.add(key)
+        part.write(key, Change(through, made))
+        return made
+
+    def writes(
+        self,
+        part: Part,
+        node: Node,
+        refs: Iterable[StateFieldRef],
+        otherwise: Any = None,
+        *,
+        through: bool = False,
+    ) -> None:
+        """Writes of several keys, of the type that is declared or `otherwise`."""
+        for ref in refs:
+            if ref.reducer is not None:
+                self.reduced.add(ref.key)
+            kind, implied = (otherwise, True) if ref.type is None else (ref.type, False)
+            self.write(part, ref.key, node, kind, through=through, implied=implied)
+
+    def remove(self, part: Part, key: str, node: Node, *, through: bool = False) -> None:
+        """A removal of one key; with `through` it may not happen."""
+        made = Def(key, node, removes=True)
+        self.defs.append(made)
+        part.write(key, Change(through, None, made))
+
+    def does(self, part: Part, node: Node, done: Derived, how: str, *, always: bool) -> None:
+        """What a function does; `always` if it is surely called, and once."""
+        self.reads(part, node, done.reads, how)
+        self.writes(part, node, done.writes, through=not always)
+        self.writes(part, node, done.may_write, through=True)
+        for key in done.removes:
+            self.remove(part, key, node, through=not always)
+        for key in done.may_remove:
+            self.remove(part, key, node, through=True)
+        part.leaves |= done.escalates
+        part.opaque |= done.opaque is not None
+
+    def looks(self, part: Part, node: Node, fn: Ref | None, how: str) -> None:
+        """What a function reads that writes nothing."""
+        if fn is not None:
+            self.reads(part, node, effects_of_function(fn).reads, how)
+
+    def tests(self, part: Part, node: Node, test: Predicate | None, how: str) -> None:
+        """A predicate; one that compares is content with None."""
+        if isinstance(test, Match):
+            self.read(part, test.key, node, Need.SOFT, how, _compared(test))
+        else:
+            self.looks(part, node, test, how)
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def agent(self, part: Part, node: AgentNode) -> None:
+        """Reads, calls tools in any order, hands over to others, writes its answer."""
+        callbacks = dict(node.callbacks) if node.callbacks else {}
+        for fn in callbacks.pop("before_agent", ()):
+            self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
+        self.reads(part, node, node.reads_keys, "reads")
+        if isinstance(node.instruction, Ref):
+            self.reads(part, node, effects_of_callback(node.instruction).reads, "instructs")
+        after = callbacks.pop("after_agent", ())
+        surely = True
+        if node.tools or callbacks or node.agent_tools or node.delegates:
+            called = self._called(node, callbacks)
+            # who leaves owes nothing, and only in a loop does nothing come after that
+            surely = not node.delegates and (not called.leaves or self.is_in_loop(node))
+            part.add(called)
+        self.writes(part, node, node.writes_keys, _answer_type(node), through=not surely)
+        self.writes(part, node, node.tool_writes, through=not surely)
+        for fn in after:
+            self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
+
+    def _called(self, node: AgentNode, callbacks: Mapping[str, Sequence[Ref]]) -> Part:
+        """What may happen while it runs, any number of times and in any order."""
+        own = Part()
+        for tool in node.tools:
+            self.does(own, node, effects_of_tool(tool.tool), CALLS + tool.name, always=False)
+            if isinstance(tool.require_confirmation, Ref):
+                self.looks(own, node, tool.require_confirmation, CALLS + tool.name)
+        for fns in callbacks.values():
+            for fn in fns:
+                self.does(own, node, effects_of_callback(fn), CALLS + fn.name, always=False)
+        parts = [own, *(left(self.below(each)) for each in node.agent_tools)]
+        parts += [self.below(each) for each in node.delegates]
+        leaves = any(each.leaves for each in parts)
+        for each in parts:
+            each.leaves, each.late = False, {}
+        called = optional(again(alternatives(parts, none=True), rounds=False))
+        called.leaves = leaves
+        return called
+
+    def function(self, part: Part, node: FunctionNode) -> None:
+        """Calls its function."""
+        done = node.effects
+        if done.opaque:
+            self.does(part, node, effects_of_function(node.fn), "reads", always=True)
+            return
+        self.reads(part, node, done.reads, "reads")
+        self.writes(part, node, done.writes)
+        self.writes(part, node, done.may_write, through=True)
+
+    def tap(self, part: Part, node: TapNode) -> None:
+        """Calls its function, which writes nothing."""
+        if node.effects.opaque:
+            self.looks(part, node, node.fn, "reads")
+        else:
+            self.reads(part, node, node.effects.reads, "reads")
+
+    def transform(self, part: Part, node: TransformNode) -> None:
+        """Changes state as it says."""
+        own = Part()
+        self._computes(own, node)
+        if node.semantics == "delete_keys":
+            for key in node.affected_keys or ():
+                self.remove(own, key, node)
+        elif node.semantics == "replace_session":
+            self.wipes = True
+            stays = {*(node.affected_keys or ()), *own.sure, *own.maybe}
+            for key in sorted(self._every_key - stays):
+                if node.scope == "all" or StateFieldRef(key).scope == "session":
+                    self.remove(own, key, node)
+        part.add(own)
+
+    def _computes(self, part: Part, node: TransformNode) -> None:
+        fn = None if node.fn is None else node.fn.value
+        if isinstance(fn, Stated):
+            self._states(part, node, fn)
+        elif not node.effects.opaque:
+            self.reads(part, node, node.effects.reads, "reads")
+            self.writes(part, node, node.effects.writes)
+        elif isinstance(fn, Calls):
+            for each, _ in fn.functions():
+                self.looks(part, node, each, "reads")
+            self.writes(part, node, node.effects.writes)
+        elif node.fn is not None:
+            self.does(part, node, effects_of_function(node.fn), "reads", always=True)
+
+    def _states(self, part: Part, node: TransformNode, fn: Stated) -> None:
+        """What a function with a stated meaning does, all at once."""
+        outcomes = fn.outcomes()
+        others = {key for each in outcomes for key in each.sources or () if key != each.key}
+        asked = {
+            key: self.read(part, key, node, Need.SOFT if key in others else Need.PROBE)
+            for key in sorted({key for each in outcomes for key in each.sources or ()})
+        }
+        for each in outcomes:
+            if each.removes:
+                self.remove(part, each.key, node)
+                continue
+            sources = None if each.sources is None else tuple(asked[key] for key in each.sources)
+            kind = None if each.value is None else type(each.value)
+            self.write(part, each.key, node, kind, sources=sources)
+
+    def foreign(self, part: Part, node: AdkAgentNode) -> None:
+        """Nobody knows what it does."""
+        part.opaque = True
+
+    def gate(self, part: Part, node: GateNode) -> None:
+        """Asks when its test holds, and writes the answer."""
+        self.tests(part, node, node.predicate, "tests")
+        self.looks(part, node, node.payload, "shows")
+        self.write(part, node.key or node.name, node, through=node.predicate is not None)
+
+    def expect(self, part: Part, node: ExpectNode) -> None:
+        """Tests, and stops the run if that fails."""
+        self.tests(part, node, node.predicate, "expects")
+
+
+def _answer_type(node: AgentNode) -> Any:
+    """What an agent writes whose key has no type: the text of its answer, or its data."""
+    return str if node.output_schema is None else node.output_schema.value
+
+
+def _compared(test: Match) -> Any:
+    """What a comparison takes without failing."""
+    if test.operator not in ("gt", "lt"):
+        return None
+    return float if isinstance(test.value, _NUMBER) else type(test.value)
