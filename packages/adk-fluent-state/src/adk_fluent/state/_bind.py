@@ -24,6 +24,18 @@ def state_of(context: Any) -> Any:
     Raises:
         UsageError: It has no state.
     """
+    found = None if isinstance(context, type) else _found(context)
+    if found is None:
+        raise UsageError(
+            "bind(...) takes a context that has state",
+            found=describe(context),
+            help="pass what the tool, callback, hook or function step is given: "
+            "its context or state",
+        )
+    return found
+
+
+def _found(context: Any) -> Any:
     state: Any = getattr(context, "__state__", None)  # a bound schema
     if state is not None:
         return state
@@ -41,13 +53,7 @@ def state_of(context: Any) -> Any:
     if _is_session(session):  # of an InvocationContext
         return MappingProxyType(session.state)
     inner: Any = getattr(cast("object", context), "ctx", None)  # a call that a middleware wraps
-    if inner is not None:
-        return state_of(inner)
-    raise UsageError(
-        "bind(...) takes a context that has state",
-        found=describe(context),
-        help="pass what the tool, callback, hook or function step is given: its context or state",
-    )
+    return None if inner is None else _found(inner)
 
 
 def _is_session(context: object) -> bool:

@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin
 
 from adk_fluent.backends._storable import fault_of
+from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._frozen import frozen
 
 if TYPE_CHECKING:
@@ -45,14 +46,16 @@ class Codec:
 
     Args:
         type: The type, with pydantic's constraints in an `Annotated`.
+        field: Whose type it is, for errors.
     """
 
-    __slots__ = ("_adapter", "_deep", "_doubtful", "_dumps", "plain", "type")
+    __slots__ = ("_adapter", "_deep", "_doubtful", "_dumps", "field", "plain", "type")
 
-    def __init__(self, type: Any) -> None:
+    def __init__(self, type: Any, field: str) -> None:
         self.type = type
+        self.field = field
         #: Classes whose values are right, and stored as they are.
-        self.plain = _plain(type)
+        self.plain = plain_classes(type)
         self._adapter: TypeAdapter[Any] | None = None
 
     def load(self, stored: Any) -> Any:
@@ -76,7 +79,13 @@ class Codec:
             text = self._dumps(stored)
         except (TypeError, ValueError, RecursionError):  # no JSON: somebody wrote the value itself
             text = self._dumps(self.dump(stored))
-        return _checked(adapter, text)
+        try:
+            return _checked(adapter, text)
+        except RefusedError as error:
+            whole = _with_none(text, error.__cause__)
+            if whole is None:
+                raise
+            return _checked(adapter, self._dumps(whole))
 
     def dump(self, value: Any) -> Any:
         """A value as it is stored.
@@ -105,6 +114,8 @@ class Codec:
             part = f"its part {fault.path}" if fault.path else "it"
             raise RefusedError(f"{part} {fault.says}; {fault.help}")
         if self._doubtful:
+            if _made_of_dict(checked, value):
+                raise RefusedError("it is a dict, or has one, where an object is declared")
             self._come_back(adapter, stored, checked)
         return stored
 
@@ -147,11 +158,18 @@ class Codec:
 
         config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
         try:
-            adapter = TypeAdapter[Any](self.type, config=config)
-        except PydanticUserError as error:
-            if error.code != "type-adapter-config-unused":
-                raise
-            adapter = TypeAdapter[Any](self.type)  # a model has its own settings
+            try:
+                adapter = TypeAdapter[Any](self.type, config=config)
+            except PydanticUserError as error:
+                if error.code != "type-adapter-config-unused":
+                    raise
+                adapter = TypeAdapter[Any](self.type)  # a model has settings of its own
+        except Exception as error:
+            raise SchemaError(
+                f"values of {self.field} cannot be stored: pydantic knows no way to",
+                found=str(error).partition("\n")[0],
+                help="declare a type that pydantic knows, such as a model or a dataclass",
+            ) from error
         self._dumps = JSONEncoder(allow_nan=False).encode
         self._doubtful, self._deep = _looked_through(adapter.core_schema)
         self._adapter = adapter
@@ -167,6 +185,28 @@ def _checked(adapter: TypeAdapter[Any], text: str) -> Any:
         raise RefusedError(_told(error)) from error
 
 
+def _with_none(text: str, error: Any) -> Any:
+    """A stored value with None in place of what is missing in it; None if more is wrong with it.
+
+    The SQLite services of ADK 2.0 and older drop None from dicts.
+    """
+    from json import loads  # noqa: PLC0415
+
+    value: Any = loads(text)
+    for fault in error.errors(include_url=False, include_context=False, include_input=False):
+        part: Any = value
+        *path, name = fault["loc"] or ("",)
+        try:
+            for each in path:
+                part = part[each]
+            if fault["type"] != "missing" or name in part:
+                return None
+            part[name] = None
+        except (LookupError, TypeError):  # the place is none of the value, but a member of a union
+            return None
+    return value
+
+
 def _told(error: ValidationError) -> str:
     """What is wrong, without the value, which may be secret."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
@@ -178,7 +218,7 @@ def _told(error: ValidationError) -> str:
     return "; ".join([*rows, *([f"and {more} more"] if more else [])])
 
 
-def _plain(type: Any) -> frozenset[Any]:
+def plain_classes(type: Any) -> frozenset[Any]:
     """The classes among the members of a type whose values need no check, and are JSON."""
     if type is Any or type is object:
         return SCALARS
@@ -240,3 +280,25 @@ def same(one: Any, other: Any) -> bool:
         ones, others = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
         return ones.keys() == others.keys() and all(same(ones[key], others[key]) for key in ones)
     return bool(one == other)
+
+
+def _made_of_dict(made: Any, value: Any) -> bool:
+    """Whether pydantic has made an object of a dict, which it does even where it is strict."""
+    if isinstance(value, dict):
+        if not isinstance(made, dict):
+            return True
+        made, value = cast("dict[Any, Any]", made), cast("dict[Any, Any]", value)
+        return any(_made_of_dict(made[key], each) for key, each in value.items() if key in made)
+    if isinstance(value, list | tuple) and isinstance(made, list | tuple):
+        return any(map(_made_of_dict, cast("list[Any]", made), cast("list[Any]", value)))
+    return False
+
+
+def same_type(one: Any, other: Any) -> bool:
+    """Whether two types are the same, with the same constraints."""
+    if one == other:
+        return True
+    if get_origin(one) is not Annotated or get_origin(other) is not Annotated:
+        return False
+    ones, others = get_args(one), get_args(other)  # pydantic's Field(...) is equal to itself only
+    return ones[0] == others[0] and list(map(repr, ones[1:])) == list(map(repr, others[1:]))

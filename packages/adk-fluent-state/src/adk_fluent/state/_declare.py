@@ -35,13 +35,14 @@ def annotations_of(cls: type) -> dict[str, Any]:
     return dict(cls.__dict__.get("__annotations__", {}))  # noqa: RUF063
 
 
-def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
+def resolved(cls: type, annotation: Any, names: Mapping[str, Any], module: dict[str, Any]) -> Any:
     """An annotation as a type.
 
     Args:
         cls: The class whose body has it.
         annotation: The annotation.
-        names: What is visible where the class stands, besides its module and its body.
+        names: The local variables where the class stands.
+        module: The names of its module.
 
     Raises:
         UnknownTypeError: It has a name that means nothing yet.
@@ -51,7 +52,6 @@ def resolved(cls: type, annotation: Any, names: Mapping[str, Any]) -> Any:
 
     # a field's own default is no type, as of `date: date | None = None`
     body = {key: value for key, value in vars(cls).items() if key not in annotations_of(cls)}
-    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     holder = type("_", (), {"__annotations__": {"field": annotation}, "__module__": cls.__module__})
     try:
         return get_type_hints(holder, module, {**names, **body}, include_extras=True)["field"]

@@ -58,6 +58,9 @@ class ReadSet(set[Any]):
     def __ixor__(self, other: Any) -> Any:
         return set(self) ^ other
 
+    def __repr__(self) -> str:
+        return repr(set(self))
+
     def copy(self) -> set[Any]:
         """An ordinary set with the same."""
         return set(self)

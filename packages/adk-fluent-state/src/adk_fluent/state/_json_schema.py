@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,9 +43,19 @@ def json_schema(name: str, doc: str | None, refs: Collection[StateFieldRef[Any]]
 
 def _property(ref: StateFieldRef[Any], schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of one key, with what the field says."""
-    made = {key: value for key, value in schema.items() if key != "default"}
+    made = _as_stored({key: value for key, value in schema.items() if key != "default"})
     if ref.doc:
         made["description"] = ref.doc
     if not ref.required and (default := ref.encode(ref.default)) is not None:
         made["default"] = default
     return made
+
+
+def _as_stored(schema: Any) -> Any:
+    """With bytes as they are written here; models, which stand elsewhere, have their own way."""
+    if isinstance(schema, dict):
+        made = {key: _as_stored(value) for key, value in cast("dict[str, Any]", schema).items()}
+        return {**made, "format": "base64url"} if made.get("format") == "binary" else made
+    if isinstance(schema, list):
+        return [_as_stored(each) for each in cast("list[Any]", schema)]
+    return schema

@@ -35,7 +35,8 @@ class Declared:
         fields: All fields by their names; None while an annotation waits for a name.
         own: Those of its own body.
         waiting: Annotations that are not resolved yet, and the values assigned there.
-        visible: Local names where the class stands.
+        visible: Local variables where the class stands.
+        module: The names of its module, which may get more.
         versioned: The schemas it is made of that have a version above 1.
     """
 
@@ -43,6 +44,7 @@ class Declared:
     own: dict[str, StateFieldRef[Any]] = field(default_factory=dict[str, StateFieldRef[Any]])
     waiting: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
     visible: dict[str, Any] = field(default_factory=dict[str, Any])
+    module: dict[str, Any] = field(default_factory=dict[str, Any])
     versioned: tuple[Any, ...] = ()
 
 
@@ -63,6 +65,7 @@ class SchemaType(type):
             known.fields = {}
             return cls
         frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        known.module = frame.f_globals
         if frame.f_locals is not frame.f_globals:
             known.visible = dict(frame.f_locals)
         own = {key: each for key, each in annotations_of(cls).items() if not key.startswith("_")}
@@ -177,7 +180,7 @@ def _read(cls: Any, *, last: bool = False) -> None:
     known: Declared = cls.__schema__
     for name, (annotation, value) in list(known.waiting.items()):
         try:
-            made = resolved(cls, annotation, known.visible)
+            made = resolved(cls, annotation, known.visible, known.module)
         except UnknownTypeError as error:
             if last:
                 raise _unresolved(cls, name, error) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 
 from adk_fluent.errors import StateKeyError, StateTypeError, UsageError, nearest_name
 from adk_fluent.ir import UNSET, Scope
-from adk_fluent.state._codec import Codec, RefusedError, is_optional
+from adk_fluent.state._codec import Codec, RefusedError, is_optional, plain_classes, same_type
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._frozen import frozen
 
@@ -87,8 +87,7 @@ class StateFieldRef(Generic[T]):
         self.doc = spec.doc
         self._spec = spec
         self._codec = None
-        # until the first value is written or read in the long way
-        self._plain = frozenset[Any]() if spec.constraints else Codec(spec.annotation).plain
+        self._plain = frozenset[Any]() if spec.constraints else plain_classes(spec.annotation)
         self._reducer = None
         self._checked_default = False
         return self
@@ -175,7 +174,7 @@ class StateFieldRef(Generic[T]):
         """What turns values into JSON, and back."""
         codec = self._codec
         if codec is None:
-            codec = self._codec = Codec(self.type)
+            codec = self._codec = Codec(self.type, repr(self))
         return codec
 
     # --- the descriptor ---------------------------------------------------------------------------
@@ -303,7 +302,7 @@ class StateFieldRef(Generic[T]):
         if not isinstance(other, StateFieldRef):
             return NotImplemented
         ref = cast("StateFieldRef[Any]", other)
-        return self is ref or (self.key == ref.key and bool(self.type == ref.type))
+        return self is ref or (self.key == ref.key and same_type(self.type, ref.type))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -396,7 +395,10 @@ def present(state: Any) -> list[str]:
 
 def shown(value: object) -> str:
     """A value in an error: short, and with its type."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # an int of too many digits, or an object's own repr
+        return f"a value of type {type(value).__name__}"
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return f"{text} ({type(value).__name__})"
 

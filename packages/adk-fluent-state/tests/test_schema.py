@@ -1,0 +1,515 @@
+"""What a schema declares, in every spelling, and what it refuses."""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import pickle
+import subprocess
+import sys
+from copy import copy, deepcopy
+from enum import Enum
+from typing import Annotated, Any, ClassVar
+
+import pytest
+from pydantic import BaseModel, Field
+
+from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.ir import UNSET
+from adk_fluent.protocol import FieldRef, StateRules
+from adk_fluent.state import (
+    AppScoped,
+    Reduce,
+    SchemaCompositionError,
+    SchemaError,
+    SessionScoped,
+    StateFieldRef,
+    StateSchema,
+    Temp,
+    UserScoped,
+    field,
+)
+
+
+class Billing(StateSchema):
+    """What billing keeps."""
+
+    intent: str
+    confidence: float
+    ticket_id: str | None = None
+    user_tier: Annotated[str, UserScoped]
+    app_version: Annotated[str, AppScoped]
+    scratch: Annotated[dict[str, Any], Temp]
+
+
+class Typed(StateSchema):
+    intent: SessionScoped[str]
+    confidence: SessionScoped[float]
+    ticket_id: SessionScoped[str | None] = field(default=None)
+    user_tier: UserScoped[str]
+    app_version: AppScoped[str]
+    scratch: Temp[dict[str, Any]]
+
+
+class Both(StateSchema):
+    intent: SessionScoped[str]
+    confidence: float
+
+
+def made(source: str, **names: Any) -> dict[str, Any]:
+    """What a module of this source has; without it, annotations are not text."""
+    space: dict[str, Any] = {"__name__": __name__, **names}
+    exec(compile(source, "<schema>", "exec", dont_inherit=True), space)
+    return space
+
+
+def as_rows(schema: Any) -> list[tuple[Any, ...]]:
+    refs = schema.__state_fields__.values()
+    return [(ref.key, ref.name, ref.type, ref.scope, ref.default) for ref in refs]
+
+
+def test_both_spellings_declare_the_same() -> None:
+    assert as_rows(Billing) == as_rows(Typed)
+    assert as_rows(Billing) == [
+        ("intent", "intent", str, "session", UNSET),
+        ("confidence", "confidence", float, "session", UNSET),
+        ("ticket_id", "ticket_id", str | None, "session", None),
+        ("user:user_tier", "user_tier", str, "user", UNSET),
+        ("app:app_version", "app_version", str, "app", UNSET),
+        ("temp:scratch", "scratch", dict[str, Any], "temp", UNSET),
+    ]
+    assert [ref.key for ref in Both.__state_fields__.values()] == ["intent", "confidence"]
+
+
+def test_annotations_may_be_types_text_or_a_mixture() -> None:
+    source = """
+from typing import Annotated, Any
+from adk_fluent.state import *
+class Schema(StateSchema):
+    intent: SessionScoped[str]
+    confidence: "float"
+    ticket_id: SessionScoped["str | None"] = None
+    user_tier: Annotated["str", UserScoped]
+    app_version: AppScoped["str"]
+    scratch: Temp[dict[str, "Any"]]
+"""
+    assert as_rows(made(source)["Schema"]) == as_rows(Billing)
+    later = f"from __future__ import annotations\n{source}"
+    assert as_rows(made(later)["Schema"]) == as_rows(Billing)
+
+
+def test_class_variables_and_private_names_are_no_fields() -> None:
+    class Schema(StateSchema):
+        intent: str
+        limit: ClassVar[int] = 3
+        _hidden: int = 4
+        _Unknown: Nowhere  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+    assert list(Schema.__state_fields__) == ["intent"]
+    assert (Schema.limit, Schema._hidden) == (3, 4)
+
+
+def test_types_may_be_local() -> None:
+    class Colour(Enum):
+        RED = "red"
+
+    class Home(BaseModel):
+        street: str
+
+    class Schema(StateSchema):
+        class Size(Enum):
+            SMALL = 1
+
+        colour: Colour
+        homes: SessionScoped[list[Home]]
+        size: Size
+        date: dt.date | None = None  # its own default is no type
+
+    assert Schema.ref("colour").type is Colour
+    assert Schema.ref("size").type is Schema.Size
+    bound = Schema.bind(state := {})
+    bound.homes = [Home(street="Main")]
+    bound.size = Schema.Size.SMALL
+    assert state == {"homes": [{"street": "Main"}], "size": 1}
+    assert bound.homes == [Home(street="Main")]
+
+
+def test_a_default_that_is_called_as_its_type_is_no_type() -> None:
+    space = made(
+        "from __future__ import annotations\n"
+        "from datetime import date\n"
+        "from adk_fluent.state import StateSchema\n"
+        "class Schema(StateSchema):\n    date: date | None = None\n"
+    )
+    assert space["Schema"].ref("date").type == dt.date | None
+
+
+LATER = """
+from __future__ import annotations
+from adk_fluent.state import *
+class Early(StateSchema):
+    first: str
+    one: UserScoped[Later]
+    other: list[Later] = []
+class Below(Early):
+    more: int
+"""
+
+
+def test_types_may_be_defined_later() -> None:
+    space = made(LATER)
+    early, below = space["Early"], space["Below"]
+    assert str(early.first) == "first"
+    with pytest.raises(SchemaError, match=r"Early\.one names 'Later', which is not defined"):
+        _ = early.one
+    with pytest.raises(SchemaError, match=r"Early\.one names 'Later'"):
+        below.bind({}).one = 3
+    with pytest.raises(SchemaError, match=r"Early\.one names 'Later'"):
+        _ = below.__state_fields__
+    space["Later"] = int
+    assert str(below.one) == "user:one"
+    below.bind(state := {}).one = 3
+    assert state == {"user:one": 3}
+    assert early.bind(state).one == 3
+    assert early.bind({}).other == []
+    assert list(below.__state_fields__) == ["first", "user:one", "other", "more"]
+
+
+def test_what_is_written_first_finds_types_that_came_later() -> None:
+    space = made(LATER)
+    space["Later"] = int
+    state: dict[str, Any] = {}
+    space["Below"].bind(state).one = 3
+    assert state == {"user:one": 3}
+
+
+def test_an_annotation_that_cannot_be_evaluated_is_refused() -> None:
+    with pytest.raises(SchemaError, match="an annotation of Schema cannot be evaluated"):
+        made("from adk_fluent.state import *\nclass Schema(StateSchema):\n    a: 'list['")
+
+
+def test_a_field_tells_what_is_known_of_it() -> None:
+    class Schema(StateSchema):
+        count: SessionScoped[int] = field(default=1, doc="How many", key="n", ge=0, le=9)
+        tags: SessionScoped[list[str]] = field(default_factory=list)
+        hits: SessionScoped[Annotated[list[str], Reduce(operator.add)]]
+
+    ref = Schema.count
+    assert (ref.key, ref.name, ref.scope, ref.doc) == ("n", "count", "session", "How many")
+    assert (ref.default, ref.owner, ref.required) == (1, Schema, False)
+    assert "Ge(ge=0), Le(le=9)" in repr(ref.type)
+    assert ref.reducer is None
+    assert repr(ref) == "Schema.count: int ('n')"
+    assert str(ref) == f"{ref}" == "n"
+    assert Schema.tags.default == []
+    assert Schema.tags.default is not Schema.tags.default
+    assert Schema.hits.type == list[str]
+    assert Schema.hits.required
+    assert isinstance(ref, FieldRef)
+    assert isinstance(Schema, StateRules)
+
+
+def test_pydantic_s_field_means_the_same() -> None:
+    class Schema(StateSchema):
+        one: Annotated[int, Field(ge=0, default=3, description="How many")]
+        two: int = Field(default=3, ge=0, description="How many")
+        tags: list[str] = Field(default_factory=list, max_length=1)
+
+    bound: Any = Schema.bind({})
+    for name in ("one", "two"):
+        ref = Schema.ref(name)
+        assert (ref.default, ref.doc, ref.required) == (3, "How many", False)
+        assert getattr(bound, name) == 3
+        with pytest.raises(TypeError, match="greater than or equal to 0"):
+            setattr(bound, name, -1)
+    assert bound.tags == []
+    with pytest.raises(TypeError, match="at most 1 item"):
+        bound.tags = ["a", "b"]
+
+
+def test_refs_are_equal_by_key_and_type() -> None:
+    class One(StateSchema):
+        a: Annotated[int, Field(ge=0)]
+        b: int = field(ge=0)
+
+    class Two(StateSchema):
+        a: Annotated[int, Field(ge=0)]
+        b: int = field(ge=0)
+
+    assert One.ref("a") == Two.ref("a")
+    assert One.ref("b") == Two.ref("b")
+    assert Billing.ref("intent") == Typed.intent
+    assert hash(Billing.ref("intent")) == hash(Typed.intent)
+    assert Billing.ref("intent") != Billing.ref("confidence")
+    assert Typed.intent != "intent"
+
+    class Other(StateSchema):
+        intent: int
+
+    assert Billing.ref("intent") != Other.ref("intent")
+
+
+def test_refs_are_copied_and_pickled_as_themselves() -> None:
+    assert copy(Typed.intent) is deepcopy(Typed.intent) is Typed.intent
+    assert pickle.loads(pickle.dumps(Typed.intent)) is Typed.intent
+
+
+def test_schemas_are_put_together() -> None:
+    class Classified(StateSchema):
+        intent: str
+        confidence: float = 0.5
+
+    class Resolved(StateSchema):
+        ticket: UserScoped[str]
+        intent: SessionScoped[str]
+
+    class Whole(Classified, Resolved):
+        confidence: float = 0.9
+        note: str = ""
+
+    assert set(Whole.__state_fields__) == {"intent", "confidence", "user:ticket", "note"}
+    assert Whole.bind({}).confidence == 0.9
+    assert Classified.bind({}).confidence == 0.5
+    assert Whole.ref("intent").owner is Classified
+    assert Whole.ref("confidence").owner is Whole
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "says"),
+    [
+        ("a: str", "a: int", r"One.a: str \(session, 'a'\), and Two.a: int"),
+        ("a: str", "a: UserScoped[str]", r"\(session, 'a'\), and Two.a: str \(user, 'user:a'\)"),
+        ("a: str", "a: str = field(key='b')", r"\(session, 'b'\)"),
+        ("a: str", "b: str = field(key='a')", "One.a: str .*, and Two.b: str"),
+        ("a: int = field(ge=0)", "a: int = field(ge=1)", "One.a: .*, and Two.a: "),
+    ],
+)
+def test_schemas_that_contradict_each_other_are_refused(one: str, other: str, says: str) -> None:
+    source = f"""
+from adk_fluent.state import *
+class One(StateSchema):
+    {one}
+class Two(StateSchema):
+    {other}
+"""
+    for text in (
+        f"{source}class Three(Two, One): ...",
+        source.replace("Two(StateSchema)", "Two(One)"),
+    ):
+        with pytest.raises(SchemaCompositionError, match=says) as caught:
+            made(text)
+        assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("bind: str", "cannot have a field 'bind'"),
+        ("template: UserScoped[str]", r'template_: ... = field\(key="template"\)'),
+        ("a: UserScoped", "has a scope, and no type"),
+        ("a: UserScoped[str] | None", "has a scope inside of its type"),
+        ("a: Annotated[str, UserScoped, Temp]", "has two scopes"),
+        ("a: Annotated[UserScoped[str], Temp]", "has two scopes"),
+        ("a: Annotated[list, Reduce]", "Reduce without a function"),
+        ("a: Annotated[list, Reduce(max), Reduce(min)]", "two reducers"),
+        ("a: Final[str]", "is Final, but state changes"),
+        ("a: str = field(key='user:a')", "the key of Schema.a has a prefix"),
+        ("a: str = field(key='_adk_x')", "cannot have this key"),
+        ("a: str = field(key='  ')", "cannot have this key"),
+        ("a: list = field(default=[], default_factory=list)", "a default and a default_factory"),
+        ("a: list = field(default_factory=[])", "cannot be called"),
+        ("a: str = 3", "the default of Schema.a is no str"),
+        ("a: int = True", "the default of Schema.a is no int"),
+        ("__version__ = 0", "Schema.__version__ is no version"),
+        ("__version__ = '2'", "Schema.__version__ is no version"),
+    ],
+)
+def test_a_declaration_without_meaning_is_refused(body: str, says: str) -> None:
+    source = "from typing import *\nfrom adk_fluent.state import *\nclass Schema(StateSchema):\n"
+    with pytest.raises(SchemaError, match=says):
+        made(f"{source}    {body}")
+
+
+def test_an_attribute_that_hides_a_field_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"Below\.intent hides the field Billing\.intent"):
+
+        class Below(Billing):  # pyright: ignore[reportUnusedClass]
+            def intent(self) -> str:  # type: ignore[override]  # pyright: ignore
+                return ""
+
+
+def test_a_field_may_have_the_key_of_what_a_schema_has() -> None:
+    class Schema(StateSchema):
+        template_: SessionScoped[str] = field(key="template")
+
+    Schema.bind(state := {}).template_ = "x"
+    assert state == {"template": "x"}
+
+
+@pytest.mark.parametrize("default", ["x", 1.5, None, [1]])
+def test_a_default_that_does_not_fit_is_refused_where_it_is_read(default: Any) -> None:
+    class Schema(StateSchema):
+        tags: list[str] = default
+        few: int = field(default=-1, ge=0)
+
+    if default is None:
+        assert Schema.bind({}).tags is None
+    else:
+        with pytest.raises(SchemaError, match=r"the default of Schema\.tags: list\[str\] does not"):
+            _ = Schema.bind({}).tags
+    with pytest.raises(SchemaError, match=r"the default of Schema\.few"):
+        _ = Schema.bind({}).few
+
+
+def test_a_type_that_cannot_be_stored_is_refused_where_it_is_used() -> None:
+    class Plain:
+        pass
+
+    class Schema(StateSchema):
+        plain: Plain
+        odd: str = field(default="", ge=Plain())
+
+    bound = Schema.bind({})
+    with pytest.raises(SchemaError, match=r"values of Schema\.plain: Plain cannot be stored"):
+        bound.plain = Plain()
+    with pytest.raises(SchemaError, match=r"values of Schema\.odd"):
+        bound.odd = "x"
+
+
+def test_unknown_names_come_with_the_nearest() -> None:
+    for ask in (
+        lambda: Billing.intnt,  # type: ignore[attr-defined]  # pyright: ignore
+        lambda: Billing.ref("intnt"),
+        lambda: Billing.template.intnt,
+        lambda: Billing.delta(intnt="x"),
+        lambda: Billing.initial(intnt="x"),
+    ):
+        with pytest.raises(UnknownNameError, match="did you mean 'intent'") as caught:
+            ask()
+        assert caught.value.what == "Billing has no field 'intnt'"
+    assert not hasattr(Billing, "__nothing__")
+
+
+def test_a_field_of_the_class_is_not_assigned() -> None:
+    with pytest.raises(UsageError, match=r"Billing\.bind\(ctx\)\.intent = \.\.\. writes"):
+        Billing.intent = "x"
+    Billing.extra = 1  # type: ignore[attr-defined]  # pyright: ignore
+    del Billing.extra  # type: ignore[attr-defined]  # pyright: ignore
+    assert isinstance(Billing.ref("intent"), StateFieldRef)
+
+
+def test_a_schema_is_not_made() -> None:
+    with pytest.raises(UsageError, match=r"Billing\.bind\(ctx\) reads and writes it"):
+        Billing()
+
+
+# --- what a schema gives --------------------------------------------------------------------------
+
+
+def test_templates_are_placeholders_that_adk_fills() -> None:
+    assert Billing.template.intent == "{intent}"
+    assert Billing.template.user_tier == Billing.ref("user_tier").template == "{user:user_tier}"
+    assert Billing.template.ticket_id == "{ticket_id?}"
+    assert f"About {Typed.template.scratch}" == "About {temp:scratch}"
+    assert Billing.bind({}).template.intent == "{intent}"
+    assert dir(Billing.template) == sorted(
+        ["app_version", "confidence", "intent", "scratch", "ticket_id", "user_tier"]
+    )
+
+
+@pytest.mark.parametrize("key", ["my-key", "other:key", "1a", "a b"])
+def test_a_key_that_adk_does_not_fill_has_no_template(key: str) -> None:
+    class Schema(StateSchema):
+        value: SessionScoped[str] = field(key=key)
+
+    with pytest.raises(SchemaError, match="ADK fills only keys that are names"):
+        _ = Schema.template.value
+
+
+def test_initial_is_what_a_session_starts_with() -> None:
+    class Schema(StateSchema):
+        when: dt.date
+        tier: UserScoped[str]
+        note: str | None
+        scratch: Temp[int]
+        count: int = 0
+
+    state = Schema.initial(when=dt.date(2024, 1, 1), tier="gold", note=None)
+    assert state == {"when": "2024-01-01", "user:tier": "gold"}
+    assert Schema.initial() == {}
+    with pytest.raises(TypeError, match=r"Schema\.tier: str .* cannot be given 3 \(int\)"):
+        Schema.initial(tier=3)
+    with pytest.raises(UsageError, match="cannot start with scratch"):
+        Schema.initial(scratch=1)
+    with pytest.raises(UsageError, match=r"no tier \(str\)"):
+        Schema.initial(_complete=True, when=dt.date(2024, 1, 1))
+    assert Schema.initial(_complete=True, when=dt.date(2024, 1, 1), tier="x") == {
+        "when": "2024-01-01",
+        "user:tier": "x",
+    }
+
+
+def test_a_delta_is_what_a_function_step_returns() -> None:
+    assert Billing.delta(intent="x", user_tier="gold", scratch={"a": 1}, ticket_id=None) == {
+        "intent": "x",
+        "user:user_tier": "gold",
+        "temp:scratch": {"a": 1},
+        "ticket_id": None,
+    }
+    with pytest.raises(TypeError, match="intent"):
+        Billing.delta(intent=3)
+
+
+def test_a_schema_is_exported_as_json_schema() -> None:
+    class Home(BaseModel):
+        street: str
+
+    class Schema(StateSchema):
+        """What is kept."""
+
+        intent: SessionScoped[str] = field(doc="What is wanted", min_length=1)
+        when: dt.date | None
+        tier: UserScoped[str] = field(default="free")
+        homes: list[Home] = field(default_factory=list)
+        blob: bytes
+
+    assert Schema.json_schema() == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Schema",
+        "description": "What is kept.",
+        "type": "object",
+        "required": ["intent", "blob"],
+        "properties": {
+            "intent": {"type": "string", "minLength": 1, "description": "What is wanted"},
+            "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+            "user:tier": {"type": "string", "default": "free"},
+            "homes": {"type": "array", "items": {"$ref": "#/$defs/Home"}, "default": []},
+            "blob": {"type": "string", "format": "base64url"},
+        },
+        "$defs": {
+            "Home": {
+                "title": "Home",
+                "type": "object",
+                "required": ["street"],
+                "properties": {"street": {"type": "string", "title": "Street"}},
+            }
+        },
+    }
+
+
+def test_importing_it_loads_neither_adk_nor_pydantic() -> None:
+    program = """
+import sys
+from adk_fluent.state import StateSchema, UserScoped
+class Schema(StateSchema):
+    intent: str
+    tier: UserScoped[str | None]
+bound = Schema.bind({})
+bound.intent, bound.tier = "x", None
+assert (bound.intent, bound.tier) == ("x", None)
+print(*{name.partition(".")[0] for name in sys.modules} & {"google", "pydantic", "inspect"})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() in ([], ["inspect"])
