@@ -5,7 +5,7 @@ A page is read from top to bottom, as by somebody who types along in one empty d
 - ``python`` blocks run one after the other and share their names, as in one session;
 - a ``text`` block is what the block before it prints, ``...`` standing for anything;
 - ``console`` blocks are commands (``$ ...``) with what they print; ``$ echo $?`` is the exit code;
-- ``toml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
+- ``toml`` and ``yaml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
 
 HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file, or
 with ``pytest`` beside it the tests in it, with ``process`` in a Python of its own, ``from: PATH``
@@ -43,6 +43,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, is_typeddict
 
 import pytest
+import yaml
 
 import adk_fluent.builders
 from adk_fluent.builders import BuilderBase
@@ -119,6 +120,11 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+def parsed(block: Block) -> Any:
+    """What a file of data holds."""
+    return tomllib.loads(block.text) if block.kind == "toml" else yaml.safe_load(block.text)
+
+
 def _ends(kind: str, line: list[str]) -> bool:
     return not line or (not line[0].startswith("|") if kind == "table" else line[0] == "```")
 
@@ -154,8 +160,8 @@ class Reader:
                 self._look_at(block)
             case "toml" if "from" in says:
                 assert block.text in (ROOT / says["from"]).read_text("utf-8"), block.place
-            case "toml":
-                tomllib.loads(block.text)
+            case "toml" | "yaml":
+                assert parsed(block), block.place
             case "sh":
                 self._check_commands(block)
             case "table" if "folders" in says:

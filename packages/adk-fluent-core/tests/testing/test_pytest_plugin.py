@@ -90,6 +90,8 @@ def test_its_fixtures_are_told_of(project: Project) -> None:
             "mock_backend -- *",
             "*A backend whose agents answer what*",
             "agent_harness -- *",
+            "check_contracts -- *",
+            "*`assert_contracts`: *",
             "gemini_emulator -- *",
             "*The Gemini REST API on loopback;*",
         ]
@@ -122,6 +124,169 @@ def test_pipelines_without_adk(project: Project) -> None:
             assert agent_harness(PIPELINE, backend=mock_backend).send_sync("Hi.").text == "2"
     """)
     done.assert_outcomes(passed=2)
+
+
+BROKEN = """
+    from adk_fluent import Agent
+
+    GOOD = Agent("draft").writes("text") >> Agent("polish").instruct("Polish: {text}")
+    BAD = Agent("reply").instruct("One.") >> Agent("reply").instruct("Two.")
+    MILD = Agent("draft").writes("user:text") // Agent("backup").instruct("Sorry.")
+    READS = Agent("reply").instruct("Answer {question}.")
+"""
+
+
+def test_a_pipeline_keeps_its_contracts(project: Project) -> None:
+    tests = """
+    def test_good(check_contracts) -> None:
+        report = check_contracts(GOOD)
+        assert report.ok
+        assert check_contracts(GOOD.to_ir()) == report
+        assert [each.code for each in check_contracts(MILD).warnings] == ["FLW132"]
+        check_contracts(READS, inputs=["question"])
+        check_contracts(BAD, severity={"FLW102": "info"})
+
+    def test_bad(check_contracts) -> None:
+        check_contracts(BAD)
+
+    def test_strict(check_contracts) -> None:
+        check_contracts(MILD, strict=True)
+
+    def test_without_inputs(check_contracts) -> None:
+        check_contracts(READS)
+
+    def test_other_outputs(check_contracts) -> None:
+        check_contracts(GOOD, outputs=["summary"])
+
+    def test_no_pipeline(check_contracts) -> None:
+        check_contracts(42)
+    """
+    done = project.run(dedent(BROKEN) + dedent(tests))
+    done.assert_outcomes(passed=1, failed=5)
+    done.stdout.fnmatch_lines(
+        [
+            "*_ test_bad _*",
+            "error[[]FLW102]: two different agents are called `reply`",
+            " --> test_it.py:6",
+            '6 | BAD = Agent("reply")*',
+            "Found 1 error.",
+            "*_ test_strict _*",
+            "error[[]FLW132]: *",
+            "*_ test_without_inputs _*",
+            "error[[]FLW001]: *",
+            "*_ test_other_outputs _*",
+            "error[[]FLW001]: *",
+            "*UsageError: only a pipeline can be checked*",
+        ]
+    )
+    done.stdout.no_fnmatch_line("*_contracts.py*fail*")
+
+
+@pytest.fixture
+def shop(pytester: pytest.Pytester) -> None:
+    """A module of pipelines and of parts of them."""
+    pytester.makepyfile(
+        shop="""
+        from adk_fluent import Agent, Route
+        from adk_fluent.ir import AgentNode
+
+        classify = Agent("classify").instruct("One word.").writes("topic")
+        billing = Agent("billing").instruct("Answer {question} about {topic}.")
+        desk = (
+            classify >> Route("topic").eq("billing", billing).otherwise(Agent("other"))
+        ).contract(inputs=["question"])
+        twice = Agent("reply").instruct("One.") >> Agent("reply").instruct("Two.")
+        node = AgentNode("alone")
+        _private = twice >> Agent("reply").instruct("Three.")
+        number = 42
+        kind = Agent
+        """
+    )
+
+
+@pytest.mark.usefixtures("shop")
+class TestModules:
+    def test_each_pipeline_has_a_test(self, project: Project) -> None:
+        done = project.run(
+            """
+            from adk_fluent.testing import contract_tests
+
+            test_pipelines = contract_tests("shop")
+            """,
+            "-vv",
+        )
+        done.assert_outcomes(passed=2, failed=1)
+        done.stdout.fnmatch_lines(
+            [
+                "test_it.py::test_pipelines[[]desk] PASSED*",
+                "test_it.py::test_pipelines[[]twice] FAILED*",
+                "test_it.py::test_pipelines[[]node] PASSED*",
+                "error[[]FLW102]: two different agents are called `reply`",
+                "*shop.py:9*",
+            ]
+        )
+        done.stdout.no_fnmatch_line("*test_pipelines[[]billing*")
+
+    def test_options_are_for_all(self, project: Project) -> None:
+        done = project.run("""
+            import shop
+            from adk_fluent.testing import contract_tests
+
+            test_rest = contract_tests(shop, skip=["twice"], strict=True)
+            test_mild = contract_tests(shop, severity={"FLW102": "warning"})
+            test_strict = contract_tests(
+                shop, severity={"FLW102": "warning", "FLW001": "warning"}, outputs=["summary"]
+            )
+            test_outputs = contract_tests(shop, skip=["twice"], outputs=["summary"])
+            """)
+        done.assert_outcomes(passed=2 + 3 + 3, failed=2)
+        done.stdout.fnmatch_lines(["FAILED test_it.py::test_outputs[[]desk]*"])
+
+    @pytest.mark.parametrize(
+        ("call", "says"),
+        [
+            ("contract_tests('shop', skip=['twise'])", "module 'shop' has no pipeline 'twise'"),
+            ("contract_tests('json')", "module 'json' has no pipeline to test"),
+            (
+                "contract_tests('shop', skip=['desk', 'twice', 'node'])",
+                "module 'shop' has no pipeline to test",
+            ),
+            ("contract_tests('shopp')", "No module named 'shopp'"),
+        ],
+    )
+    def test_a_mistake_is_told_when_tests_are_collected(
+        self, project: Project, call: str, says: str
+    ) -> None:
+        done = project.run(f"from adk_fluent.testing import contract_tests\ntest_it = {call}\n")
+        done.assert_outcomes(errors=1)
+        done.stdout.fnmatch_lines([f"*{says}*"])
+
+    def test_what_is_not_complete_fails_its_test_and_no_other(
+        self, project: Project, pytester: pytest.Pytester
+    ) -> None:
+        pytester.makepyfile(
+            parts="""
+            from adk_fluent import Agent, Pipeline
+
+            empty = Pipeline("empty")
+            whole = Agent("a") >> Agent("b")
+            """
+        )
+        done = project.run("""
+            from adk_fluent.testing import contract_tests
+
+            test_parts = contract_tests("parts")
+            """)
+        done.assert_outcomes(passed=1, failed=1)
+        done.stdout.fnmatch_lines(["*BuildError: *", "FAILED test_it.py::test_parts[[]empty]*"])
+
+
+def test_the_function_of_the_same_name_gives_what_is_found() -> None:
+    from adk_fluent import Agent
+    from adk_fluent.testing import check_contracts
+
+    found = check_contracts(Agent("reply").instruct("Answer {question}."))
+    assert [each.code for each in found] == ["FLW001"]
 
 
 ASK = """

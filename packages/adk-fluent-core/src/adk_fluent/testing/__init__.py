@@ -2,7 +2,8 @@
 
 `mock_backend` runs whole pipelines without ADK. `ScriptedModel` is an ADK model, `GeminiEmulator`
 the Gemini REST API on loopback; all of them follow a `Script`. `AgentHarness` keeps a session over
-several messages. Everything is imported when it is first used.
+several messages. `assert_contracts` and `contract_tests` check pipelines without running them.
+Everything is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adk_fluent.backends.mock import MockBackend, mock_backend
+    from adk_fluent.contracts import check_contracts
+    from adk_fluent.testing._contracts import assert_contracts, contract_tests
     from adk_fluent.testing._gemini._emulator import GeminiEmulator
     from adk_fluent.testing._gemini._request import GeminiRequest
     from adk_fluent.testing._harness import AgentHarness, HarnessResult
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 else:
     _MODULES = {
         "adk_fluent.backends.mock": ("MockBackend", "mock_backend"),
+        "adk_fluent.contracts": ("check_contracts",),
+        "adk_fluent.testing._contracts": ("assert_contracts", "contract_tests"),
         "adk_fluent.testing._gemini._emulator": ("GeminiEmulator",),
         "adk_fluent.testing._gemini._request": ("GeminiRequest",),
         "adk_fluent.testing._harness": ("AgentHarness", "HarnessResult"),
@@ -68,6 +73,9 @@ __all__ = [
     "ScriptedModel",
     "Thought",
     "Turn",
+    "assert_contracts",
+    "check_contracts",
+    "contract_tests",
     "mock_backend",
     "reply",
     "rule",

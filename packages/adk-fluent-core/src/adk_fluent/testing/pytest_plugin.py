@@ -12,11 +12,12 @@ import pytest
 from adk_fluent import testing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from adk_fluent.contracts import ContractReport
     from adk_fluent.testing import AgentHarness, GeminiEmulator, MockBackend
 
-__all__ = ["agent_harness", "gemini_emulator", "mock_backend"]
+__all__ = ["agent_harness", "check_contracts", "gemini_emulator", "mock_backend"]
 
 _PORT: Final = pytest.StashKey[int]()
 
@@ -31,6 +32,15 @@ def mock_backend() -> MockBackend:
 def agent_harness() -> type[AgentHarness]:
     """`AgentHarness`: ``agent_harness(pipeline, backend=mock_backend)`` keeps one session."""
     return testing.AgentHarness
+
+
+@pytest.fixture
+def check_contracts() -> Callable[..., ContractReport]:
+    """`assert_contracts`: ``check_contracts(pipeline)`` fails the test with the report of errors.
+
+    It takes what `adk_fluent.contracts.check_all` takes, and returns the report.
+    """
+    return testing.assert_contracts
 
 
 @pytest.fixture
