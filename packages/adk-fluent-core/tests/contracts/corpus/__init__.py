@@ -16,7 +16,7 @@ from . import (
     travel,
     writing,
 )
-from ._case import Case, count, mixes, script
+from ._case import Case, count, mixes
 
 #: All of them.
 CASES: Final[tuple[Case, ...]] = (
@@ -32,4 +32,4 @@ CASES: Final[tuple[Case, ...]] = (
     *media.CASES,
 )
 
-__all__ = ["CASES", "Case", "count", "mixes", "script"]
+__all__ = ["CASES", "Case", "count", "mixes"]

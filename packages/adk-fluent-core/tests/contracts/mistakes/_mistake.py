@@ -29,6 +29,8 @@ class Mistake:
         finding: The kind of finding, by the name of its class.
         at: The nodes it is found at, each with the state key that it is about.
         help: What its help names.
+        silent: Whether the correct case, run with the mistake in it, fails nowhere: it ends in
+            another way, works on nothing, or does not come by.
     """
 
     title: str
@@ -39,6 +41,7 @@ class Mistake:
     finding: str
     at: tuple[tuple[str, str], ...]
     help: str
+    silent: bool = False
 
     @property
     def case(self) -> Case:

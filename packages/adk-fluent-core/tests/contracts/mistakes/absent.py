@@ -91,6 +91,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("map_over", "region_list"),),
         help="region_list",
+        silent=True,
     ),
     Mistake(
         title="a map that stands before what writes its list",
@@ -106,6 +107,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("map_over", "sections"),),
         help="sections",
+        silent=True,
     ),
     Mistake(
         title="a route on a key that nobody writes",
@@ -115,6 +117,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("route", "priority"),),
         help="priority",
+        silent=True,
     ),
     Mistake(
         title="a route on a misspelt key",
@@ -124,6 +127,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("route", "sentiments"),),
         help="`sentiment`",
+        silent=True,
     ),
     Mistake(
         title="a gate whose key is misspelt",
@@ -205,6 +209,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("speaker", "raw"),),
         help="before",
+        silent=True,
     ),
     Mistake(
         title="a key read after it was dropped",
@@ -214,6 +219,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("speaker", "text"),),
         help="before",
+        silent=True,
     ),
     Mistake(
         title="the item of a map read outside the map",
@@ -241,6 +247,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("map_over", "summary"),),
         help="summary",
+        silent=True,
     ),
     Mistake(
         title="a map that collects a misspelt key",
@@ -250,6 +257,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("map_over", "translated"),),
         help="`translation`",
+        silent=True,
     ),
     Mistake(
         title="an input that the boundary does not declare",
@@ -259,6 +267,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("flight_watch", "flight"),),
         help='inputs=["flight"]',
+        silent=True,
     ),
     Mistake(
         title="an output that nobody writes",
@@ -268,6 +277,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("pipeline", "titles"),),
         help="`title`",
+        silent=True,
     ),
     Mistake(
         title="an optional placeholder that is misspelt, so that it is always empty",
@@ -277,6 +287,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("generator", "feedbacks"),),
         help="`feedback`",
+        silent=True,
     ),
     Mistake(
         title="a key of the wrong branch",
@@ -286,6 +297,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("refuser", "price_reason"),),
         help="price_reason",
+        silent=True,
     ),
     Mistake(
         title="a step that reads what is written behind it",
@@ -349,5 +361,6 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("capital_agent", "country"),),
         help="country",
+        silent=True,
     ),
 )

@@ -81,6 +81,7 @@ MISTAKES: Final = (
         finding=_READ,
         at=(("taste_judge", "safe"),),
         help="`policy_judge`",
+        silent=True,
     ),
     Mistake(
         title="two searches that write the same notes",

@@ -72,6 +72,7 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("map_over", "people"),),
         help="`temp:people`",
+        silent=True,
     ),
     Mistake(
         title="an input of the user's that is read from the session",
