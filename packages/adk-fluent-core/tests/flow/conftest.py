@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from adk_fluent.backends._dict_leaf import DictLeaf
-from adk_fluent.flow import ARRANGEMENTS, Enclosed, Engine, Facts, Position
+from adk_fluent.flow import ARRANGEMENTS, Enclosed, Engine, Facts, Position, promises_of
 from adk_fluent.flow._around import ENDED, open_up
 from adk_fluent.ir import (
     AgentNode,
@@ -341,6 +341,7 @@ class Bench:
             limit=limit,
             around=around or self.around,
             keeps_failures=keeps_failures,
+            promises=promises_of(root),
         )
         return self.last
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping
 
     from adk_fluent.backends._resuming import GoOn
-    from adk_fluent.flow import Around, Position, Watch
+    from adk_fluent.flow import Around, Position, Promises, Watch
     from adk_fluent.ir import Node
     from adk_fluent.protocol import JournalStatus
 
@@ -67,6 +67,7 @@ async def recorded(
     kept: bool,
     watch: Watch | None,
     around: Around | None = None,
+    promises: Promises | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
 
@@ -80,6 +81,7 @@ async def recorded(
         kept: Whether it is kept where the run pauses, fails and ends.
         watch: Is told of what need not leave an event.
         around: What stands around the steps.
+        promises: What the pipeline promises about state.
     """
     position = new_position() if goes_on is None else goes_on.entry.position
     if goes_on is not None or durable:
@@ -96,6 +98,7 @@ async def recorded(
         watch=watch,
         around=around,
         limit=limit,
+        promises=promises,
     )
     leaf.bind(engine)
     try:

@@ -13,6 +13,7 @@ from adk_fluent.flow._gates import APPROVAL, check_gates
 from adk_fluent.flow._parts import join, split
 from adk_fluent.flow._port import Facts, Leaf, Note, Watch
 from adk_fluent.flow._position import Position, new_position, questions_at
+from adk_fluent.flow._promises import Promises, promises_of
 from adk_fluent.flow._steps import RULES, Signal
 from adk_fluent.flow._strand import ARRANGEMENTS, Strand
 from adk_fluent.flow._targets import check_transfers
@@ -32,6 +33,7 @@ __all__ = [
     "Note",
     "Parcel",
     "Position",
+    "Promises",
     "Signal",
     "StateView",
     "Strand",
@@ -41,6 +43,7 @@ __all__ = [
     "iteration_at",
     "join",
     "new_position",
+    "promises_of",
     "questions_at",
     "settled",
     "split",

@@ -23,6 +23,7 @@ from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._operations import Operations
 from adk_fluent.flow._port import E, Leaf, Note, Watch
 from adk_fluent.flow._position import new_id, new_position, questions_at
+from adk_fluent.flow._promises import NO_REDUCERS
 from adk_fluent.flow._remembered import Remembered
 from adk_fluent.flow._steps import (
     ENTER,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.flow._around import Around, Heard
     from adk_fluent.flow._position import Journaled, OnStep, Position
+    from adk_fluent.flow._promises import Promises
+    from adk_fluent.ir import Ref
     from adk_fluent.protocol import Pending
 
 
@@ -70,6 +73,7 @@ class Engine(Generic[E]):
         around: What stands around steps. It belongs to the run as `limit` does.
         limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
             of a run with another limit, or with none, can be gone on from.
+        promises: What the pipeline promises about state.
 
     Attributes:
         root: What runs; where there is a limit, the timeout around it.
@@ -98,6 +102,7 @@ class Engine(Generic[E]):
         watch: Watch | None = None,
         around: Around | None = None,
         limit: float | None = None,
+        promises: Promises | None = None,
     ) -> None:
         self.root: Node = root if limit is None else limited(root, limit)
         self.limit: Node | None = None if limit is None else self.root
@@ -113,6 +118,7 @@ class Engine(Generic[E]):
         self._keeps_failures = keeps_failures
         self._watch = watch
         self._around = around
+        self._promises = promises
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
         self._operations = Operations(leaf, answers or {}, self.failed)
@@ -224,6 +230,12 @@ class Engine(Generic[E]):
         for id in scopes:
             if (scope := self.log.open.get(id)) is not None:
                 self.log.settle(scope)
+
+    # --- what is promised about state ----------------------------------------------------------
+
+    def reducers(self, strand: Strand) -> Mapping[str, Ref]:
+        """What makes one value of those that several branches wrote, by key."""
+        return NO_REDUCERS if self._promises is None else self._promises.reducers(strand)
 
     # --- who watches ---------------------------------------------------------------------------
 

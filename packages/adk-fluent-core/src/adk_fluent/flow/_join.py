@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.flow._log import Scope, differs
+from adk_fluent.flow._promises import reduced
 from adk_fluent.ir import MapOverNode, Node
 
 if TYPE_CHECKING:
@@ -27,26 +28,44 @@ class Join:
         self.written: dict[str, Any] = {}
 
     def delta(self) -> dict[str, Any]:
-        """The write that restores declared order, and the results of a map; {} after a failure."""
+        """The write that restores declared order, and the results of a map; {} after a failure.
+
+        Raises:
+            Exception: What a reducer raised.
+        """
         if self.frame.get("errors"):
             return {}
         newest: dict[str, list[Any]] = {}
         order: dict[str, int] = {}
+        reducers = self.engine.reducers(self.strand)
+        several: dict[str, list[Any]] = {}
         for scope in self.engine.scopes(self.frame).values():
             for key, entry in scope.final().items():
                 order[key], self.final[key] = entry
                 if key not in newest or newest[key][0] < entry[0]:
                     newest[key] = entry
+                if key in reducers and entry[1] is not None:  # which is as good as absent
+                    several.setdefault(key, []).append(entry[1])
         # not what is live: a fork beside this one may have written the same in the meantime
         self.written = {
             key: value
             for key, value in self.final.items()
             if order[key] != newest[key][0] and differs(newest[key][1], value)
         }
+        for key, values in several.items():
+            value = values[0] if len(values) == 1 else reduced(key, reducers[key], values)
+            self._take(key, value, newest[key][1])
         if isinstance(self.node, MapOverNode):
             results, count = self.frame["results"], len(self.frame["items"])
             self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
         return self.written
+
+    def _take(self, key: str, value: Any, now: Any) -> None:
+        """Let what a reducer made count, and not what a branch wrote, which is there now."""
+        self.final[key] = value
+        self.written.pop(key, None)
+        if differs(now, value):
+            self.written[key] = value
 
     def committed(self) -> None:
         """What the branches wrote is now the strand's own."""

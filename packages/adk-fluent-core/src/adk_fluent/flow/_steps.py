@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.errors import ExpectationError
+from adk_fluent.errors import ExpectationError, add_place
 from adk_fluent.flow._functions import function_delta, in_words, transform_delta
 from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
@@ -372,7 +372,15 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
     elif signal is not ENTER:
         return signal
     join = Join(e, s, f, n)
-    return Emit(join.delta, Note("joined"), join.committed, optional=True)
+    try:
+        delta = join.delta()
+    except Exception as error:  # noqa: BLE001  # what a reducer raised
+        failed = e.failed(s, add_place(error, n))
+        if e.ends_run(s):
+            return failed
+        e.errors.remember(f, failed)
+        delta = join.delta()
+    return Emit(lambda: delta, Note("joined"), join.committed, optional=True)
 
 
 def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:

@@ -27,7 +27,7 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from adk_fluent.flow._around import Enclosed, Heard
     from adk_fluent.flow._log import Isolation, Scope
@@ -197,14 +197,16 @@ class Strand:
         """The open scopes it works in, dotted; None when nothing it does can be discarded."""
         return None if self.scope is None else self.scope.path()
 
-    def inside(self, test: Callable[[Node], bool]) -> bool:
-        """Whether the test holds of a node on the stack, here or in a strand above."""
+    def around(self) -> Iterator[Node]:
+        """The nodes on the stack, here and in the strands above, the step first."""
         here: Strand | None = self
         while here is not None:
-            if any(map(test, here.nodes)):
-                return True
+            yield from reversed(here.nodes)
             here = here.parent
-        return False
+
+    def inside(self, test: Callable[[Node], bool]) -> bool:
+        """Whether the test holds of a node on the stack, here or in a strand above."""
+        return any(map(test, self.around()))
 
     def push(self, child: int, node: Node) -> None:
         """Go down to a child."""

@@ -24,6 +24,7 @@ from adk_fluent.errors import (
     UsageError,
     nearest_name,
 )
+from adk_fluent.flow import Promises, promises_of
 from adk_fluent.ir import (
     AgentNode,
     AppNode,
@@ -53,6 +54,7 @@ class MockApp:
         pipeline: The root, as runs know it that go on.
         injection: What functions may name.
         names: Names of its agents.
+        promises: What it promises about state.
     """
 
     node: Node
@@ -62,6 +64,7 @@ class MockApp:
     pipeline: Pipeline
     injection: Injection = NOTHING
     names: frozenset[str] = frozenset()
+    promises: Promises | None = None
 
 
 class MockBackend(BackendBase[MockApp]):
@@ -119,7 +122,16 @@ class MockBackend(BackendBase[MockApp]):
             if isinstance(each, AgentNode) and each.mock is not None
         }
         hold(node, config)
-        return MockApp(node, config, root, mocks, Pipeline(root), injection, frozenset(agents))
+        return MockApp(
+            node,
+            config,
+            root,
+            mocks,
+            Pipeline(root),
+            injection,
+            frozenset(agents),
+            promises_of(root),
+        )
 
     async def stream(
         self,
@@ -256,6 +268,7 @@ class MockBackend(BackendBase[MockApp]):
                     durable=durable,
                     kept=kept,
                     watch=Notices(told, leaf.event) if told.want_notices else None,
+                    promises=compiled.promises,
                 )
                 async with aclosing(events):
                     async for event in events:

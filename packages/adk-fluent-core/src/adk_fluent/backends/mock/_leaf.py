@@ -18,7 +18,7 @@ from adk_fluent.backends.mock._session import Session
 from adk_fluent.backends.mock._step import Step
 from adk_fluent.backends.mock._tools import TRANSFER, Agents, is_flow, tool_names
 from adk_fluent.errors import BuildError, RunError
-from adk_fluent.flow import Engine, Signal, Strand
+from adk_fluent.flow import Engine, Signal, Strand, promises_of
 from adk_fluent.protocol import AgentEvent
 from adk_fluent.testing import Asked
 
@@ -246,7 +246,7 @@ class MockLeaf(DictLeaf):
         last, error, writes = "", "", dict[str, Any]()
         waits: list[str] = []
         if is_flow(node):
-            engine = Engine(node, self)
+            engine = Engine(node, self, promises=promises_of(node))
             self.bind(engine)
             run = engine.run()
         else:
@@ -314,6 +314,7 @@ class FlowLeaf(MockLeaf):
             answers=answers,
             keeps_failures=self.config.resumable,
             watch=Notices(told, self.event) if told is not None and told.want_notices else None,
+            promises=promises_of(flow),
         )
         self.bind(engine)
         try:

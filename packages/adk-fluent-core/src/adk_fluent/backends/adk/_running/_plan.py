@@ -14,6 +14,7 @@ from adk_fluent.backends._resuming import Pipeline
 from adk_fluent.backends.adk._hooks._chain import Scoped, scopes_of
 from adk_fluent.backends.adk._hooks._plugin import can_pause
 from adk_fluent.backends.adk._lowering._injecting import keep
+from adk_fluent.flow import Promises, promises_of
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -49,6 +50,7 @@ class Plan:
         injection: What functions may name.
         answers: How the answers of agents are read, by name of the agent.
         opens: Whether a run of it makes the resources; a flow below another one finds them made.
+        promises: What it promises about state.
         needs_plugin: Whether there is something for our plugin to do.
     """
 
@@ -66,6 +68,7 @@ class Plan:
         "nodes",
         "opens",
         "pipeline",
+        "promises",
         "resources",
         "scopes",
     )
@@ -100,6 +103,7 @@ class Plan:
         self.opens: bool = opens
         self.limit: float | None = limit
         self.scopes: Mapping[int, Scoped] = scopes_of(node)
+        self.promises: Promises | None = promises_of(node)
         acts = bool(middlewares or self.scopes)
         self.needs_plugin: bool = acts or config.resumable or can_pause(node)
 

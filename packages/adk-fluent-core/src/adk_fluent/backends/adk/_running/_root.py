@@ -156,6 +156,7 @@ class FlowAgent(BaseAgent):
                 kept=kept,
                 watch=notices(ctx, leaf),
                 around=around if around is not None and around.is_needed else None,
+                promises=plan.promises,
             )
             await stack.enter_async_context(aclosing(events))
             made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
@@ -249,6 +250,7 @@ class FlowAgent(BaseAgent):
                 watch=notices(ctx, leaf),
                 around=around if around is not None and around.is_needed else None,
                 limit=plan.limit,
+                promises=plan.promises,
             )
             leaf.bind(engine)
             events = await stack.enter_async_context(aclosing(engine.run()))

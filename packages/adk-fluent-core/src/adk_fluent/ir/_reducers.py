@@ -1,0 +1,51 @@
+"""Reducers of state keys, wherever they are declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.ir._agents import (
+    AgentNode,
+    FunctionNode,
+    RemoteAgentNode,
+    TapNode,
+    TransformNode,
+)
+from adk_fluent.ir._ref import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.ir._node import Node
+    from adk_fluent.ir._state import Contract, StateFieldRef
+
+
+def ref_reducers(node: Node) -> Iterator[tuple[str, Ref]]:
+    """The reducers of the state keys that a node itself names, by key."""
+    return ((ref.key, ref.reducer) for ref in _refs(node) if ref.reducer is not None)
+
+
+def schema_reducers(contract: Contract | None) -> Iterator[tuple[str, Ref]]:
+    """The reducers that the state schema of a contract declares, by key."""
+    schema: Any = None if contract is None or contract.schema is None else contract.schema.value
+    for key, field in getattr(schema, "__state_fields__", {}).items():
+        reducer = getattr(field, "reducer", None)
+        if reducer is not None:
+            yield key, reducer if isinstance(reducer, Ref) else Ref.to(reducer)
+
+
+def same_reducer(one: Ref, other: Ref) -> bool:
+    """Whether two reducers do the same."""
+    return one == other or bool(one.value == other.value)
+
+
+def _refs(node: Node) -> Iterator[StateFieldRef]:
+    if isinstance(node, AgentNode):
+        yield from (*node.reads_keys, *node.writes_keys, *node.tool_writes)
+    elif isinstance(node, RemoteAgentNode):
+        yield from (*node.reads_keys, *node.writes_keys)
+    elif isinstance(node, FunctionNode | TransformNode | TapNode):
+        effects = node.effects
+        yield from (*effects.reads, *effects.writes, *effects.may_write)
+    if node.contract is not None:
+        yield from (*(node.contract.inputs or ()), *(node.contract.outputs or ()))
