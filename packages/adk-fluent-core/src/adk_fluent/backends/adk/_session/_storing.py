@@ -21,13 +21,14 @@ from adk_fluent.backends._storable import Fault, fault_of, kind_of, text_fault
 from adk_fluent.errors import UnstorableValueError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.genai import types
 
     from adk_fluent.errors import Placed
+    from adk_fluent.protocol import StateRules
 
 _TEMP: Final = "temp:"
 _SHOWN: Final = 80  # characters of a path in an error
@@ -40,11 +41,14 @@ class Keeping:
         service: The service.
     """
 
-    __slots__ = ("_kind", "_stores")
+    __slots__ = ("_encoded", "_kind", "_stores")
 
     def __init__(self, service: BaseSessionService) -> None:
         self._kind = type(service).__name__
         self._stores = not isinstance(service, InMemorySessionService)
+        #: Keys of which the service itself makes JSON: a `SchemaSessionService` does.
+        rules: StateRules | None = getattr(service, "__state_rules__", None)
+        self._encoded: Collection[str] = () if rules is None else rules.__state_fields__
 
     def check_state(self, delta: Mapping[str, Any], who: str, node: Placed | None = None) -> None:
         """Refuse a write that cannot be kept.
@@ -66,7 +70,7 @@ class Keeping:
                     found=f"key {key!r:.40} of type {type(key).__qualname__}",
                     help="state keys are strings",
                 )
-            if not self._stores or key.startswith(_TEMP):
+            if not self._stores or key.startswith(_TEMP) or key in self._encoded:
                 continue
             fault = text_fault(key) or fault_of(value)
             if fault is None or _is_adks(fault.part):
