@@ -9,12 +9,10 @@ import copy
 import datetime as dt
 import enum
 import math
-import operator
 import pathlib
 import uuid
 from collections import OrderedDict, defaultdict, deque
-from dataclasses import dataclass, field
-from dataclasses import fields as fields_of
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from typing import (
     Annotated,
@@ -24,13 +22,14 @@ from typing import (
     Literal,
     NamedTuple,
     NewType,
+    NotRequired,
     Optional,
     TypeVar,
     Union,
 )
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field
-from typing_extensions import NotRequired, TypedDict  # pydantic asks for it on Python 3.11
+from typing_extensions import TypedDict  # pydantic asks for it on Python 3.11
 
 from adk_fluent.state import StateSchema
 
@@ -179,7 +178,7 @@ CASES: Final[list[tuple[Any, Any]]] = [
     (bool | int, True),
     (Literal["a", "b"], "b"),
     (Literal[1, "1"], "1"),
-    (Literal[True, 1, None], 1),
+    (Literal[True, 1] | None, 1),
     (Colour, Colour.BLUE),
     (Grade, Grade.BAD),
     (Kind, Kind.OLD),
@@ -328,30 +327,33 @@ REFUSED: Final[list[tuple[Any, Any]]] = [
 def holds(annotation: Any, **more: Any) -> Any:
     """A schema with one field of a type, called `value`."""
     body = {"__annotations__": {"value": annotation}, "__module__": __name__, **more}
-    return type(StateSchema)("Holder", (StateSchema,), body)
+    made: Any = type(StateSchema)
+    return made("Holder", (StateSchema,), body)
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are equal, of the same types throughout; read-only ones pass for others."""
+    """Whether two values are equal, of the same types throughout; read-only ones are as others."""
     one, other = copy.copy(one), copy.copy(other)
     if type(one) is not type(other):
         return False
-    if isinstance(one, dict):
-        return (
-            len(one) == len(other)
-            and all(map(alike, sorted(one, key=repr), sorted(other, key=repr)))
-            and all(alike(value, other[key]) for key, value in one.items())
-        )
-    if isinstance(one, list | tuple | deque):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, set | frozenset):
-        return all(map(alike, sorted(one, key=repr), sorted(other, key=repr))) and one == other
-    if isinstance(one, BaseModel):
-        return alike(dict(one), dict(other)) and one == other
-    if isinstance(one, dt.datetime | dt.time):
-        return one == other and one.utcoffset() == other.utcoffset()
-    if hasattr(one, "__dataclass_fields__"):
-        return all(
-            alike(getattr(one, each.name), getattr(other, each.name)) for each in fields_of(one)
-        )
-    return operator.eq(one, other)
+    ones, others = _parts(one), _parts(other)
+    if ones is None or others is None:
+        return bool(one == other) and _zone(one) == _zone(other)
+    return len(ones) == len(others) and all(map(alike, ones, others))
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """What a value is made of, in an order that equal ones have; None if it is one itself."""
+    if isinstance(value, BaseModel):
+        return [[name, part] for name, part in value]
+    if is_dataclass(value):
+        return [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, dict):
+        return [[key, value[key]] for key in sorted(value, key=repr)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)  # pyright: ignore[reportUnknownArgumentType]
+    return list(value) if isinstance(value, list | tuple | deque) else None  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _zone(value: Any) -> Any:
+    return value.utcoffset() if isinstance(value, dt.datetime | dt.time) else None

@@ -6,7 +6,6 @@ import copy
 import datetime as dt
 import json
 import pickle
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType, SimpleNamespace
@@ -74,17 +73,17 @@ def state() -> dict[str, Any]:
 
 
 @pytest.fixture
-def desk(state: dict[str, Any]) -> Desk:
+def desk(state: dict[str, Any]) -> Any:  # what is wrong on purpose is no error here
     return Desk.bind(state)
 
 
-def test_scalars_are_read_and_written_as_they_are(state: dict[str, Any], desk: Desk) -> None:
+def test_scalars_are_read_and_written_as_they_are(state: dict[str, Any], desk: Any) -> None:
     desk.intent, desk.confidence, desk.tier, desk.version = "x", 0.5, "gold", 3
     assert state == {"intent": "x", "confidence": 0.5, "user:tier": "gold", "app:version": 3}
     assert (desk.intent, desk.confidence, desk.tier, desk.version) == ("x", 0.5, "gold", 3)
 
 
-def test_an_int_is_a_float_and_a_bool_is_no_int(state: dict[str, Any], desk: Desk) -> None:
+def test_an_int_is_a_float_and_a_bool_is_no_int(state: dict[str, Any], desk: Any) -> None:
     desk.confidence = 1
     assert type(state["confidence"]) is float
     state["confidence"] = 1  # as a store that has but one sort of number gives it back
@@ -96,7 +95,7 @@ def test_an_int_is_a_float_and_a_bool_is_no_int(state: dict[str, Any], desk: Des
         _ = desk.version
 
 
-def test_what_is_absent_or_none_gives_the_default(state: dict[str, Any], desk: Desk) -> None:
+def test_what_is_absent_or_none_gives_the_default(state: dict[str, Any], desk: Any) -> None:
     for _ in range(2):
         assert (desk.ticket, desk.tier, desk.scratch, desk.tags) == (None, "free", {}, [])
         state.update(dict.fromkeys(["ticket", "user:tier", "temp:scratch", "tags"]))
@@ -106,7 +105,7 @@ def test_what_is_absent_or_none_gives_the_default(state: dict[str, Any], desk: D
     assert state["ticket"] is None
 
 
-def test_a_default_is_a_copy(desk: Desk) -> None:
+def test_a_default_is_a_copy(desk: Any) -> None:
     desk.homes[0].tags.append("changed")
     assert desk.homes == [Home(street="Main")]
     with desk.edit(Desk.homes) as homes:
@@ -115,7 +114,7 @@ def test_a_default_is_a_copy(desk: Desk) -> None:
     assert Desk.bind({}).homes == [Home(street="Main")]
 
 
-def test_a_property_is_none_of_the_fields(state: dict[str, Any], desk: Desk) -> None:
+def test_a_property_is_none_of_the_fields(state: dict[str, Any], desk: Any) -> None:
     desk.urgent = True
     assert state == {"intent": "fire"}
     assert desk.urgent
@@ -145,7 +144,7 @@ def test_a_missing_value_is_an_error_that_says_what_to_do(
     assert not isinstance(caught.value, AttributeError)  # hasattr(...) hides no mistake
 
 
-def test_a_missing_value_names_keys_that_look_like_it(state: dict[str, Any], desk: Desk) -> None:
+def test_a_missing_value_names_keys_that_look_like_it(state: dict[str, Any], desk: Any) -> None:
     state["intnt"] = "x"
     with pytest.raises(StateKeyError, match="state has 'intnt': was that meant"):
         _ = desk.intent
@@ -157,17 +156,17 @@ def test_a_missing_value_names_keys_that_look_like_it(state: dict[str, Any], des
         _ = desk.version
 
 
-def test_a_missing_value_names_no_more_than_some_keys(state: dict[str, Any], desk: Desk) -> None:
+def test_a_missing_value_names_no_more_than_some_keys(state: dict[str, Any], desk: Any) -> None:
     state.update({f"k{at:02}": at for at in range(20)})
-    with pytest.raises(StateKeyError, match="keys k00, .*k11 and 8 more"):
+    with pytest.raises(StateKeyError, match=r"keys k00, .*k11 and 8 more"):
         _ = desk.intent
     with pytest.raises(StateKeyError, match="no keys"):
         _ = Desk.bind({}).intent
 
 
-def test_a_value_of_another_type_is_refused_both_ways(state: dict[str, Any], desk: Desk) -> None:
+def test_a_value_of_another_type_is_refused_both_ways(state: dict[str, Any], desk: Any) -> None:
     with pytest.raises(StateTypeError) as caught:
-        desk.intent = 3  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+        desk.intent = 3
     assert message(caught) == (
         "Desk.intent: str cannot be given 3 (int): Input should be a valid string"
     )
@@ -182,12 +181,12 @@ def test_a_value_of_another_type_is_refused_both_ways(state: dict[str, Any], des
     assert isinstance(caught.value, TypeError)
 
 
-def test_an_error_shows_little_of_a_value(desk: Desk) -> None:
+def test_an_error_shows_little_of_a_value(desk: Any) -> None:
     with pytest.raises(StateTypeError) as caught:
-        desk.tags = ["x" * 1000, 3]  # type: ignore[list-item]  # pyright: ignore
+        desk.tags = ["x" * 1000, 3]
     assert len(message(caught)) < 200
     with pytest.raises(StateTypeError, match="a value of type Broken"):
-        desk.intent = Broken()  # type: ignore[assignment]  # pyright: ignore
+        desk.intent = Broken()
 
 
 class Broken:
@@ -195,12 +194,12 @@ class Broken:
         raise RuntimeError
 
 
-def test_many_faults_are_told_briefly(desk: Desk) -> None:
+def test_many_faults_are_told_briefly(desk: Any) -> None:
     with pytest.raises(StateTypeError, match=r"0: .*; 1: .*; 2: .*; and 7 more"):
-        desk.tags = list(range(10))  # type: ignore[arg-type]  # pyright: ignore
+        desk.tags = list(range(10))
 
 
-def test_constraints_hold_both_ways(state: dict[str, Any], desk: Desk) -> None:
+def test_constraints_hold_both_ways(state: dict[str, Any], desk: Any) -> None:
     desk.few = 3
     with pytest.raises(StateTypeError, match="less than or equal to 9"):
         desk.few = 10
@@ -209,12 +208,12 @@ def test_constraints_hold_both_ways(state: dict[str, Any], desk: Desk) -> None:
         _ = desk.few
 
 
-def test_none_is_for_fields_that_may_be_absent(desk: Desk) -> None:
+def test_none_is_for_fields_that_may_be_absent(desk: Any) -> None:
     with pytest.raises(StateTypeError, match=r"state\.unset\('intent'\) makes it absent"):
-        desk.intent = None  # type: ignore[assignment]  # pyright: ignore
+        desk.intent = None
 
 
-def test_a_live_value_that_somebody_wrote_is_read(state: dict[str, Any], desk: Desk) -> None:
+def test_a_live_value_that_somebody_wrote_is_read(state: dict[str, Any], desk: Any) -> None:
     when = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
     state.update({"when": when, "home": (home := Home(street="x")), "seen": {"a"}})
     assert (desk.when, desk.home, desk.seen) == (when, home, {"a"})
@@ -224,7 +223,7 @@ def test_a_live_value_that_somebody_wrote_is_read(state: dict[str, Any], desk: D
         _ = desk.when
 
 
-def test_a_state_that_contains_itself_is_refused(state: dict[str, Any], desk: Desk) -> None:
+def test_a_state_that_contains_itself_is_refused(state: dict[str, Any], desk: Any) -> None:
     state["temp:scratch"] = state
     with pytest.raises(StateTypeError):
         _ = desk.scratch
@@ -233,18 +232,18 @@ def test_a_state_that_contains_itself_is_refused(state: dict[str, Any], desk: De
 # --- names ----------------------------------------------------------------------------------------
 
 
-def test_unknown_names_are_refused_with_the_nearest(state: dict[str, Any], desk: Desk) -> None:
+def test_unknown_names_are_refused_with_the_nearest(state: dict[str, Any], desk: Any) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'intent'"):
-        desk.intnt = "x"  # type: ignore[attr-defined]  # pyright: ignore
+        desk.intnt = "x"
     with pytest.raises(UnknownNameError, match="did you mean 'intent'"):
-        _ = desk.intnt  # type: ignore[attr-defined]  # pyright: ignore
+        _ = desk.intnt
     with pytest.raises(AttributeError):
-        desk._hidden = 1  # type: ignore[attr-defined]  # pyright: ignore
+        desk._hidden = 1
     assert state == {}
     assert not hasattr(desk, "nothing_like_it")
 
 
-def test_a_bound_schema_shows_which_fields_have_a_value(state: dict[str, Any], desk: Desk) -> None:
+def test_a_bound_schema_shows_which_fields_have_a_value(state: dict[str, Any], desk: Any) -> None:
     assert repr(desk) == "<Desk with nothing>"
     state.update({"intent": "secret", "user:tier": "gold", "ticket": None})
     assert repr(desk) == "<Desk with intent, tier>"
@@ -253,14 +252,14 @@ def test_a_bound_schema_shows_which_fields_have_a_value(state: dict[str, Any], d
 # --- deletion -------------------------------------------------------------------------------------
 
 
-def test_deletion_is_refused_with_the_reason(desk: Desk) -> None:
+def test_deletion_is_refused_with_the_reason(desk: Any) -> None:
     desk.intent = "x"
     with pytest.raises(UsageError, match="ADK's state has no deletion") as caught:
         del desk.intent
     assert "state.unset('intent')" in message(caught)
 
 
-def test_unset_makes_absent(state: dict[str, Any], desk: Desk) -> None:
+def test_unset_makes_absent(state: dict[str, Any], desk: Any) -> None:
     desk.intent, desk.tier = "x", "gold"
     desk.unset("intent", Desk.tier)
     assert state == {"intent": None, "user:tier": None}
@@ -274,7 +273,7 @@ def test_unset_makes_absent(state: dict[str, Any], desk: Desk) -> None:
 # --- containers -----------------------------------------------------------------------------------
 
 
-def test_what_is_read_is_nobody_else_s(state: dict[str, Any], desk: Desk) -> None:
+def test_what_is_read_is_nobody_else_s(state: dict[str, Any], desk: Any) -> None:
     desk.home = home = Home(street="x", tags=["a"])
     home.street = "changed"
     desk.home.street = "changed"
@@ -289,15 +288,15 @@ def test_what_is_read_is_nobody_else_s(state: dict[str, Any], desk: Desk) -> Non
     assert desk.grid == [[1], [2]]
 
 
-def test_a_change_in_place_is_refused_not_lost(state: dict[str, Any], desk: Desk) -> None:
+def test_a_change_in_place_is_refused_not_lost(state: dict[str, Any], desk: Any) -> None:
     desk.tags, desk.scratch, desk.seen, desk.grid = ["b", "a"], {"x": [1]}, {"s"}, [[1]]
     kept = copy.deepcopy(state)
     changes: list[tuple[str, Any]] = [
         ("append", lambda: desk.tags.append("c")),
-        ("sort", lambda: desk.tags.sort()),
+        ("sort", lambda: desk.tags.sort(key=str)),
         ("__setitem__", lambda: desk.tags.__setitem__(0, "c")),
         ("__delitem__", lambda: desk.tags.__delitem__(0)),
-        ("clear", lambda: desk.tags.clear()),
+        ("clear", lambda: [desk.tags.clear()]),
         ("update", lambda: desk.scratch.update(y=[])),
         ("setdefault", lambda: desk.scratch.setdefault("y", [])),
         ("__setitem__", lambda: desk.scratch.__setitem__("y", [])),
@@ -316,7 +315,7 @@ def test_a_change_in_place_is_refused_not_lost(state: dict[str, Any], desk: Desk
         Desk.bind({}).tags.append("x")  # the default of an absent key, too
 
 
-def test_what_is_read_passes_for_an_ordinary_value(desk: Desk) -> None:
+def test_what_is_read_passes_for_an_ordinary_value(desk: Any) -> None:
     desk.tags, desk.scratch, desk.seen = ["b", "a"], {"x": [1]}, {"s"}
     tags, scratch, seen = desk.tags, desk.scratch, desk.seen
     assert isinstance(tags, list)
@@ -325,12 +324,18 @@ def test_what_is_read_passes_for_an_ordinary_value(desk: Desk) -> None:
     assert repr([tags, scratch, seen]) == "[['b', 'a'], {'x': [1]}, {'s'}]"
     assert sorted(tags) == ["a", "b"]
     for made in (
-        *(tags.copy(), tags[:], tags + ["c"], tags * 2, list(tags), copy.copy(tags)),
+        *(tags.copy(), tags[:], tags.__add__(["c"]), tags * 2, list(tags), copy.copy(tags)),
         *(copy.deepcopy(tags), pickle.loads(pickle.dumps(tags)), [*tags]),
     ):
         assert type(made) is list
     for made in (
-        *(scratch.copy(), scratch | {}, {} | scratch, dict(scratch), copy.copy(scratch)),
+        *(
+            scratch.copy(),
+            scratch | {"x": [1]},
+            {"x": [1]} | scratch,
+            dict(scratch),
+            copy.copy(scratch),
+        ),
         *(copy.deepcopy(scratch), pickle.loads(pickle.dumps(scratch))),
     ):
         assert type(made) is dict
@@ -342,7 +347,7 @@ def test_what_is_read_passes_for_an_ordinary_value(desk: Desk) -> None:
         assert type(made) is set
 
 
-def test_augmented_assignment_writes(state: dict[str, Any], desk: Desk) -> None:
+def test_augmented_assignment_writes(state: dict[str, Any], desk: Any) -> None:
     desk.tags, desk.scratch, desk.seen = ["a"], {"x": [1]}, {"s"}
     desk.tags += ["b"]
     desk.tags *= 2
@@ -356,7 +361,7 @@ def test_augmented_assignment_writes(state: dict[str, Any], desk: Desk) -> None:
     assert sorted(state["seen"]) == ["t", "w"]
 
 
-def test_an_edit_is_written_when_it_is_done(state: dict[str, Any], desk: Desk) -> None:
+def test_an_edit_is_written_when_it_is_done(state: dict[str, Any], desk: Any) -> None:
     with desk.edit("tags") as tags:
         tags.append("a")
         assert state == {}
@@ -377,7 +382,7 @@ def test_an_edit_is_written_when_it_is_done(state: dict[str, Any], desk: Desk) -
     }
 
 
-def test_an_edit_that_fails_writes_nothing(state: dict[str, Any], desk: Desk) -> None:
+def test_an_edit_that_fails_writes_nothing(state: dict[str, Any], desk: Any) -> None:
     desk.tags = ["a"]
 
     def fails() -> None:
@@ -415,7 +420,7 @@ def test_an_edit_that_changes_nothing_writes_nothing() -> None:
     assert state.writes == 1
 
 
-def test_an_edit_is_not_written_over_somebody_else_s(state: dict[str, Any], desk: Desk) -> None:
+def test_an_edit_is_not_written_over_somebody_else_s(state: dict[str, Any], desk: Any) -> None:
     desk.tags = ["a"]
 
     def late() -> None:
@@ -429,7 +434,7 @@ def test_an_edit_is_not_written_over_somebody_else_s(state: dict[str, Any], desk
     assert state == {"tags": ["theirs"]}
 
 
-def test_an_edit_sees_what_somebody_changed_in_place(state: dict[str, Any], desk: Desk) -> None:
+def test_an_edit_sees_what_somebody_changed_in_place(state: dict[str, Any], desk: Any) -> None:
     desk.tags = ["a"]
 
     def late() -> None:
@@ -441,10 +446,10 @@ def test_an_edit_sees_what_somebody_changed_in_place(state: dict[str, Any], desk
         late()
 
 
-def test_what_cannot_be_changed_in_place_is_not_edited(desk: Desk) -> None:
+def test_what_cannot_be_changed_in_place_is_not_edited(desk: Any) -> None:
     desk.intent, desk.steps = "x", (1,)
     for name in ("intent", "steps", "ticket"):
-        with pytest.raises(UsageError, match=f"state.{name} = ..."), desk.edit(name):
+        with pytest.raises(UsageError, match=rf"state\.{name} = \.\.\."), desk.edit(name):
             pass
     with pytest.raises(StateKeyError), desk.edit("home"):
         pass
@@ -518,8 +523,12 @@ def test_errors_of_the_state_itself_are_kept() -> None:
 
 def test_a_delta_is_encoded_whether_its_values_are_stored_ones_or_not() -> None:
     when = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    stored = {"when": "2024-01-01T00:00:00Z", "home": {"street": "x", "tags": []}, "few": 3}
-    live = {"when": when, "home": Home(street="x"), "few": 3}
+    stored: dict[str, Any] = {
+        "when": "2024-01-01T00:00:00Z",
+        "home": {"street": "x", "tags": []},
+        "few": 3,
+    }
+    live: dict[str, Any] = {"when": when, "home": Home(street="x"), "few": 3}
     for delta in (stored, live):
         assert Desk.__state_encode__(delta, "clerk") == stored
     assert Desk.__state_encode__({"confidence": 1, "other": object, "intent": None}, "x") == {
@@ -540,7 +549,7 @@ def test_a_delta_that_does_not_fit_is_refused_with_who_writes(key: str, value: A
 
 
 def test_fields_are_given_by_their_keys() -> None:
-    fields: Mapping[str, Any] = Desk.__state_fields__
+    fields: Any = Desk.__state_fields__
     assert fields["user:tier"] is Desk.tier
     with pytest.raises(TypeError):
-        fields["x"] = 1  # type: ignore[index]  # pyright: ignore
+        fields["x"] = 1

@@ -34,7 +34,8 @@ def everything() -> Any:
         f"value_{at}": SCOPES[at % len(SCOPES)][kind] for at, (kind, _) in enumerate(CASES)
     }
     body = {"__annotations__": annotations, "__module__": __name__}
-    return type(StateSchema)("Everything", (StateSchema,), body)
+    made: Any = type(StateSchema)
+    return made("Everything", (StateSchema,), body)
 
 
 @pytest.fixture(params=KINDS)

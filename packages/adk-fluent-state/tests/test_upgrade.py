@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,9 +19,6 @@ from adk_fluent.state import (
     UserScoped,
     field,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STAMP = "_adkf_version:Order"
 
@@ -59,7 +56,7 @@ class Deltas(dict[str, Any]):
         super().__init__(*args)
         self.deltas: list[dict[str, Any]] = []
 
-    def update(self, delta: dict[str, Any]) -> None:  # type: ignore[override]  # pyright: ignore
+    def update(self, delta: dict[str, Any]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.deltas.append(dict(delta))
         super().update(delta)
 
@@ -129,11 +126,11 @@ def test_a_schema_without_a_version_writes_none() -> None:
     assert Plain.__state_upgrade__({"intent": "x"}) == {}
 
 
-@pytest.mark.parametrize("view", [StateView, lambda state: copy.copy(Frozen(state))])
-def test_state_that_is_only_read_is_read_as_of_this_version(view: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("view", ["StateView", "Frozen"])
+def test_state_that_is_only_read_is_read_as_of_this_version(view: str) -> None:
     state = {"item": "pen", "user:level": 2, "note": "x"}
     kept = copy.deepcopy(state)
-    order = Order.bind(view(state))
+    order = Order.bind(StateView(state) if view == "StateView" else Frozen(state))
     assert (order.items, order.tier, order.note) == (["pen"], "gold", "x")
     state["note"] = "y"
     assert order.note == "y"  # it is the state of now
@@ -164,7 +161,7 @@ def versioned(upgrade: Any, version: int = 2) -> Any:
         items: SessionScoped[list[str]]
         count: SessionScoped[int]
 
-    Made.upgrade = classmethod(upgrade)  # type: ignore[assignment,method-assign]  # pyright: ignore
+    setattr(Made, "upgrade", classmethod(upgrade))  # noqa: B010  # it is no method for pyright
     return Made
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 
+_NO_STATE: Final = frozenset({str, bytes, list, tuple})  # these have items, and no keys
 _SESSION: Final = "google.adk.sessions.session"
 #: Contexts of ADK's that simply have a `state`: found once, since binding is done often.
 KNOWN: Final[set[type]] = set()
@@ -47,12 +48,12 @@ def _found(context: Any) -> Any:
         if kind.__module__.startswith("google.adk.") and hasattr(kind, "state"):
             KNOWN.add(kind)
         return state
-    if hasattr(context, "__getitem__") and not isinstance(context, str | bytes | list | tuple):
+    if hasattr(context, "__getitem__") and type(context) not in _NO_STATE:
         return context
     session: Any = getattr(context, "session", None)
     if _is_session(session):  # of an InvocationContext
         return MappingProxyType(session.state)
-    inner: Any = getattr(cast("object", context), "ctx", None)  # a call that a middleware wraps
+    inner: Any = getattr(context, "ctx", None)  # a call that a middleware wraps
     return None if inner is None else _found(inner)
 
 

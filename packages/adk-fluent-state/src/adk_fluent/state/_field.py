@@ -67,7 +67,11 @@ def field(
     decimal_places: int | None = None,
     discriminator: str | None = None,
 ) -> Any:
-    """Declare a field with more than its type: ``tier: UserScoped[str] = field(default="free")``.
+    """Say more of a field than its type.
+
+    ::
+
+        tier: UserScoped[str] = field(default="free", doc="What the user pays for")
 
     Args:
         default: What a reader gets when the key is absent; of a list or dict, a copy.

@@ -1,7 +1,7 @@
 """Lists, dicts and sets as reads of state return them: a change in place is refused, not lost.
 
-They are equal to ordinary ones and pass for them. ``list(value)``, ``.copy()``, slices, ``+``,
-``|``, `copy` and `pickle` give ordinary ones. ``state.tags += ["x"]`` works: Python assigns the result.
+They are equal to ordinary ones and pass for them; copies, slices, ``+`` and ``|`` give such.
+``state.tags += ["x"]`` works: Python assigns the result.
 """
 
 from __future__ import annotations

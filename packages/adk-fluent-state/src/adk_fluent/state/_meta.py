@@ -79,12 +79,12 @@ class SchemaType(type):
             _merge(cls)
         return cls
 
-    @property
-    def __state_fields__(cls) -> Mapping[str, StateFieldRef[Any]]:
-        """The fields by their full keys."""
-        return MappingProxyType({ref.key: ref for ref in fields_of(cls).values()})
+    if not TYPE_CHECKING:  # type checkers know what is declared, and nothing else is there
 
-    if not TYPE_CHECKING:  # for type checkers, an attribute that is not declared is a mistake
+        @property
+        def __state_fields__(cls) -> Mapping[str, StateFieldRef[Any]]:
+            """The fields by their full keys."""
+            return MappingProxyType({ref.key: ref for ref in fields_of(cls).values()})
 
         def __getattr__(cls, name: str) -> Any:
             """Say which field was meant."""

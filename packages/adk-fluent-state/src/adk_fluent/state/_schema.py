@@ -270,7 +270,7 @@ def _upgraded(cls: Any, state: Any) -> Any:
     delta = cls.__state_upgrade__(state)
     if not delta:
         return state
-    if not hasattr(type(state), "update"):
+    if not hasattr(cast("object", state.__class__), "update"):
         return MappingProxyType(ChainMap(delta, cast("dict[str, Any]", state)))
     state.update(delta)
     return state

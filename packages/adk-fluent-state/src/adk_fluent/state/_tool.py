@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
 
 from adk_fluent._words import describe
@@ -41,7 +42,7 @@ def tool(function: F) -> F:
         function: It has one parameter or more annotated with a `StateSchema`.
 
     Raises:
-        SchemaError: It has none, or its annotations cannot be resolved.
+        SchemaError: It has none.
         UsageError: It is no function.
     """
     if not inspect.isroutine(function):
@@ -50,16 +51,19 @@ def tool(function: F) -> F:
     hints = _hints(function)
     schemas = {name: kind for name in parameters if (kind := _schema(hints.get(name))) is not None}
     if not schemas:
+        unknown = [f"{each!r}" for each in hints.values() if isinstance(each, str)]
         raise SchemaError(
             f"no parameter of {function.__name__} is annotated with a StateSchema",
-            help="write one as in `state: BillingState`, or leave @tool out",
+            found=f"{', '.join(unknown)}, not defined here" if unknown else None,
+            help="write one as in `state: BillingState`; import it where it is there at run time, "
+            "not under `if TYPE_CHECKING`",
         )
     own = next((name for name, each in parameters.items() if _is_context(each, hints)), None)
     given = _Given(function.__name__, tuple(parameters), schemas, own)
     made = _calling(function, given)
     for name in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(made, name, getattr(function, name))
-    vars(made).update(vars(function))
+    made.__dict__.update(vars(function))
     shown = [
         each.replace(annotation=hints.get(name, each.annotation))
         for name, each in parameters.items()
@@ -96,8 +100,8 @@ class _Given:
         for name, schema in self._schemas.items():
             if name in kwargs or name in by_position:
                 continue
-            if context is None and self._context in by_position:
-                context = args[by_position.index(cast("str", self._context))]
+            if context is None and self._context is not None and self._context in by_position:
+                context = args[by_position.index(self._context)]
             if context is None:
                 raise UsageError(
                     f"{self._name} was called without state",
@@ -146,21 +150,26 @@ def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
 
 
 def _schema(annotation: Any) -> type[StateSchema] | None:
-    is_one = isinstance(annotation, type) and issubclass(annotation, StateSchema)
-    return annotation if is_one else None
+    if isinstance(annotation, type) and issubclass(annotation, StateSchema):
+        return annotation
+    return None
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations as types, with what is visible where the decorator stands."""
+    """The annotations as types, with what is visible where the decorator stands.
+
+    What cannot be resolved, as a return type for type checkers only, stays as it is.
+    """
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
     names = {} if frame is None else dict(frame.f_locals)
     inner: Any = inspect.unwrap(getattr(function, "__func__", function))
-    try:
-        return get_type_hints(inner, localns=names, include_extras=True)
-    except NameError as error:
-        raise SchemaError(
-            f"an annotation of {function.__name__} names {error.name!r}, which is not defined",
-            help="import it where it is there at run time, not under `if TYPE_CHECKING`",
-        ) from error
+    found: dict[str, Any] = {}
+    for name, annotation in inspect.get_annotations(inner).items():
+        holder: Any = SimpleNamespace(__annotations__={name: annotation})
+        try:
+            found |= get_type_hints(holder, inner.__globals__, names, include_extras=True)
+        except NameError:
+            found[name] = annotation
+    return found
