@@ -24,6 +24,8 @@ def _provide(name: str) -> None:
 _provide("ir_strategies")
 _provide("broken_ir")
 _provide("misuse")
+_provide("effects_cases")
+_provide("effects_sources")
 
 
 def pytest_collection_finish() -> None:

@@ -8,7 +8,7 @@ between versions of Python.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import ast
@@ -26,8 +26,23 @@ _INDENT: Final = "\x0e"
 _DEDENT: Final = "\x0f"
 _BETWEEN: Final = "\x1f"
 
-#: By file: its lines and, by first line, its functions and lambdas.
-_indexes: dict[str, tuple[list[str], dict[int, list[Function]]]] = {}
+
+
+class _Index(NamedTuple):
+    """What is known of a file.
+
+    Attributes:
+        lines: Its lines.
+        functions: Its functions and lambdas, by first line.
+        imported: The names that it imports outside of functions and classes.
+    """
+
+    lines: list[str]
+    functions: dict[int, list[Function]]
+    imported: set[str]
+
+
+_indexes: dict[str, _Index] = {}
 
 
 def text_of(function: FunctionType) -> str | None:
@@ -45,38 +60,38 @@ def tree_of(function: FunctionType) -> Function | None:
 
     code = function.__code__
     linecache.lazycache(code.co_filename, function.__globals__)
-    _, index = _index_of(code.co_filename)
-    found = _pick(index.get(code.co_firstlineno, []), code)
-    return found if found is not None and _is_source(found, code) else None
+    index = _index_of(code.co_filename)
+    found = _pick(index, code)
+    return found if found is not None and _is_source(found, code, index.imported) else None
 
 
 @lru_cache(maxsize=8192)
 def _text(filename: str, code: CodeType) -> str | None:
     # the file is named since code objects are equal even when that differs
-    lines, index = _index_of(filename)
-    found = _pick(index.get(code.co_firstlineno, []), code)
-    return None if found is None else _BETWEEN.join(_words(*_cut(found, lines)))
+    index = _index_of(filename)
+    found = _pick(index, code)
+    return None if found is None else _BETWEEN.join(_words(*_cut(found, index.lines)))
 
 
 # --- finding a function in its file --------------------------------------------------------------
 
 
-def _index_of(filename: str) -> tuple[list[str], dict[int, list[Function]]]:
+def _index_of(filename: str) -> _Index:
     import linecache  # noqa: PLC0415
 
     linecache.checkcache(filename)
     lines = linecache.getlines(filename)
     known = _indexes.get(filename)
-    if known is None or known[0] is not lines:
-        known = _indexes[filename] = (lines, _index(lines))
+    if known is None or known.lines is not lines:
+        known = _indexes[filename] = _index(lines)
     return known
 
 
-def _index(lines: list[str]) -> dict[int, list[Function]]:
+def _index(lines: list[str]) -> _Index:
     import ast  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    index: dict[int, list[Function]] = {}
+    index = _Index(lines, {}, set())
     try:
         with warnings.catch_warnings():  # Python gave them when it compiled the file
             warnings.simplefilter("ignore")
@@ -85,7 +100,14 @@ def _index(lines: list[str]) -> dict[int, list[Function]]:
         return index  # not Python alone, such as a notebook's cell that has commands in it
     for each in ast.walk(tree):
         if isinstance(each, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
-            index.setdefault(_first_line(each), []).append(each)
+            index.functions.setdefault(_first_line(each), []).append(each)
+    todo: list[ast.AST] = [tree]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, ast.Import | ast.ImportFrom):
+            index.imported.update(n.asname or n.name.partition(".")[0] for n in each.names)
+        elif isinstance(each, ast.Module | ast.If | ast.Try | ast.With):
+            todo.extend(ast.iter_child_nodes(each))
     return index
 
 
@@ -94,10 +116,11 @@ def _first_line(found: Function) -> int:
     return min([found.lineno, *(each.lineno for each in decorators)])
 
 
-def _pick(found: list[Function], code: CodeType) -> Function | None:
+def _pick(index: _Index, code: CodeType) -> Function | None:
     """The one that `code` was compiled from, of the functions that begin on its line."""
     import ast  # noqa: PLC0415
 
+    found = index.functions.get(code.co_firstlineno, [])
     if code.co_name != "<lambda>":
         named = [f for f in found if not isinstance(f, ast.Lambda) and f.name == code.co_name]
         return named[0] if named else None
@@ -106,7 +129,7 @@ def _pick(found: list[Function], code: CodeType) -> Function | None:
         return lambdas[0] if lambdas else None
     used = list(_positions(code))
     if not used:  # it is a constant, or Python was told to keep no positions
-        return next((f for f in lambdas if _compiles_to(f, code)), None)
+        return next((f for f in lambdas if _is_source(f, code, index.imported)), None)
     around = [f for f in lambdas if all(_inside(span, _span(f.body)) for span in used)]
     return max(around, key=lambda f: _span(f.body)[:2], default=None)  # the innermost
 
@@ -126,17 +149,20 @@ def _inside(inner: Span, outer: Span) -> bool:
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
-def _is_source(found: Function, code: CodeType) -> bool:
+def _is_source(found: Function, code: CodeType, imported: set[str]) -> bool:
     if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
         return True  # pytest has rewritten its assert statements
     try:
-        return _compiles_to(found, code)
+        return _compiles_to(found, code, imported)
     except (SyntaxError, ValueError, RecursionError):
         return False
 
 
-def _compiles_to(found: Function, code: CodeType) -> bool:
-    """Whether a function is what `code` was compiled from."""
+def _compiles_to(found: Function, code: CodeType, imported: set[str]) -> bool:
+    """Whether a function is what `code` was compiled from.
+
+    Python calls what a module imports in another way than it calls methods, so imports matter.
+    """
     import __future__  # noqa: PLC0415
     import ast  # noqa: PLC0415
     import warnings  # noqa: PLC0415
@@ -144,7 +170,9 @@ def _compiles_to(found: Function, code: CodeType) -> bool:
     flags = code.co_flags & __future__.annotations.compiler_flag
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = ast.fix_missing_locations(ast.Module([_surrounded(found, code)], []))
+        names = [ast.alias(name) for name in sorted(imported) if name != "*"]
+        body: list[ast.stmt] = [ast.Import(names)] if names else []
+        tree = ast.fix_missing_locations(ast.Module([*body, _surrounded(found, code)], []))
         todo = [compile(tree, code.co_filename, "exec", flags, dont_inherit=True)]
     for each in todo:  # code of inner functions is appended as it is met
         if each.co_name == code.co_name and _alike(each, code):

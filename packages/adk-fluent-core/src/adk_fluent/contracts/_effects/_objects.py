@@ -277,4 +277,3 @@ class Objects(Machine):
     def takes_back(self, owner: Tracked, facts: Facts) -> None:
         """What becomes of it in the end."""
         self.writes(owner.schema.key, Plain(IS_NOT), facts)
-

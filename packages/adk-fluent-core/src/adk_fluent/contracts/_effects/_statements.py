@@ -192,10 +192,6 @@ class Statements(Expressions):
             self.unclear(node, f"returns what `{_first_line(node)}` gives,")
         if found.open:
             self.unclear(node, f"returns keys that are not known ({found.open})")
-        if self._finals and isinstance(node, ast.Name):
-            later = {each.id for body in self._finals for each in _names(body)}
-            if node.id in later:
-                self.unclear(node, f"may change `{node.id}` after it is returned")
         return found
 
     def _merged(self, node: ast.expr, facts: Facts) -> Fields | None:
@@ -213,6 +209,10 @@ class Statements(Expressions):
             if end is not None:
                 facts.take(end)
             return found if isinstance(found, Fields) else None
+        if isinstance(node, ast.Name):
+            later = {each.id for body in self._finals for each in _names(body)}
+            if node.id in later:
+                self.unclear(node, f"may change `{node.id}` after it is returned")
         return self.fields(node, facts)
 
     # --- assignments -----------------------------------------------------------------------------

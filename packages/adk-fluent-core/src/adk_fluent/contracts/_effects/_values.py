@@ -166,32 +166,30 @@ def joined(one: Value, two: Value) -> Value:
         tracked = one if isinstance(one, Tracked) else two
         assert isinstance(tracked, Tracked)  # noqa: S101  # for the type checker
         return Tracked("sometimes", name=tracked.name)
-    if isinstance(one, Fields) or isinstance(two, Fields):
-        return _joined_fields(one, two)
+    here, there = _as_fields(one), _as_fields(two)
+    if here and there and (isinstance(one, Fields) or isinstance(two, Fields)):
+        return _joined_fields(here, there)
     none = none_of(one) | none_of(two)
     kinds = {type_of(each) for each in (one, two) if none_of(each) != IS_NONE}
     return Plain(none, kinds.pop() if len(kinds) == 1 else None)
 
 
-def _joined_fields(one: Value, two: Value) -> Fields:
-    both = [_as_fields(each) for each in (one, two)]
-    here, there = both[0].items, both[1].items
+def _joined_fields(one: Fields, two: Fields) -> Fields:
     items: dict[str, tuple[bool, Value]] = {}
-    for key in {**here, **there}:
-        if key in here and key in there:
-            sure = here[key][0] and there[key][0]
-            items[key] = (sure, joined(here[key][1], there[key][1]))
+    for key in {**one.items, **two.items}:
+        if key in one.items and key in two.items:
+            here, there = one.items[key], two.items[key]
+            items[key] = (here[0] and there[0], joined(here[1], there[1]))
         else:
-            items[key] = (False, (here.get(key) or there[key])[1])
-    return Fields(items, both[0].open or both[1].open, both[0].none or both[1].none)
+            items[key] = (False, (one.items.get(key) or two.items[key])[1])
+    return Fields(items, one.open or two.open, one.none or two.none)
 
 
-def _as_fields(value: Value) -> Fields:
+def _as_fields(value: Value) -> Fields | None:
+    """A dict, or None in its place; None if it is something else."""
     if isinstance(value, Fields):
         return value
-    if none_of(value) == IS_NONE:
-        return Fields({}, none=True)
-    return Fields({}, "it is not always the same dict", none=True)
+    return Fields({}, none=True) if none_of(value) == IS_NONE else None
 
 
 def none_of(value: Value) -> int:
