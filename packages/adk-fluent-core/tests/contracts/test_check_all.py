@@ -120,8 +120,7 @@ class TestOpaque:
             (TapNode("n", HIDDEN), f"what `hidden` does to state {UNKNOWN}"),
             (
                 TransformNode("n", semantics="delete_keys", affected_keys=("a",)),
-                "what `n` does to state is not known: "
-                "not all that it reads and writes is declared",
+                "what `n` does to state is not known: not all that it reads and writes is declared",
             ),
             (AdkAgentNode("n", Ref("built")), "it is an agent built by hand"),
             (AgentNode("n", instruction=HIDDEN), f"what its instruction `hidden` reads {UNKNOWN}"),
@@ -215,6 +214,9 @@ CONFIGS = st.builds(
     middlewares=some(st.sampled_from([1, 2])),
     telemetry=st.sampled_from([None, ir.TelemetryConfig()]),
 )
+KINDS = some(st.sampled_from([*ir.Modality, "text"]))
+CONTENTS = st.builds(ir.ContentSpec, KINDS, KINDS, NUMBERS, NUMBERS)
+MODELS = st.sampled_from(["gemini-2.5-flash", "gpt-4", "gemini-2.5-pro-tts", "eagle-7"])
 CANDIDATES = st.builds(ir.ModelCandidate, NAMES, NUMBERS, NUMBERS, NUMBERS)
 
 
@@ -229,7 +231,13 @@ LEAVES: list[st.SearchStrategy[Node]] = [
     build(FunctionNode, NAMES, REFS, EFFECTS),
     build(TransformNode, NAMES, st.none() | REFS, effects=EFFECTS),
     build(TapNode, NAMES, REFS),
-    build(ir.RemoteAgentNode, NAMES, st.just("http://x"), writes_keys=some(FIELDS)),
+    build(
+        ir.RemoteAgentNode,
+        NAMES,
+        st.just("http://x"),
+        writes_keys=some(FIELDS),
+        content=st.none() | CONTENTS,
+    ),
     build(ir.ModelSelectorNode, NAMES, candidates=some(CANDIDATES)),
     build(GateNode, NAMES, st.none() | TESTS, payload=st.none() | REFS, key=st.none() | KEYS),
     build(ExpectNode, NAMES, TESTS),
@@ -244,6 +252,9 @@ def composites(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         build(
             AgentNode,
             NAMES,
+            st.none() | REFS | MODELS,
+            content=st.none() | CONTENTS,
+            history=st.sampled_from(ir.HISTORIES),
             selector=st.none() | inner,
             instruction=st.none() | TEXTS | REFS,
             static_instruction=st.none() | TEXTS | REFS,
@@ -254,7 +265,12 @@ def composites(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
             writes_keys=some(FIELDS),
         ),
         build(SequenceNode, NAMES, nodes, some(EDGES)),
-        build(ParallelNode, NAMES, nodes, st.sampled_from(["wait_all", "first_complete"])),
+        build(
+            ParallelNode,
+            NAMES,
+            nodes,
+            st.sampled_from(["wait_all", "first_complete", "interleave"]),
+        ),
         build(LoopNode, NAMES, inner, NUMBERS, st.none() | TESTS),
         build(RouteNode, NAMES, st.none() | KEYS, some(TESTS), nodes, st.none() | inner),
         build(ir.FallbackNode, NAMES, nodes),

@@ -72,7 +72,11 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def add(**checkers: Any) -> None:
         given = [Provided(layer, "", check) for layer, check in checkers.items() if check]
-        monkeypatch.setattr(_checkers, "provided", lambda slot: iter(given))
+
+        def provided(slot: str) -> Iterator[Provided]:
+            return iter(given)
+
+        monkeypatch.setattr(_checkers, "provided", provided)
         for module in (_layers, _check_module):
             monkeypatch.setattr(module, "found", lambda: dict.fromkeys(checkers))
 

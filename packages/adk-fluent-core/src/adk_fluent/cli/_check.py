@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
@@ -119,7 +119,7 @@ def _levels(settings: Iterable[str]) -> dict[str, SeverityName]:
                 f"LEVEL is one of {', '.join(_LEVELS)}.",
                 param_hint="--severity",
             )
-        levels[code.upper()] = cast("SeverityName", level)
+        levels[code.upper()] = level
     return levels
 
 

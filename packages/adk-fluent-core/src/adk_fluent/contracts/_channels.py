@@ -14,6 +14,7 @@ from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
     AppNode,
+    ContentSpec,
     FallbackNode,
     LoopNode,
     MapOverNode,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adk_fluent.contracts._graph import Graph
-    from adk_fluent.ir import ContentSpec, Node
+    from adk_fluent.ir import Node
 
 #: Kinds of content, each with one agent that gives it.
 Kinds = dict[Modality, "Node"]
@@ -98,7 +99,7 @@ class Channels:
             case AgentNode():
                 said = self._agent(node, below[-len(node.delegates) :] if node.delegates else ())
             case RemoteAgentNode():
-                said = _united([_declared(node, node.content), *below])
+                said = _united([_declared(node), *below])
             case AdkAgentNode() | TransferNode():
                 said = _Said(_SILENT, _SILENT)
             case SequenceNode():
@@ -117,7 +118,7 @@ class Channels:
         return said
 
     def _agent(self, node: AgentNode, delegates: Sequence[_Said]) -> _Said:
-        own = _declared(node, node.content)
+        own = _declared(node)
         return _united([own, *delegates]) if delegates else own
 
     # --- downwards: who hears it -----------------------------------------------------------------
@@ -148,7 +149,7 @@ class Channels:
                 said = self._said[id(node.body)]
                 yield node.body, {**heard.media, **said.media}, {**heard.last, **said.last}
             case AgentNode():
-                own = _declared(node, node.content)
+                own = _declared(node)
                 for tool in node.agent_tools:  # it is called with text, and hears nothing else
                     yield tool, _SILENT, {Modality.TEXT: node}
                 for each in node.delegates:
@@ -165,7 +166,17 @@ class Channels:
                 pass
 
 
-def _declared(node: Node, content: ContentSpec | None) -> _Said:
+def content_of(node: AgentNode | RemoteAgentNode) -> ContentSpec | None:
+    """What it declares, unless that has no meaning, which is told elsewhere."""
+    content: object = node.content
+    if not isinstance(content, ContentSpec):
+        return None
+    kinds = [*content.input_modalities, *content.output_modalities]
+    return content if all(isinstance(each, Modality) for each in kinds) else None
+
+
+def _declared(node: AgentNode | RemoteAgentNode) -> _Said:
+    content = content_of(node)
     if content is None:
         return _Said(_SILENT, _SILENT)
     kinds = dict.fromkeys(content.output_modalities, node)

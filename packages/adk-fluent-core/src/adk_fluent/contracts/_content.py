@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.contracts._channels import Channels
+from adk_fluent.contracts._channels import Channels, content_of
 from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._edges import gives_data
 from adk_fluent.contracts._issues import (
@@ -60,7 +60,7 @@ def check_modality_contracts(pipeline: Checkable) -> list[Diagnostic]:
     graph = graph_of(pipeline)
     agents = graph.of(AgentNode)
     remote = graph.of(RemoteAgentNode)
-    if all(each.content is None for each in (*agents, *remote)):
+    if all(content_of(each) is None for each in (*agents, *remote)):
         return []
     return list(_Check(graph).findings(agents, remote))
 
@@ -79,23 +79,23 @@ class _Check:
         for agent in agents:
             yield from self._hearing(agent)
             yield from self._tools(agent)
-            if (content := agent.content) is not None:
+            if (content := content_of(agent)) is not None:
                 yield from self._kept(agent, content)
                 yield from self._model(agent, content)
                 yield from self._requested(agent, content)
                 yield from self._schema(agent, content)
                 yield from self._sizes(agent, content)
         for each in remote:
-            if each.content is not None:
+            if (content := content_of(each)) is not None:
                 last = self._channels.heard(each).last
-                yield from self._mismatch(each, each.content.input_modalities, last, {})
+                yield from self._mismatch(each, content.input_modalities, last, {})
         for node in self._graph.of(MapOverNode):
             yield from self._results(node)
 
     # --- what arrives ----------------------------------------------------------------------------
 
     def _hearing(self, agent: AgentNode) -> Iterator[Diagnostic]:
-        content = agent.content
+        content = content_of(agent)
         if agent.history == "none" and content is not None:
             yield from self._deaf(agent, content)
         if agent.history in ("own", "none"):
@@ -132,7 +132,7 @@ class _Check:
         first = wrong[kinds[0]]
         who = f"`{node.name}`" if model is None else f"`{node.name}` runs on {model}, which"
         given = _listed(kind for kind in kinds if wrong[kind] is first)
-        others = dict.fromkeys(wrong[kind] for kind in kinds if wrong[kind] is not first)
+        others = {id(wrong[k]): wrong[k] for k in kinds if wrong[k] is not first}.values()
         accept = ", ".join(repr(each) for each in _sorted({*takes, *kinds}))
         way_out = "choose another model" if model else f"`{node.name}`.accepts({accept})"
         if isinstance(node, AgentNode) and any(kind not in TEXTUAL for kind in kinds):
@@ -215,7 +215,7 @@ class _Check:
                 self._graph,
                 node,
                 f"`{node.name}` collects the texts of its items, and "
-                f"`{next(iter(last.values())).name}` gives {_listed(last)}",
+                f"`{last[_sorted(last)[0]].name}` gives {_listed(last)}",
                 severity=Severity.WARNING,
                 help="save each item as an artifact, and collect the names with result_key=",
             )
@@ -302,7 +302,7 @@ class _Check:
                 ("takes", most_in, known.max_input_tokens),
                 ("gives", most_out, known.max_output_tokens),
             ):
-                if most is not None and limit is not None and most > limit:
+                if _is_more(most, limit):
                     yield self._oversized(
                         agent,
                         f"`{agent.name}` {verb} up to {most:,} tokens, "
@@ -310,20 +310,21 @@ class _Check:
                         f"declare {limit:,} tokens at most, or choose a model of that size",
                     )
         limit = _setting(agent, "max_output_tokens")
-        if isinstance(limit, int) and most_out is not None and limit > most_out:
+        if _is_more(limit, most_out):
             yield self._oversized(
                 agent,
                 f"`{agent.name}` gives up to {most_out:,} tokens, and its model may give {limit:,}",
                 f"set max_output_tokens={most_out} in its generate_content_config",
             )
-        if most_in is not None and agent.history in ("transcript", "input"):
+        if agent.history in ("transcript", "input"):
             yield from self._overflow(agent, most_in)
 
-    def _overflow(self, agent: AgentNode, most: int) -> Iterator[Diagnostic]:
-        for by in dict.fromkeys(self._channels.heard(agent).last.values()):
+    def _overflow(self, agent: AgentNode, most: int | None) -> Iterator[Diagnostic]:
+        last = self._channels.heard(agent).last
+        for by in {id(last[kind]): last[kind] for kind in _sorted(last)}.values():
             content = getattr(by, "content", None)
             gives = content.max_output_tokens if isinstance(content, ContentSpec) else None
-            if gives is not None and gives > most and by is not agent:
+            if _is_more(gives, most) and by is not agent:
                 yield self._oversized(
                     agent,
                     f"`{agent.name}` takes {most:,} tokens, and `{by.name}` before it "
@@ -336,6 +337,10 @@ class _Check:
         self, agent: AgentNode, message: str, help: str, *related: Related
     ) -> Diagnostic:
         return OversizedContent.at(self._graph, agent, message, related=related, help=help)
+
+
+def _is_more(number: object, limit: object) -> bool:
+    return isinstance(number, int) and isinstance(limit, int) and number > limit
 
 
 def _takes(takes: Collection[Modality], kind: Modality) -> bool:
@@ -359,5 +364,5 @@ def _sorted(kinds: Iterable[Modality]) -> list[Modality]:
 
 def _listed(kinds: Iterable[Modality]) -> str:
     """In words: "text, images and audio"."""
-    words = [_WORDS[kind] for kind in _sorted(kinds)]
+    words = [_WORDS[kind] for kind in _sorted(kinds)] or ["nothing"]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -151,7 +151,7 @@ class Edges:
         for node in self._graph.nodes:
             if isinstance(node, SequenceNode):
                 yield from self.behind(node)
-            elif isinstance(node, LoopNode) and node.until is None and node.max_iterations > 1:
+            elif isinstance(node, LoopNode) and node.until is None and node.max_iterations != 1:
                 edge = self.out(node.body)
                 if edge is not None:  # into the next iteration
                     yield edge, node.body

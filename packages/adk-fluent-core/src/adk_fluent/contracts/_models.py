@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import Modality, Ref
+from adk_fluent.ir import Modality, ModelSelectorNode, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -181,8 +181,9 @@ def models_of(agent: AgentNode, root: Node) -> tuple[str, ...]:
         agent: The agent.
         root: The whole pipeline, whose run may have a default model.
     """
-    if agent.selector is not None:
-        return tuple(each.model for each in agent.selector.candidates)
+    selector: object = agent.selector
+    if isinstance(selector, ModelSelectorNode):
+        return tuple(each.model for each in selector.candidates)
     model = agent.model
     if model is None:
         execution = getattr(root, "execution", None)  # an application's
