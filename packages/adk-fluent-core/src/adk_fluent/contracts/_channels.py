@@ -171,7 +171,7 @@ def content_of(node: AgentNode | RemoteAgentNode) -> ContentSpec | None:
     content: object = node.content
     if not isinstance(content, ContentSpec):
         return None
-    kinds = [*content.input_modalities, *content.output_modalities]
+    kinds: list[object] = [*content.input_modalities, *content.output_modalities]
     return content if all(isinstance(each, Modality) for each in kinds) else None
 
 
@@ -179,7 +179,7 @@ def _declared(node: AgentNode | RemoteAgentNode) -> _Said:
     content = content_of(node)
     if content is None:
         return _Said(_SILENT, _SILENT)
-    kinds = dict.fromkeys(content.output_modalities, node)
+    kinds: Kinds = dict.fromkeys(content.output_modalities, node)
     return _Said({kind: node for kind in kinds if kind not in TEXTUAL}, kinds)
 
 
