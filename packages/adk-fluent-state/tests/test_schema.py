@@ -56,9 +56,10 @@ class Both(StateSchema):
     confidence: float
 
 
-def made(source: str, **names: Any) -> dict[str, Any]:
-    """What a module of this source has; without it, annotations are not text."""
-    space: dict[str, Any] = {"__name__": __name__, **names}
+def made(source: str) -> dict[str, Any]:
+    """What a module of this source has, whose annotations are no text unless it says so."""
+    given = (AppScoped, Reduce, SessionScoped, StateSchema, Temp, UserScoped, field)
+    space: dict[str, Any] = {"__name__": __name__, **{each.__name__: each for each in given}}
     exec(compile(source, "<schema>", "exec", dont_inherit=True), space)
     return space
 
@@ -84,7 +85,6 @@ def test_both_spellings_declare_the_same() -> None:
 def test_annotations_may_be_types_text_or_a_mixture() -> None:
     source = """
 from typing import Annotated, Any
-from adk_fluent.state import *
 class Schema(StateSchema):
     intent: SessionScoped[str]
     confidence: "float"
@@ -138,7 +138,6 @@ def test_a_default_that_is_called_as_its_type_is_no_type() -> None:
     space = made(
         "from __future__ import annotations\n"
         "from datetime import date\n"
-        "from adk_fluent.state import StateSchema\n"
         "class Schema(StateSchema):\n    date: date | None = None\n"
     )
     assert space["Schema"].ref("date").type == dt.date | None
@@ -146,7 +145,6 @@ def test_a_default_that_is_called_as_its_type_is_no_type() -> None:
 
 LATER = """
 from __future__ import annotations
-from adk_fluent.state import *
 class Early(StateSchema):
     first: str
     one: UserScoped[Later]
@@ -185,7 +183,7 @@ def test_what_is_written_first_finds_types_that_came_later() -> None:
 
 def test_an_annotation_that_cannot_be_evaluated_is_refused() -> None:
     with pytest.raises(SchemaError, match="an annotation of Schema cannot be evaluated"):
-        made("from adk_fluent.state import *\nclass Schema(StateSchema):\n    a: 'list['")
+        made("class Schema(StateSchema):\n    a: 'list['")
 
 
 def test_a_field_tells_what_is_known_of_it() -> None:
@@ -286,7 +284,6 @@ def test_schemas_are_put_together() -> None:
 )
 def test_schemas_that_contradict_each_other_are_refused(one: str, other: str, says: str) -> None:
     source = f"""
-from adk_fluent.state import *
 class One(StateSchema):
     {one}
 class Two(StateSchema):
@@ -325,7 +322,7 @@ class Two(StateSchema):
     ],
 )
 def test_a_declaration_without_meaning_is_refused(body: str, says: str) -> None:
-    source = "from typing import *\nfrom adk_fluent.state import *\nclass Schema(StateSchema):\n"
+    source = "from typing import *\nclass Schema(StateSchema):\n"
     with pytest.raises(SchemaError, match=says):
         made(f"{source}    {body}")
 
