@@ -29,6 +29,7 @@ PACKAGES = Path(__file__).resolve().parent.parent / "packages"
 PAGES = {
     "adk-fluent-core": ("FLW", "adk_fluent."),
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
+    "adk-fluent-state": ("STA", "adk_fluent.state"),
 }
 all_checkers()  # imports them, and with them the codes of their findings
 
