@@ -131,6 +131,15 @@ def test_a_check_takes_builders_nodes_and_graphs(page: str, tmp_path: Path) -> N
     assert isinstance(check(node), list)
 
 
+def test_what_is_meant_to_be_so_can_be_allowed() -> None:
+    write = adk_fluent.Agent("write").stream_to("token")
+    joke = adk_fluent.Agent("joke").accepts(ir.Modality.IMAGE).history("none")
+    assert [d.code for d in check_all(write >> joke)] == ["FLW206", "FLW301"]
+    report = check_all(write >> joke.allow("FLW206", "FLW301"))
+    assert [*report] == []
+    assert [d.code for d in report.allowed] == ["FLW206", "FLW301"]
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_deep_pipelines_are_checked_without_recursion(right: bool) -> None:
     content = ir.ContentSpec({ir.Modality.TEXT}, {ir.Modality.TEXT, ir.Modality.IMAGE})
