@@ -305,7 +305,7 @@ def test_any_ir_gives_a_report_and_the_same_one_twice(node: Node) -> None:
 def test_the_random_pipelines_have_every_kind_of_node() -> None:
     seen: Counter[type[Node]] = Counter()
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=150, deadline=None, derandomize=True)
     @given(PIPELINES)
     def count(node: Node) -> None:
         seen.update(type(each) for each in walk(node))

@@ -9,7 +9,6 @@ import pytest
 from adk_fluent import contracts
 from adk_fluent.contracts import (
     CODES,
-    RESERVED,
     Code,
     Diagnostic,
     DuplicateName,
@@ -52,6 +51,15 @@ class TestCodes:
     def test_are_stable(self) -> None:
         ours = {row.code: row.name for row in CODES.values() if row.code.startswith("FLW")}
         assert ours == {
+            "FLW001": "ReadBeforeWrite",
+            "FLW002": "MaybeUndefined",
+            "FLW003": "TypeMismatch",
+            "FLW004": "ReadRace",
+            "FLW005": "ScopeMismatch",
+            "FLW006": "ExternalState",
+            "FLW007": "WriteRace",
+            "FLW008": "DeadState",
+            "FLW009": "SchemaViolation",
             "FLW101": "InvalidName",
             "FLW102": "DuplicateName",
             "FLW103": "EmptyComposite",
@@ -63,6 +71,7 @@ class TestCodes:
             "FLW112": "RouteWithoutDefault",
             "FLW113": "UnreachableBranch",
             "FLW114": "ShadowedKey",
+            "FLW115": "ConflictingReducers",
             "FLW121": "UnknownTransferTarget",
             "FLW122": "AmbiguousTransferTarget",
             "FLW123": "TransferCycle",
@@ -90,11 +99,6 @@ class TestCodes:
             "FLW305": "OversizedContent",
             "FLW901": "LayerAbsent",
         }
-
-    def test_what_is_kept_for_later_is_not_given_yet(self) -> None:
-        assert {"FLW001", "FLW003", "FLW005", "FLW008", "FLW009"} <= set(RESERVED)
-        assert RESERVED["FLW001"] == "ReadBeforeWrite"
-        assert not set(RESERVED) & set(CODES)
 
     def test_cannot_be_changed_from_outside(self) -> None:
         with pytest.raises(TypeError):
@@ -124,11 +128,6 @@ class TestOwnFindings:
         with pytest.raises(TypeError) as error:
             type("Mine", (Diagnostic,), {}, code=code, severity=Severity.INFO)
         assert str(error.value) == f"Mine: {why}"
-
-    def test_a_reserved_code_goes_only_to_its_finding(self) -> None:
-        body = {"__module__": "adk_fluent.contracts._test"}
-        with pytest.raises(TypeError, match="Other: code FLW001 is kept for ReadBeforeWrite"):
-            type("Other", (Diagnostic,), body, code="FLW001", severity=Severity.ERROR)
 
     def test_defining_a_finding_again_replaces_it(self) -> None:
         body = {"__module__": "notebook", "__qualname__": "Again"}

@@ -129,6 +129,7 @@ class TestReport:
             ],
             "checked": ["names"],
             "absent": ["cost"],
+            "allowed": [],
         }
         assert json.loads(report.to_json()) == report.to_dict()
 
@@ -162,7 +163,7 @@ class TestText:
             (other, AgentNode("again")),
             location=Location(file, 5),
         )
-        report = check_all(SequenceNode("flow", (writer, route)))
+        report = check_all(SequenceNode("flow", (writer, route)), inputs=["intent"])
         assert lines(str(report)) == [
             "error[FLW102]: two different agents are called `writer`",
             " --> src/app.py:4",
@@ -306,7 +307,7 @@ class TestText:
 
     def test_opaque_steps_are_named_when_there_are_no_errors(self) -> None:
         def guess(state: object) -> None:
-            """Does who knows what."""
+            exec("state['x']")
 
         flow = SequenceNode(
             "flow",
@@ -316,14 +317,15 @@ class TestText:
                 LoopNode("three", AgentNode("a"), 2, until=Ref.to(guess)),
             ),
         )
+        line = guess.__code__.co_firstlineno + 1
         assert lines(str(check_all(flow))) == [
             "Found nothing wrong.",
             (
-                "Not proven: `one` is opaque (what `guess` reads and writes is not declared), "
-                "and 2 more."
+                "Not proven: `one` is opaque (what `guess` does to state is not known: "
+                f"it calls `exec` in line {line}), and 2 more."
             ),
         ]
-        assert lines(str(check_all(flow.steps[0])))[1].endswith("is not declared).")
+        assert lines(str(check_all(flow.steps[0])))[1].endswith(f"in line {line}).")
         assert "Not proven" not in str(ContractReport.of([ERROR], opaque=(OPAQUE,)))
 
     def test_counts_are_in_words(self) -> None:

@@ -38,7 +38,7 @@ def hold(node: Node, config: ExecutionConfig) -> None:
 
 def _report(node: Node) -> ContractReport:
     """What is known of a pipeline; one that has the same content was looked at before."""
-    from adk_fluent.contracts import check_runnable  # noqa: PLC0415  # slow to import
+    from adk_fluent.contracts import check_runs  # noqa: PLC0415  # slow to import
     from adk_fluent.ir import content_hash  # noqa: PLC0415  # see above
 
     key = content_hash(node)
@@ -46,7 +46,7 @@ def _report(node: Node) -> ContractReport:
         if key in _known:
             _known.move_to_end(key)
             return _known[key]
-    report = check_runnable(node)
+    report = check_runs(node)
     with _lock:
         _known[key] = report
         while len(_known) > _KEPT:

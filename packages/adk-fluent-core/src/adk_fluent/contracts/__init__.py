@@ -6,13 +6,14 @@ is a class here, with a stable code that `CODES` explains. `register_checker` ad
 
 from __future__ import annotations
 
-from adk_fluent.contracts._check import check_all, check_contracts, check_runnable, validate
+from adk_fluent.contracts._check import check_all, check_contracts, check_runs, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
 from adk_fluent.contracts._content import check_modality_contracts
-from adk_fluent.contracts._diagnostic import CODES, RESERVED, Code, Diagnostic, Related, Severity
+from adk_fluent.contracts._diagnostic import CODES, Code, Diagnostic, Related, Severity
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._issues import (
     AmbiguousTransferTarget,
+    ConflictingReducers,
     DeadState,
     DiscardedStream,
     DuplicateGate,
@@ -74,11 +75,11 @@ from adk_fluent.contracts._subject import Checkable, HasIR
 
 __all__ = [
     "CODES",
-    "RESERVED",
     "AmbiguousTransferTarget",
     "Checkable",
     "Checker",
     "Code",
+    "ConflictingReducers",
     "ContractReport",
     "DeadState",
     "Diagnostic",
@@ -141,7 +142,7 @@ __all__ = [
     "check_dataflow_contracts",
     "check_modality_contracts",
     "check_streaming_contracts",
-    "check_runnable",
+    "check_runs",
     "check_type_contracts",
     "register_checker",
     "register_model_capabilities",

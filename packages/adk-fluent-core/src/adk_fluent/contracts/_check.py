@@ -63,9 +63,18 @@ def check_all(
     return judged(check(node_of(node_or_builder), world), severity or {}, strict=strict)
 
 
-def check_runnable(node: Node) -> ContractReport:
-    """Check a pipeline that is about to run, with state of which only the declared is known."""
-    return check(node, World(unknown=True))
+def check_runs(root: Node) -> ContractReport:
+    """What fails in runs of a pipeline, whatever state they begin with.
+
+    That is less than `check_all` finds: what a pipeline declares of its state is taken for true,
+    any other key may have a value at the start, and what compiles is taken to be well built.
+
+    Args:
+        root: The pipeline.
+    """
+    graph = Graph(root, World(unknown=True))
+    found = (*_state.check_dataflow_contracts(graph), *_state.check_type_contracts(graph))
+    return ContractReport.of(each for each in found if each.doubtful)
 
 
 def check(root: Node, world: World) -> ContractReport:

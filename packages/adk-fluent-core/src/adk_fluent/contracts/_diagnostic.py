@@ -47,25 +47,10 @@ class Code:
 _codes: dict[str, Code] = {}
 _owners: dict[str, str] = {}
 
-#: Every code of this process: core's, and those of layers and users that are imported.
+#: Every code of this process: core's, and those of layers and users that are imported. By hundreds,
+#: FLW is: 0 state, 1 structure, 2 streaming, 3 content, 4 boundaries, 5 remote agents, 6 cost,
+#: 9 the check itself. Codes of anybody else have a prefix of their own.
 CODES: Final[Mapping[str, Code]] = MappingProxyType(_codes)
-
-#: Codes that belong to analyses to come, so that they never change hands. By hundreds, FLW is:
-#: 0 data flow, 1 structure, 2 streaming, 3 content, 4 boundaries, 5 remote agents, 6 cost,
-#: 7 and 8 free, 9 the check itself. Codes of anybody else have a prefix of their own.
-RESERVED: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "FLW001": "ReadBeforeWrite",
-        "FLW002": "MaybeUndefined",
-        "FLW003": "TypeMismatch",
-        "FLW004": "ReadRace",
-        "FLW005": "ScopeMismatch",
-        "FLW006": "ExternalState",
-        "FLW007": "WriteRace",
-        "FLW008": "DeadState",
-        "FLW009": "SchemaViolation",
-    }
-)
 
 _FORM: Final = re.compile(r"[A-Z]{2,8}[0-9]{3}")
 #: What the codes of adk-fluent begin with.
@@ -210,9 +195,6 @@ def _claim(cls: type[Diagnostic], code: str) -> None:
         )
     if code.startswith(OURS) and not cls.__module__.startswith("adk_fluent."):
         raise TypeError(f"{cls.__name__}: codes {OURS}... are adk-fluent's; choose another prefix")
-    kept_for = RESERVED.get(code, cls.__name__)
-    if kept_for != cls.__name__:
-        raise TypeError(f"{cls.__name__}: code {code} is kept for {kept_for}")
     me = f"{cls.__module__}.{cls.__qualname__}"
     owner = _owners.setdefault(code, me)
     if owner != me:

@@ -1,4 +1,4 @@
-"""The findings of core, in the order of their codes. What may still get a code: `RESERVED`."""
+"""The findings of core, in the order of their codes."""
 
 from __future__ import annotations
 
@@ -94,6 +94,10 @@ class UnreachableBranch(Diagnostic, code="FLW113", severity=_WARNING):
 
 class ShadowedKey(Diagnostic, code="FLW114", severity=_WARNING):
     """A map uses one state key for two things."""
+
+
+class ConflictingReducers(Diagnostic, code="FLW115", severity=_ERROR):
+    """Two different reducers are declared for one state key."""
 
 
 # --- transfers -----------------------------------------------------------------------------------

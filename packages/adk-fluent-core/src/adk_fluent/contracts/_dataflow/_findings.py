@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
 from adk_fluent.contracts._dataflow._schema import violations
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.ir import Node
+
+#: Reads that fail at once if the type is another.
+_STRICT: Final = frozenset({"maps over", "routes on", "tests", "expects", "repeats"})
 
 
 class Findings:
@@ -59,7 +62,9 @@ class Findings:
     def _mismatch(self, site: Site, by: Def | None, how_well: Fit, kind: Any) -> Diagnostic:
         who = "as an input it is" if by is None else f"`{by.node.name}` writes it as"
         may = "" if how_well is Fit.NO else ", which need not fit"
-        certain = how_well is Fit.NO and (by is None or not by.implied) and not site.tainted
+        # the text of an answer is no list and no number to who needs one here and now
+        known = by is None or not by.implied or site.how in _STRICT
+        certain = how_well is Fit.NO and known and not site.tainted
         return TypeMismatch.at(
             self._graph,
             site.node,

@@ -157,10 +157,13 @@ class Steps:
         after = callbacks.pop("after_agent", ())
         surely = True
         if node.tools or callbacks or node.agent_tools or node.delegates:
-            called = self._called(node, callbacks)
+            start, called = len(self.defs), self._called(node, callbacks)
             # who leaves owes nothing, and only in a loop does nothing come after that
             surely = not node.delegates and (not called.leaves or self.is_in_loop(node))
             part.add(called)
+            said = {ref.key for ref in node.tool_writes}
+            for made in self.defs[start:] if said else ():  # one write, which is said twice
+                made.used = made.used or made.key in said
         self.writes(part, node, node.writes_keys, _answer_type(node), through=not surely)
         self.writes(part, node, node.tool_writes, through=not surely)
         for fn in after:

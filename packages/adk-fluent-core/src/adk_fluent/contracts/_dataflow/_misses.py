@@ -106,11 +106,11 @@ class Misses:
             return self._maybe(site) if site.need is Need.REQUIRED else None
         if self._world.unknown and site.gone is None and site.entry:
             return None
+        if site.need is Need.OPTIONAL:
+            return self._always_absent(site)
         if site.gone is None and site.key.startswith(LASTING):
             other = None if site.key in self._writers else self._elsewhere(site.key)
             return self._external(site) if other is None else self._other_scope(site, other)
-        if site.need is Need.OPTIONAL:
-            return self._always_absent(site)
         return self._never(site)
 
     # --- there may be a value --------------------------------------------------------------------
@@ -176,6 +176,8 @@ class Misses:
                 f"or {lenient(site)}"
             )
         soft = site.need is Need.SOFT and (writer is not None or site.how == "reads")
+        # a run goes on with None where a key was removed, or an item wrote no result
+        soft = soft or (self._world.unknown and (site.gone is not None or site.how == "collects"))
         return ReadBeforeWrite.at(
             self._graph,
             site.node,

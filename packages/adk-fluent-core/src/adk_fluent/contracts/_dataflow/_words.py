@@ -75,5 +75,6 @@ def lenient(site: Site) -> str:
     if is_placeholder(node, key):
         return f"read it as `{{{key}?}}`"
     if isinstance(node, AgentNode | RouteNode | LoopNode | TransformNode):
-        return f"give it a value first, as S.default({key}=...) does"
+        scope, _, name = key.rpartition(":")
+        return f"give it a value first, as S.{scope and f'{scope}.'}default({name}=...) does"
     return f'read it with state.get("{key}")'
