@@ -23,7 +23,7 @@ class Cases(list[Case]):
     """Functions with what is known of them."""
 
     def told(self, **expected: str) -> Callable[[Any], Any]:
-        """Keep what is decorated, with what it does; ``x?`` in `reads` is a key that may be absent."""
+        """Keep what is decorated, with what it does; ``x?`` in `reads` may be absent."""
 
         def keep(fn: Any) -> Any:
             self.append(Case(fn, expected))

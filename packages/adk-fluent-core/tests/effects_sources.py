@@ -378,7 +378,7 @@ class NotedState:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Look up."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  # this is it
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Look up, and write what is not there."""

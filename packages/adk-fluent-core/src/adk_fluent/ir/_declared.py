@@ -24,7 +24,7 @@ def declared_effects(value: object) -> Effects | None:
     """What a function or a tool was declared to do to state; None if nothing was."""
     while type(value) is partial:
         value = cast("partial[Any]", value).func
-    for each in (value, getattr(type(value), "__call__", None)):
+    for each in (value, type(value).__call__ if callable(value) else None):
         found = getattr(each, _ATTRIBUTE, None)
         if isinstance(found, Effects):
             return found

@@ -27,7 +27,6 @@ _DEDENT: Final = "\x0f"
 _BETWEEN: Final = "\x1f"
 
 
-
 class _Index(NamedTuple):
     """What is known of a file.
 
@@ -164,6 +163,7 @@ def _compiles_to(found: Function, code: CodeType, imported: set[str]) -> bool:
     Python calls what a module imports in another way than it calls methods, so imports matter.
     """
     import __future__  # noqa: PLC0415
+
     import ast  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
@@ -216,7 +216,9 @@ def _alike(one: CodeType, other: CodeType) -> bool:
 
 
 def _facts(code: CodeType) -> tuple[object, ...]:
-    plain = [(type(c), c) for c in code.co_consts if not hasattr(c, "co_consts")]
+    # the body of a class has the class's path, which differs where it is compiled by itself
+    path = code.co_qualname if "__qualname__" in code.co_names else None
+    plain = [(type(c), c) for c in code.co_consts if not hasattr(c, "co_consts") and c != path]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return (code.co_code, plain, len(code.co_consts), names)
 

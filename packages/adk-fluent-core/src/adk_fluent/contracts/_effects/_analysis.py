@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
 from weakref import WeakKeyDictionary
 
@@ -21,13 +19,15 @@ from adk_fluent.contracts._effects._names import (
     is_typed_dict,
     means_the_same,
 )
-from adk_fluent.contracts._effects._scope import Function, Scope, parameters
+from adk_fluent.contracts._effects._scope import Scope, parameters
 from adk_fluent.contracts._effects._statements import Statements
 from adk_fluent.contracts._effects._values import Plain, Tracked, Value
 from adk_fluent.ir._source import tree_of
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Mapping, Sequence
+    from types import CodeType, FunctionType
 
 #: What a function is called with: ``step``, ``look`` (a test, a tap, a payload) and ``instruction``
 #: get state or a context first, ``tool`` and ``callback`` get a context by name.
@@ -162,7 +162,7 @@ def _bind(
     if role in ("tool", "callback"):
         return
     if len(bound) >= len(places) or places[len(bound)] in named:
-        raise Unclear("takes state in a way that is not understood")
+        raise Unclear("it takes state in a way that is not understood")
     first = places[len(bound)]
     state = Tracked("state", "view", name=first)
     given[first] = Tracked("context", "frozen", name=first) if role == "instruction" else state

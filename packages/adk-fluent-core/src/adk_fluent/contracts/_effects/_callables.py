@@ -1,4 +1,4 @@
-"""What users hand over as functions: which function it is in the end, and what it is called with."""
+"""What users hand over as functions: which one it is in the end, and what it is called with."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def effects_of_callable(
     if isinstance(value, type | BuiltinFunctionType) or type(value) is itemgetter:
         return _built_in(value, role)
     kind = cast("type[Any]", type(value))
-    call = getattr(kind, "__call__", None)
+    call = kind.__call__ if callable(value) else None
     if isinstance(call, FunctionType):
         return analysed(call, role, (value, *bound), named)
     return unknown("its source is not there")

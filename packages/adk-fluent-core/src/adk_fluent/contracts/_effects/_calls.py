@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._effects._names import field_of, is_schema, is_typed_dict
+from adk_fluent.contracts._effects._names import field_of, is_a, is_schema, is_typed_dict
 from adk_fluent.contracts._effects._objects import Objects
 from adk_fluent.contracts._effects._values import (
     IS_NOT,
@@ -25,43 +26,76 @@ from adk_fluent.contracts._effects._values import (
 if TYPE_CHECKING:
     from adk_fluent.contracts._effects._facts import Facts
 
+
+def _by_id(**names: type | None) -> dict[int, type | None]:
+    """Builtins by their identity, since asking a class whether it is one may run its code."""
+    return {id(getattr(builtins, name)): kind for name, kind in names.items()}
+
+
 #: Builtins that look at what they get and keep no hold of it, with what they give.
-_LOOKERS: Final[dict[Any, type | None]] = {
-    **dict.fromkeys([all, any, bool, callable, isinstance], bool),
-    **dict.fromkeys([len, id], int),
-    **dict.fromkeys([str, repr, ascii], str),
-    **dict.fromkeys([list, sorted], list),
-    **{each: each for each in (tuple, set, frozenset)},
-    **dict.fromkeys([print, type], None),
-}
+_LOOKERS: Final = _by_id(
+    all=bool,
+    any=bool,
+    bool=bool,
+    callable=bool,
+    isinstance=bool,
+    len=int,
+    id=int,
+    str=str,
+    repr=str,
+    ascii=str,
+    list=list,
+    sorted=list,
+    tuple=tuple,
+    set=set,
+    frozenset=frozenset,
+    print=None,
+    type=None,
+)
 #: Those that say nothing of what an object holds.
-_BLIND: Final = (callable, id, isinstance, type)
+_BLIND: Final = _by_id(callable=None, id=None, isinstance=None, type=None)
+#: Those that may be given a context.
+_NAMERS: Final = _by_id(bool=None, print=None, repr=None, str=None)
 #: Other builtins that never give None.
-_GIVERS: Final[dict[Any, type | None]] = {
-    **{each: each for each in (int, float, complex, bytes, dict, range)},
-    **dict.fromkeys([hash, ord], int),
-    **dict.fromkeys([chr, bin, hex, oct, format, input], str),
-    **dict.fromkeys([hasattr, issubclass], bool),
-    **dict.fromkeys([abs, round, sum, divmod, enumerate, zip, map, filter, reversed, pow], None),
-}
+_GIVERS: Final = _by_id(
+    int=int,
+    float=float,
+    complex=complex,
+    bytes=bytes,
+    range=range,
+    hash=int,
+    ord=int,
+    chr=str,
+    bin=str,
+    hex=str,
+    oct=str,
+    format=str,
+    input=str,
+    hasattr=bool,
+    issubclass=bool,
+    abs=None,
+    round=None,
+    sum=None,
+    divmod=None,
+    enumerate=None,
+    zip=None,
+    map=None,
+    filter=None,
+    reversed=None,
+    pow=None,
+)
 #: Builtins that reach the variables of a function without naming them.
-_REACHERS: Final = (eval, exec, locals, vars, dir)
+_REACHERS: Final = _by_id(eval=None, exec=None, locals=None, vars=None, dir=None)
 _REACHING_NAMES: Final = ("_getframe", "currentframe", "stack", "_current_frames")
 
+#: Methods of text, with what they give.
 _OF_TEXT: Final[dict[str, type]] = {
-    **dict.fromkeys(
-        "capitalize casefold center expandtabs format format_map join ljust lower lstrip "
-        "removeprefix removesuffix replace rjust rstrip strip swapcase title translate upper "
-        "zfill".split(),
-        str,
-    ),
-    **dict.fromkeys("rsplit split splitlines".split(), list),
-    **dict.fromkeys("count find index rfind rindex".split(), int),
-    **dict.fromkeys(
-        "endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric "
-        "isprintable isspace istitle isupper startswith".split(),
-        bool,
-    ),
+    **dict.fromkeys(("capitalize", "casefold", "format", "join", "lower", "lstrip"), str),
+    **dict.fromkeys(("removeprefix", "removesuffix", "replace", "rstrip", "strip"), str),
+    **dict.fromkeys(("swapcase", "title", "translate", "upper", "zfill"), str),
+    **dict.fromkeys(("rsplit", "split", "splitlines"), list),
+    **dict.fromkeys(("count", "find", "index"), int),
+    **dict.fromkeys(("endswith", "isalnum", "isalpha", "isdigit", "isspace", "startswith"), bool),
 }
 
 
@@ -93,35 +127,31 @@ class Calls(Objects):
     def _calls(self, callee: Value, node: ast.Call, facts: Facts) -> Value:
         found = callee.it if isinstance(callee, Live) else None
         name = ast.unparse(node.func)
-        known = isinstance(found, type | BuiltinFunctionType)
-        if known and (found is dict or is_typed_dict(found)):
+        if found is dict or is_typed_dict(found):
             fields = self.fields(node, facts)
             return Plain(IS_NOT, dict) if fields is None else fields
-        if known and found in _REACHERS:
+        named = is_a(found, BuiltinFunctionType, FunctionType) and found.__name__
+        if id(found) in _REACHERS or named in _REACHING_NAMES:
             self.unclear(node, f"calls `{name}`")
-        if isinstance(found, BuiltinFunctionType | FunctionType):
-            if found.__name__ in _REACHING_NAMES:
-                self.unclear(node, f"calls `{name}`")
-        if known and found in _LOOKERS:
+        if id(found) in _LOOKERS:
             return self._looks(found, node, facts, name)
         self.arguments(node, facts, name)
-        if known and found in _GIVERS:
-            return Plain(IS_NOT, _GIVERS[found])
-        return Plain(IS_NOT) if isinstance(found, type) else Plain()
+        if id(found) in _GIVERS:
+            return Plain(IS_NOT, _GIVERS[id(found)])
+        return Plain(IS_NOT) if is_a(found, type) else Plain()
 
     def _looks(self, found: Any, node: ast.Call, facts: Facts, name: str) -> Value:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
             value = self.peek(each, facts)
             if isinstance(value, Tracked):
-                harmless = value.kind == "context" and found in (bool, print, repr, str)
-                if value.kind == "sometimes" or not (
-                    value.kind == "state" or found in _BLIND or harmless
-                ):
+                blind = id(found) in _BLIND
+                harmless = blind or (value.kind == "context" and id(found) in _NAMERS)
+                if value.kind == "sometimes" or not (value.kind == "state" or harmless):
                     self.refuse(each, value, f"hands {{}} to `{name}`")
-                self.log.reads_all |= value.kind == "state" and found not in _BLIND
+                self.log.reads_all |= value.kind == "state" and not blind
         if found is print:
             return Const(None)
-        return Plain(IS_NOT, _LOOKERS[found])
+        return Plain(IS_NOT, _LOOKERS[id(found)])
 
     def arguments(self, node: ast.Call, facts: Facts, name: str) -> None:
         """Look at what a call hands on."""
@@ -182,9 +212,10 @@ class Calls(Objects):
             self.bind(callee.value.id, made, facts, node)
         return found
 
-    def _dict_changed(
+    def _dict_changed(  # noqa: C901, PLR0911, PLR0912  # a row for each
         self, name: str, owner: Fields, node: ast.Call, facts: Facts
     ) -> tuple[Fields, Value]:
+        """The dict after a method, and what that gives."""
         match name, node.args, node.keywords:
             case "update", [*given], keywords:
                 made = owner
@@ -235,4 +266,4 @@ def _flat(value: Value) -> Value:
 
 def looks_only(value: Any) -> bool:
     """Whether a builtin looks at what it gets and does nothing else with it."""
-    return isinstance(value, type | BuiltinFunctionType) and value in _LOOKERS
+    return id(value) in _LOOKERS

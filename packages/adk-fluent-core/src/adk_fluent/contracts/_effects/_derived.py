@@ -24,7 +24,7 @@ class Derived:
         may_remove: Keys it sets to None sometimes.
         assumed: Keys it writes whose value might be None, as far as one can see.
         opaque: Why not everything is known, in one clause; None if it is.
-        strict: Keys of `reads` that must hold something else than None, too: those of a state schema.
+        strict: Keys of `reads` that must hold something else than None, too, as schemas want it.
         reads_all: Whether it looks at all keys there are, which misses none.
         escalates: Whether it may end the loop around it.
         transfers: Whether it may hand over to another agent.

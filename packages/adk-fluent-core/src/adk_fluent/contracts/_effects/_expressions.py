@@ -42,7 +42,7 @@ _UNROLLED: Final = 16
 class Expressions(Guards, Calls):
     """A walk that understands expressions."""
 
-    def value(self, node: ast.expr, facts: Facts) -> Value:
+    def value(self, node: ast.expr, facts: Facts) -> Value:  # noqa: PLR0911  # a row for each
         """What an expression gives."""
         self.spend()
         match node:
@@ -73,7 +73,7 @@ class Expressions(Guards, Calls):
             case _:
                 return self._composed(node, facts)
 
-    def _composed(self, node: ast.expr, facts: Facts) -> Value:
+    def _composed(self, node: ast.expr, facts: Facts) -> Value:  # noqa: C901, PLR0911, PLR0912  # the same
         """Expressions that only put together what others give."""
         match node:
             case ast.BinOp(op=ast.BitOr()):
@@ -265,7 +265,7 @@ class Expressions(Guards, Calls):
         """Whether a call of it gives a dict of what it is given by keyword."""
         value = self.peek(callee, facts) if isinstance(callee, ast.Name) else None
         found = value.it if isinstance(value, Live) else None
-        return found is dict or (isinstance(found, type) and is_typed_dict(found))
+        return found is dict or is_typed_dict(found)
 
     def _display(self, node: ast.Dict, facts: Facts) -> Fields:
         found = Fields({})
@@ -399,10 +399,10 @@ class Expressions(Guards, Calls):
     def constants(self, node: ast.expr, facts: Facts) -> list[Value] | None:
         """The items of what is looped over, if they are a few constants."""
         match node:
-            case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                if len(elements) > _UNROLLED or not all(_is_fixed(each) for each in elements):
-                    return None
-                return [self.value(each, facts) for each in elements]
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) if len(
+                elements
+            ) <= _UNROLLED and not any(isinstance(each, ast.Starred) for each in elements):
+                return [_flat(self.plain(each, facts, _INTO)) for each in elements]
             case ast.Name() | ast.Attribute():
                 value = self.peek(node, facts)
                 if isinstance(value, Live) and type(value.it) is tuple:
@@ -487,16 +487,16 @@ class Expressions(Guards, Calls):
 
 
 def _sum(one: Value, two: Value) -> Value:
-    if isinstance(one, Const) and isinstance(two, Const):
-        if isinstance(one.value, str) and isinstance(two.value, str):
-            return Const(one.value + two.value)
+    texts = [each.value for each in (one, two) if isinstance(each, Const)]
+    if len(texts) == 2 and all(isinstance(each, str) for each in texts):
+        return Const("".join(texts), outside=True)
     kinds = {type_of(one), type_of(two)}
     kind = kinds.pop() if len(kinds) == 1 else None
     return Plain(IS_NOT, kind if kind in (str, int, float, list) else None)
 
 
-def _is_fixed(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.Name | ast.Attribute)
+def _flat(value: Value) -> Value:
+    return value.as_plain() if isinstance(value, Fields) else value
 
 
 def _short(node: ast.AST) -> str:

@@ -228,10 +228,8 @@ def _literal(node: ast.expr, value: Value) -> Any:
         return value.value
     if isinstance(value, Live | Fields):
         return UNSET
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        if all(isinstance(each, ast.Constant) for each in node.elts):
-            return ast.literal_eval(node)
-    return UNSET
+    items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+    return ast.literal_eval(node) if all(isinstance(x, ast.Constant) for x in items) else UNSET
 
 
 def _decided(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adk_fluent.contracts._effects._facts import Facts, meet
 from adk_fluent.contracts._effects._values import Fields, Plain, Tracked, Value
 
 if TYPE_CHECKING:
+    import ast
+
     from adk_fluent.contracts._effects._log import Log
     from adk_fluent.contracts._effects._names import Names
     from adk_fluent.contracts._effects._scope import Scope
@@ -116,7 +117,7 @@ class Machine:
         """Whether an error of that class is caught here."""
         return any(issubclass(error, kind) for kinds in self.caught for kind in kinds)
 
-    # --- what the other halves do ------------------------------------------------------------------
+    # --- what the other halves do ----------------------------------------------------------------
 
     def value(self, node: ast.expr, facts: Facts) -> Value:
         """What an expression gives."""

@@ -63,13 +63,18 @@ def means_the_same(function: FunctionType, used: list[Use]) -> bool:
     return True
 
 
+def is_a(value: Any, *kinds: type) -> bool:
+    """Whether a value is of some classes; unlike `isinstance` it asks the value nothing."""
+    return issubclass(type(value), kinds)
+
+
 def as_value(found: Any) -> Value:
     """An object as a value."""
     if found is NOTHING:
         return Plain()
     if type(found) in _CONSTANTS:
         return Const(found, outside=True)
-    if isinstance(found, Enum) and isinstance(found, str):
+    if is_a(found, Enum) and is_a(found, str):
         return Const(str.__str__(found), outside=True)
     return Live(found)
 
@@ -89,34 +94,45 @@ def outer(function: FunctionType, name: str) -> Any:
 
 def attribute(owner: Any, name: str) -> Any:
     """An attribute, where asking for it runs no code but that of a state schema."""
-    if isinstance(owner, ModuleType):
-        return vars(owner).get(name, NOTHING)
-    if isinstance(owner, Enum):
+    if is_a(owner, ModuleType):
+        return ModuleType.__getattribute__(owner, "__dict__").get(name, NOTHING)
+    if is_a(owner, Enum):
         return getattr(owner, name) if name in ("value", "name") else NOTHING
-    if isinstance(owner, type):
-        if is_schema(owner):
-            return _of_schema(owner, name)
-        found = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), NOTHING)
-        return NOTHING if hasattr(type(found), "__get__") else found
+    if is_schema(owner):
+        return _of_schema(owner, name)
+    if is_a(owner, type):
+        found = _member(owner, name)
+        return NOTHING if _member(type(found), "__get__") is not NOTHING else found
     if name == "key" and is_ref(owner):
         return owner.key
     return NOTHING
 
 
+def _member(kind: type, name: str) -> Any:
+    """What a class or one above it holds under a name; no code of a metaclass is run."""
+    for base in type.__getattribute__(kind, "__mro__"):
+        held = type.__getattribute__(base, "__dict__")
+        if name in held:
+            return held[name]
+    return NOTHING
+
+
 def is_schema(value: Any) -> bool:
     """Whether a value is a state schema; see `protocol.StateRules`."""
-    return isinstance(value, type) and hasattr(value, "__state_fields__")
+    fields = "__state_fields__"
+    return is_a(value, type) and any(
+        _member(kind, fields) is not NOTHING for kind in (value, type(value))
+    )
 
 
 def is_typed_dict(value: Any) -> bool:
     """Whether a value is a `typing.TypedDict`."""
-    return isinstance(value, type) and type(value).__name__ == "_TypedDictMeta"
+    return is_a(value, type) and type(value).__name__ == "_TypedDictMeta"
 
 
 def is_ref(value: Any) -> bool:
     """Whether a value is a field of a state schema, or a key that is written as one."""
-    kind = type(value)
-    named = all(any(name in vars(base) for base in kind.__mro__) for name in ("key", "scope"))
+    named = all(_member(type(value), name) is not NOTHING for name in ("key", "scope"))
     return named and isinstance(getattr(value, "key", None), str)
 
 

@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._effects._facts import Facts
 
 #: Attributes of ADK's contexts that give no state.
-_OF_CONTEXT: Final = frozenset(
-    "agent_name app_name branch custom_metadata function_call_id invocation_id run_config "
-    "tool_confirmation user_content user_id".split()
+_OF_CONTEXT: Final = (
+    *("agent_name", "app_name", "branch", "custom_metadata", "function_call_id"),
+    *("invocation_id", "run_config", "tool_confirmation", "user_content", "user_id"),
 )
 #: Methods of ADK's contexts that touch no key of the user's.
-_METHODS_OF_CONTEXT: Final = frozenset(
-    "add_events_to_memory add_memory add_session_to_memory get_artifact_version get_auth_response "
-    "list_artifacts load_artifact request_confirmation request_credential save_artifact "
-    "search_memory".split()
+_METHODS_OF_CONTEXT: Final = (
+    *("add_events_to_memory", "add_memory", "add_session_to_memory", "get_artifact_version"),
+    *("get_auth_response", "list_artifacts", "load_artifact", "request_confirmation"),
+    *("request_credential", "save_artifact", "search_memory"),
 )
-_OF_SESSION: Final = frozenset("app_name events id last_update_time user_id".split())
+#: Attributes of ADK's sessions that give no state.
+_OF_SESSION: Final = ("app_name", "events", "id", "last_update_time", "user_id")
 
 
 class Objects(Machine):
@@ -63,8 +64,8 @@ class Objects(Machine):
 
     def reads(self, key: str, facts: Facts) -> Value:
         """Look a key up, which fails if it is absent."""
-        if key in facts.given:
-            return Plain(facts.given[key])
+        if key in facts.given:  # its own write, if no function inside has written another value
+            return Plain()
         sure = key in facts.safe or self.forgives(KeyError)
         self.log.read(key, None if sure else UNSET)
         facts.safe |= {key}
@@ -104,7 +105,9 @@ class Objects(Machine):
 
     # --- attributes ------------------------------------------------------------------------------
 
-    def attribute(self, owner: Tracked, node: ast.Attribute, facts: Facts) -> Value:
+    def attribute(  # noqa: PLR0911  # a row for each
+        self, owner: Tracked, node: ast.Attribute, facts: Facts
+    ) -> Value:
         """``owner.name``."""
         name = node.attr
         called = f"{owner.name}.{name}"
@@ -183,7 +186,9 @@ class Objects(Machine):
 
     # --- methods ---------------------------------------------------------------------------------
 
-    def method(self, owner: Tracked, node: ast.Call, name: str, facts: Facts) -> Value:
+    def method(  # noqa: PLR0911  # a row for each
+        self, owner: Tracked, node: ast.Call, name: str, facts: Facts
+    ) -> Value:
         """``owner.name(...)``."""
         match owner.kind, name, node.args, node.keywords:
             case "state", "get", [key], []:
@@ -232,7 +237,7 @@ class Objects(Machine):
         named = self.key(self.plain(key, facts), key, "writes")
         value = Const(None) if default is None else self.plain(default, facts)
         if named in facts.given:
-            return Plain(facts.given[named] | none_of(value))
+            return Plain()
         self.log.read(named, None)
         # a key that was removed is there for ADK, and stays None
         self.writes(named, Plain(none_of(value) | UNCLEAR), facts)
