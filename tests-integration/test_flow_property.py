@@ -30,7 +30,7 @@ from adk_fluent.backends._dict_leaf import DictLeaf
 from adk_fluent.backends.mock import mock_backend
 from adk_fluent.builders._running import Running
 from adk_fluent.errors import AgentReportedError
-from adk_fluent.flow import RULES, Engine
+from adk_fluent.flow import RULES, Engine, promises_of
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -110,12 +110,12 @@ TRAITS = {
     *("result", "answer", "all at once", "some at once"),  # maps
     *("in time", "late"),
     *("matched", "checked", "the rest", "nothing"),  # routes
-    *("until", "shared"),
+    *("until", "shared", "merges all", "merges here"),
 }
 MORE = {"notes", "keeps", "built"}  # of agents; the mock backend has none of these
 SECONDS = 120  # for one pipeline; far more than any takes
-PLAIN = ExecutionConfig(max_llm_calls=100_000)
-STREAMED = ExecutionConfig(max_llm_calls=100_000, streaming_mode="sse")
+PLAIN = ExecutionConfig(max_llm_calls=100_000, contracts="off")  # mistakes have a meaning, too
+STREAMED = ExecutionConfig(max_llm_calls=100_000, streaming_mode="sse", contracts="off")
 
 
 @dataclass
@@ -207,7 +207,7 @@ class PlainLeaf(DictLeaf):
 async def on_the_engine(program: Program, seen: Ran) -> None:
     state = dict(program.state)
     leaf = PlainLeaf(state, program.root.name, "run")
-    engine = Engine(program.root, leaf)
+    engine = Engine(program.root, leaf, promises=promises_of(program.root))
 
     async def committed() -> AsyncGenerator[AgentEvent, None]:
         async with aclosing(engine.run()) as events:
@@ -412,6 +412,8 @@ def traits(program: Program) -> Iterator[object]:
         if id(node) in seen:
             yield "shared"
         seen.add(id(node))
+        if node.contract is not None:
+            yield "merges all" if node.contract.outputs else "merges here"
         match node:
             case AgentNode(mock=Ref(value=Says() as says)):
                 yield says.ends

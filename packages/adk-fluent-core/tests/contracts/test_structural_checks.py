@@ -12,6 +12,7 @@ from adk_fluent._middlewares import register_middleware, unregister_middleware
 from adk_fluent.contracts import (
     CODES,
     AmbiguousTransferTarget,
+    ConflictingReducers,
     Diagnostic,
     DuplicateGate,
     DuplicateMiddleware,
@@ -137,6 +138,11 @@ def seq(*steps: Node, name: str = "flow") -> SequenceNode:
 
 def key(name: str) -> StateFieldRef:
     return StateFieldRef(name)
+
+
+def merging(name: str, reducer: Any, key: str = "k") -> AgentNode:
+    """An agent that writes a key, and says how it is merged."""
+    return agent(name, writes_keys=(StateFieldRef(key, reducer=Ref.to(reducer)),))
 
 
 def route(*tests: Match | Ref, default: Node | None = None) -> RouteNode:
@@ -377,6 +383,12 @@ MISTAKES = [
         MapOverNode("m", "items", agent("a"), item_key="out", output_key="out"),
         "`m` keeps each item under `out`, the key of its results",
         help="use another item_key: the body would not see the results",
+    ),
+    Mistake(
+        ConflictingReducers,
+        seq(merging("one", min), merging("two", max), merging("one", min)),
+        "`two` merges `k` by `max`, and `one` by `min`",
+        help="declare one of them wherever the key is declared",
     ),
     Mistake(
         RouteWithoutDefault,
@@ -790,6 +802,7 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
         ),
     ),
     (ShadowedKey, MapOverNode("m", "xs", agent("a"))),
+    (ConflictingReducers, seq(merging("one", max), merging("two", max), merging("x", min, "l"))),
     (RouteWithoutDefault, route(Match("eq", "x", 1), default=agent("d"))),
     (RouteWithoutDefault, RouteNode("empty")),
     (UnreachableBranch, route(Match("eq", "x", "a"), Match("eq", "y", "a"))),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
-from adk_fluent.flow import Engine
+from adk_fluent.flow import Engine, promises_of
 from adk_fluent.ir import AgentNode, ExecutionConfig, walk
 from adk_fluent.testing._oracle import Program, act, generate, meaning, recorded
 
@@ -64,7 +64,8 @@ async def follow(
     leaf = MockLeaf(
         Session(state), root.name, "run", config=CONFIG, script_for=script_of, message="go"
     )
-    engine = Engine(root, leaf, position=position, on_step=save, around=hooks)
+    promises = promises_of(root)
+    engine = Engine(root, leaf, position=position, on_step=save, around=hooks, promises=promises)
     leaf.bind(engine)
     with recorded() as run.calls:
         try:

@@ -15,16 +15,13 @@ from adk_fluent.ir import (
     TransformNode,
 )
 from adk_fluent.testing._oracle._behaviours import Check, Says, Step, agent
+from adk_fluent.testing._oracle._merging import SHARED, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
-#: What a key holds is told by its first letter: texts, numbers, any JSON, lists. Branches that
-#: run at the same time write `SHARED` in declared order; nobody reads it there.
-KEYS: Final = ("t1", "t2", "t3", "n1", "n2", "j1", "j2", "l1", "temp:t4", "user:t5")
-SHARED: Final = "t0"
 ITEMS: Final = "l0"
 START: Final[dict[str, Any]] = {
     "t1": "start",
@@ -87,11 +84,6 @@ class Place(NamedTuple):
     @property
     def reads(self) -> list[str]:
         return [*self.keys, *self.items, ITEMS]
-
-
-def kind_of(key: str) -> str:
-    """The first letter of a key, which tells what it holds."""
-    return key.rpartition(":")[2][0]
 
 
 class Leaves:

@@ -24,7 +24,8 @@ from adk_fluent.ir import (
     fold,
     import_path,
 )
-from adk_fluent.testing._oracle._leaves import ITEMS, KEYS, SHARED, START, Leaves, Place
+from adk_fluent.testing._oracle._leaves import ITEMS, START, Leaves, Place
+from adk_fluent.testing._oracle._merging import KEYS, SHARED, keeps_merging, names_merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +115,9 @@ class _Programs(Leaves):
         place = Place((*KEYS, SHARED), fails=self.happens(30))
         parts = [self.part(_DEPTH, place) for _ in range(self.choose(1, 3))]
         root = parts[0] if len(parts) == 1 else SequenceNode("root", tuple(parts))
+        if root.contract is None and self.happens(30):
+            keys = [key for key in (*KEYS, SHARED) if self.happens(40)]
+            root = root.replace(contract=names_merged(keys))
         return Program(root, {k: v for k, v in START.items() if not self.happens(10)})
 
     def part(self, depth: int, place: Place) -> Node:
@@ -123,8 +127,10 @@ class _Programs(Leaves):
             *[self.parallel, self.fallback, self.race, self.map] * 3,
             *[self.loop, self.route, self.timeout] * 2,
         ]
-        ends = depth < 1 or self.made > _MOST_NAMES
-        return self.leaf(place) if ends else self.one_of(kinds)(depth - 1, place)
+        if depth < 1 or self.made > _MOST_NAMES:
+            return self.leaf(place)
+        made = self.one_of(kinds)(depth - 1, place)
+        return made.replace(contract=keeps_merging("off")) if self.happens(8) else made
 
     def one_leaf(self, depth: int, place: Place) -> Node:
         return self.leaf(place)

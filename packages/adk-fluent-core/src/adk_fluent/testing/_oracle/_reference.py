@@ -11,7 +11,9 @@ meaning here and raises `UndeterminedError`.
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -54,7 +56,7 @@ from adk_fluent.testing._oracle._meaning import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 _SURE: Final = 1.0  # seconds in which everything here is done
 
@@ -91,10 +93,12 @@ class _Inside:
     Attributes:
         loop: A loop, which an agent may end.
         attempt: A fallback or race, where a reported error is a failure.
+        reducers: What makes one value of several, by key.
     """
 
     loop: bool = False
     attempt: bool = False
+    reducers: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict[str, Any])
 
 
 def meaning(root: Node, state: State, act: Callable[[AgentNode, State], Act]) -> Meaning:
@@ -108,7 +112,7 @@ def meaning(root: Node, state: State, act: Callable[[AgentNode, State], Act]) ->
     Raises:
         UndeterminedError: It depends on timing, or the pipeline never ends.
     """
-    outcome = _Reference(root, act).run(root, state, _Inside())
+    outcome = _Reference(root, act).run(root, state, _Inside(reducers=_named(root)))
     if outcome.end == "hangs":
         raise UndeterminedError("it never ends")
     return Meaning(kept({**state, **dict(outcome.writes)}), outcome)
@@ -123,6 +127,10 @@ class _Reference:
 
     def run(self, node: Node, state: State, inside: _Inside) -> Outcome:
         """What `node` amounts to on this state."""
+        if node.contract is not None and node.contract.schema is not None:
+            fields = node.contract.schema.value.__state_fields__.values()
+            own = {ref.key: ref.reducer.value for ref in fields}
+            inside = replace(inside, reducers={**inside.reducers, **own})
         return _KINDS[type(node)](self, node, state, inside)
 
     # --- leaves --------------------------------------------------------------------------------
@@ -289,7 +297,7 @@ class _Reference:
         for branch in node.branches:
             made.append(self.run(branch, here, inside))
             here.update(made[-1].writes)
-        return joined(made)
+        return self._merged(joined(made), made, inside)
 
     def map(self, node: MapOverNode, state: State, inside: _Inside) -> Outcome:
         items: Any = state.get(node.list_key)
@@ -306,11 +314,23 @@ class _Reference:
             results.append(one.said if node.result_key is None else own.get(node.result_key))
         if node.concurrency is not None and {"hangs", "fails"} <= {each.end for each in made}:
             raise UndeterminedError("an item that hangs may keep one that fails from starting")
-        total = joined(made)
+        total = self._merged(joined(made), made, inside)
         if total.end in ("hangs", "fails"):
             return total
         written = Outcome.wrote({node.output_key: results})
         return replace(total.then(written), end=total.end)
+
+    def _merged(self, total: Outcome, made: list[Outcome], inside: _Inside) -> Outcome:
+        """Branches that met, with one value of all that they wrote to a key that has a reducer."""
+        if total.end in ("hangs", "fails"):
+            return total
+        written: dict[str, Any] = {}
+        for key, reducer in inside.reducers.items():
+            values = [dict(each.writes).get(key) for each in made]
+            values = [deepcopy(each) for each in values if each is not None]
+            if values:
+                written[key] = reduce(reducer, values)
+        return replace(total.then(Outcome.wrote(written)), end=total.end)
 
     def timeout(self, node: TimeoutNode, state: State, inside: _Inside) -> Outcome:
         made = self.run(node.body, state, inside)
@@ -341,6 +361,12 @@ _KINDS: Final[dict[type[Node], Callable[..., Outcome]]] = {
 
 #: The kinds of nodes that have a meaning here.
 KINDS: Final = frozenset(_KINDS)
+
+
+def _named(root: Node) -> dict[str, Callable[[Any, Any], Any]]:
+    """The reducers of all keys that the pipeline itself names."""
+    named = root.contract.outputs if root.contract is not None else None
+    return {ref.key: ref.reducer.value for ref in named or () if ref.reducer is not None}
 
 
 def _matches(test: Match, value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.builders import (
@@ -11,6 +12,7 @@ from adk_fluent.builders import (
 )
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._order import beside
+from adk_fluent.testing.conformance._parallels import reduced
 from adk_fluent.testing.conformance._program import Raised
 
 if TYPE_CHECKING:
@@ -158,6 +160,30 @@ def maps() -> Iterator[Program]:
         calls=("f", "f"),
         events=("m0 f@root {'k': 1}",),
         raises=Raised("ValueError", text="two", node="f"),
+    )
+    yield case(
+        "map_over/a reducer merges what the items wrote, in the list's order",
+        "map_over",
+        lambda p: map_over(
+            "items",
+            Pipeline(
+                "body",
+                p.fn("f", {"k": lambda s: [s["item"]]}, later=True),
+                p.agent("a").reads(reduced("k", operator.iadd)),
+            ),
+            item_key="item",
+            result_key="k",
+            concurrency=2,
+            name="root",
+        ),
+        start={"items": [1, 2, 3], "k": ["before"]},
+        end={"items": [1, 2, 3], "k": [1, 2, 3], "results": [[1], [2], [3]]},
+        text="A\n\nA\n\nA",
+        calls=None,
+        events=(
+            *beside(*((f"m{n}.s0 f@root {{'k': [{n + 1}]}}", f"m{n}.s1 a 'A'") for n in range(3))),
+            ". root {'k': [1, 2, 3], 'results': [[1], [2], [3]]}",
+        ),
     )
 
 
