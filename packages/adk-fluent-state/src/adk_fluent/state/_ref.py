@@ -94,7 +94,7 @@ class StateFieldRef(Generic[T]):
 
     @property
     def type(self) -> Any:
-        """The declared type, with its constraints in an `Annotated`."""
+        """The declared type; constraints are in an ``Annotated``."""
         return self._spec.type
 
     @property

@@ -55,7 +55,7 @@ class StateSchema(metaclass=SchemaType):
             ...
 
     ``intent: str`` and ``tier: Annotated[str, UserScoped]`` mean the same and can be mixed in. For
-    type checkers, `BillingState.intent` is a reference only in the first spelling; use
+    type checkers, ``BillingState.intent`` is a reference only in the first spelling; use
     ``BillingState.ref("intent")`` in the second.
 
     Values are stored as JSON and read as what they were, so that every session service keeps them.
