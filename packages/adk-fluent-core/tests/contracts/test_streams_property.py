@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +25,9 @@ from adk_fluent.ir import (
     TimeoutNode,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 EDGES: Final = st.sampled_from([EdgeSemantics("token"), EdgeSemantics("token"), EdgeSemantics()])
 LEAVES: Final = st.sampled_from(
     [
@@ -45,7 +48,7 @@ def composites(draw: Any, inner: st.SearchStrategy[Node]) -> Node:
     return MAKERS[kind](below)
 
 
-MAKERS: Final = {
+MAKERS: Final[dict[str, Callable[[tuple[Node, ...]], Node]]] = {
     "bare": lambda b: SequenceNode("bare", b),
     "route": lambda b: RouteNode("route", "k", (TEST,) * (len(b) - 1), b[1:], b[0]),
     "parallel": lambda b: ParallelNode("parallel", b),
