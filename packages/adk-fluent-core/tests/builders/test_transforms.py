@@ -598,7 +598,7 @@ async def test_functions_get_resources_by_name() -> None:
 
 def test_what_they_read_and_write_is_known() -> None:
     known = S.set(a=1) >> S.transform("a", str) >> S.merge("a", into="b", fn=str) >> S.guard("a")
-    report = (known >> S.pick("a") >> S.drop("a") >> S.log() >> S.rename(a="b")).check()
+    report = (known >> S.pick("a") >> S.rename(a="b") >> S.drop("b") >> S.log()).check()
     assert report.proven, str(report)
     assert S.compute(n=add_up).reads("a", "b").check().proven
     assert not S.compute(n=add_up, m=lambda state: add_up(state)).check().proven  # noqa: PLW0108
