@@ -31,6 +31,10 @@ class Cases(list[Case]):
 
         return keep
 
+    def of(self, fn: Callable[[Any], object], **expected: str) -> None:
+        """Keep a lambda."""
+        self.append(Case(fn, expected))
+
 
 def told(derived: Derived) -> dict[str, str]:
     """What is known, as `Cases.told` takes it: what there is nothing of is left out."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import importlib.util
 import linecache
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from effects_cases import told
@@ -17,18 +16,19 @@ from adk_fluent.contracts._effects import effects_of_function, effects_of_predic
 from adk_fluent.ir import Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from types import ModuleType
 
-    Load = Callable[[str], ModuleType]
+    class Load(Protocol):
+        """Makes a module."""
+
+        def __call__(self, source: str, name: str = ..., /) -> Any: ...
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
     """Makes a module from source in a file."""
 
-    def load(source: str, name: str = "user_code") -> ModuleType:
+    def load(source: str, name: str = "user_code", /) -> Any:
         file = tmp_path / f"{name}.py"
         file.write_text(source, "utf-8")
         spec = importlib.util.spec_from_file_location(name, file)
@@ -287,14 +287,17 @@ class TestWrappers:
         )
         assert told(effects_of_function(Ref.to(module.two))) == {"writes": "x"}
 
-    def test_of_python_itself_are_opaque(self) -> None:
-        cached = functools.lru_cache(lambda state: {"x": 1})
-        assert effects_of_function(Ref.to(cached)).opaque == "its source is not there"
+    def test_of_python_itself_are_opaque(self, load: Load) -> None:
+        module = load("import functools\n@functools.cache\ndef step(state): return {'x': 1}\n")
+        assert effects_of_function(Ref.to(module.step)).opaque == "its source is not there"
 
-    def test_a_function_without_a_place_for_state(self) -> None:
+    @pytest.mark.parametrize(
+        "text", ["lambda: {'x': 1}", "lambda *, state: {}", "partial(lambda s: {}, s=1)"]
+    )
+    def test_a_function_without_a_place_for_state(self, load: Load, text: str) -> None:
+        module = load(f"from functools import partial\nstep = {text}\n")
         why = "it takes state in a way that is not understood"
-        for fn in (lambda: {"x": 1}, lambda *, state: {}, functools.partial(lambda s: {}, s=1)):
-            assert effects_of_function(Ref.to(fn)).opaque == why
+        assert effects_of_function(Ref.to(module.step)).opaque == why
 
 
 class TestSize:

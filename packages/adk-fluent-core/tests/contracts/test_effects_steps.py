@@ -20,7 +20,8 @@ from adk_fluent.ir import Ref, StateFieldRef
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    State = Mapping[str, Any]
+    State = Mapping[Any, Any]
+    StepFunction = Callable[[State], Mapping[str, Any]]
 
 log = logging.getLogger(__name__)
 KEY: Final = "topic"
@@ -290,10 +291,10 @@ def in_a_union(state: State) -> dict[str, Any]:
 
 @steps.told(writes="a", removes="b")
 def in_a_dict_that_loses_keys(state: State) -> dict[str, Any]:
-    out = {"a": 1, "b": 2, "c": 3, "d": 4}
+    out: dict[str, Any] = {"a": 1, "b": 2, "c": 3, "d": 4}
     del out["c"]
     out.pop("d")
-    out["b"] = None  # type: ignore[assignment]
+    out["b"] = None
     return out
 
 
@@ -321,7 +322,7 @@ def what_a_helper_gives(state: State) -> dict[str, Any]:
 async def waiting(state: State) -> dict[str, Any]:
     await asyncio.sleep(0)
     async with asyncio.timeout(1):
-        found = await asyncio.gather(helper(state["x"]))
+        found: Any = await helper(state["x"])
     return {"a": found[0]}
 
 
@@ -414,29 +415,33 @@ steps.told(reads="y", writes="n")(Steps.static)
 steps.told(reads="z", writes="n")(Steps.of_class)
 steps.told(reads="called", writes="n")(Steps())
 steps.told(reads="p q", writes="n")(functools.partial(add, "p", other="q"))
-steps.told(reads="x", writes="y", assumed="y")(lambda s: {"y": s["x"]})
-steps.told(reads="x", writes="y", assumed="y", also="reads_all")(
-    lambda s: {"y": s["x"]} if s else {"y": 0}
+steps.of(lambda s: {"y": s["x"]}, reads="x", writes="y", assumed="y")
+steps.of(
+    lambda s: {"y": s["x"]} if s else {"y": 0},
+    reads="x",
+    writes="y",
+    assumed="y",
+    also="reads_all",
 )
 
-PAIR: Final = (lambda s: {"p": s["x"] + 1}, lambda s: {"q": s["y"] + 1})
+PAIR: Final[list[StepFunction]] = [lambda s: {"p": s["x"] + 1}, lambda s: {"q": s["y"] + 1}]
 steps.told(reads="x", writes="p")(PAIR[0])
 steps.told(reads="y", writes="q")(PAIR[1])
 
 # --- looking -------------------------------------------------------------------------------------
 
 looks = Cases()
-looks.told(reads="score?")(lambda s: s.get("score", 0) > 0.8)
-looks.told(reads="x")(lambda s: helper(s["x"]))
-looks.told(reads="x y")(lambda s: {"amount": s["x"], **helper(s["y"])})
-looks.told(reads="x? y?")(lambda s: "x" in s and "y" in s.keys())  # noqa: SIM118
-looks.told(reads="x? y")(lambda s: s["x"] if "x" in s else s["y"])
-looks.told(reads="x y")(operator.itemgetter("x", "y"))
-looks.told(also="reads_all")(print)
-looks.told(also="reads_all")(len)
-looks.told(also="reads_all")(lambda s: print("state:", s))
-looks.told(also="reads_all")(bool)
-looks.told(reads="x")(lambda s: json.dumps(s["x"]))
+looks.of(lambda s: s.get("score", 0) > 0.8, reads="score?")
+looks.of(lambda s: helper(s["x"]), reads="x")
+looks.of(lambda s: {"amount": s["x"], **helper(s["y"])}, reads="x y")
+looks.of(lambda s: "x" in s and "y" in s.keys(), reads="x? y?")  # noqa: SIM118
+looks.of(lambda s: s["x"] if "x" in s else s["y"], reads="x? y")
+looks.of(operator.itemgetter("x", "y"), reads="x y")
+looks.of(print, also="reads_all")
+looks.of(len, also="reads_all")
+looks.of(lambda s: print("state:", s), also="reads_all")
+looks.of(bool, also="reads_all")
+looks.of(lambda s: json.dumps(s["x"]), reads="x")
 
 
 @pytest.mark.parametrize("case", steps, ids=lambda case: getattr(case.fn, "__name__", "object"))

@@ -18,7 +18,12 @@ from adk_fluent.ir import Ref, StateFieldRef
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ToolContext = type("ToolContext", (), {"__module__": "google.adk.tools.tool_context"})
+if TYPE_CHECKING:
+    ToolContext = Any
+    Elsewhere = Any
+    SchemaState = Any
+else:
+    ToolContext = type("ToolContext", (), {"__module__": "google.adk.tools.tool_context"})
 
 
 class Schema:
@@ -39,6 +44,10 @@ class Schema:
     @classmethod
     def delta(cls, **values: Any) -> Any:
         """A delta."""
+
+
+if not TYPE_CHECKING:
+    SchemaState = Schema
 
 
 def helper(*values: object) -> Any:
@@ -63,13 +72,13 @@ def by_items(last: str, tool_context: Any) -> dict[str, Any]:
 
 
 @tools.told(reads="x", writes="y", assumed="y")
-def by_annotation(x: int, context: ToolContext) -> None:  # type: ignore[valid-type]
+def by_annotation(x: int, context: ToolContext) -> None:
     state = context.state
     state["y"] = state["x"]
 
 
 @tools.told(writes="x")
-def by_an_annotation_of_type_checkers(x: int, ctx: Elsewhere.ToolContext | None) -> None:  # type: ignore[name-defined] # noqa: F821
+def by_an_annotation_of_type_checkers(x: int, ctx: Elsewhere.ToolContext) -> None:
     ctx.state["x"] = 1
 
 
@@ -150,7 +159,7 @@ def with_a_schema(tool_context: Any) -> str:
 
 
 @tools.told(reads="intent", writes="note", strict="intent", removes="tags")
-def with_a_schema_by_annotation(state: Schema) -> str:
+def with_a_schema_by_annotation(state: SchemaState) -> str:
     state.note = state.intent.strip()
     state.unset("tags")
     return "ok"

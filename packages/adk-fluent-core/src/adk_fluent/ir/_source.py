@@ -8,7 +8,7 @@ between versions of Python.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
     import ast
@@ -184,14 +184,14 @@ def _compiles_to(found: Function, code: CodeType, imported: set[str]) -> bool:
 def _surrounded(found: Function, code: CodeType) -> ast.stmt:
     """The function in one that binds its free variables, and in a class if it has one around it."""
     import ast  # noqa: PLC0415
+    from copy import copy  # noqa: PLC0415
 
     inner: ast.stmt
     if isinstance(found, ast.Lambda):
         inner = ast.Expr(found)
     else:
-        fields = {name: getattr(found, name) for name in found._fields}
-        inner = type(found)(**{**fields, "decorator_list": []})
-        ast.copy_location(inner, found)
+        inner = copy(found)
+        inner.decorator_list = []
     free = [name for name in code.co_freevars if name != "__class__"]
     names = code.co_qualname.split(".")[:-1]
     while names and names[-1] == "<locals>":
@@ -218,7 +218,8 @@ def _alike(one: CodeType, other: CodeType) -> bool:
 def _facts(code: CodeType) -> tuple[object, ...]:
     # the body of a class has the class's path, which differs where it is compiled by itself
     path = code.co_qualname if "__qualname__" in code.co_names else None
-    plain = [(type(c), c) for c in code.co_consts if not hasattr(c, "co_consts") and c != path]
+    consts = [each for each in code.co_consts if not hasattr(each, "co_consts") and each != path]
+    plain = [(cast("type[object]", type(each)), each) for each in consts]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return (code.co_code, plain, len(code.co_consts), names)
 

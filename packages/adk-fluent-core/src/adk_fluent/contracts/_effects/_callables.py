@@ -58,7 +58,7 @@ def _built_in(value: Any, role: Role) -> Derived:
     if role in ("tool", "callback"):
         return unknown("its source is not there")
     if type(value) is itemgetter and role == "look":
-        keys: tuple[Any, ...] = value.__reduce__()[1]
+        keys = cast("tuple[Any, ...]", value.__reduce__()[1])
         if all(isinstance(key, str) for key in keys):
             return Derived(tuple(StateFieldRef(key) for key in keys))
     if role == "look" and looks_only(value):

@@ -86,6 +86,7 @@ _GIVERS: Final = _by_id(
 )
 #: Builtins that reach the variables of a function without naming them.
 _REACHERS: Final = _by_id(eval=None, exec=None, locals=None, vars=None, dir=None)
+_FUNCTIONS: Final = (BuiltinFunctionType, FunctionType)
 _REACHING_NAMES: Final = ("_getframe", "currentframe", "stack", "_current_frames")
 
 #: Methods of text, with what they give.
@@ -130,7 +131,7 @@ class Calls(Objects):
         if found is dict or is_typed_dict(found):
             fields = self.fields(node, facts)
             return Plain(IS_NOT, dict) if fields is None else fields
-        named = is_a(found, BuiltinFunctionType, FunctionType) and found.__name__
+        named = getattr(found, "__name__", None) if is_a(found, *_FUNCTIONS) else None
         if id(found) in _REACHERS or named in _REACHING_NAMES:
             self.unclear(node, f"calls `{name}`")
         if id(found) in _LOOKERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.contracts._effects._calls import Calls
 from adk_fluent.contracts._effects._facts import Facts, meet
@@ -405,8 +405,9 @@ class Expressions(Guards, Calls):
                 return [_flat(self.plain(each, facts, _INTO)) for each in elements]
             case ast.Name() | ast.Attribute():
                 value = self.peek(node, facts)
-                if isinstance(value, Live) and type(value.it) is tuple:
-                    items: tuple[Any, ...] = value.it
+                found: Any = value.it if isinstance(value, Live) else None
+                if type(found) is tuple:
+                    items = cast("tuple[Any, ...]", found)
                     texts = [Const(each) for each in items if type(each) is str]
                     if len(texts) == len(items) <= _UNROLLED:
                         return [*texts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts._effects._facts import Facts, meet
@@ -58,7 +59,7 @@ class Guards(Objects):
                 return _TRUTH, no, yes
             case ast.BoolOp(op=op, values=values):
                 self.spend()
-                steps = [lambda here, each=each: self.judged(each, here) for each in values]
+                steps = [partial(self.judged, each) for each in values]
                 return self._chain(steps, facts, isinstance(op, ast.And))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 self.spend()
@@ -117,11 +118,11 @@ class Guards(Objects):
     ) -> Judged:
         hidden = facts.env.get(name)
 
-        def step(here: Facts, item: Value) -> Judged:
+        def step(item: Value, here: Facts) -> Judged:
             here.env[name] = item
             return self.judged(element, here)
 
-        steps = [lambda here, item=item: step(here, item) for item in items]
+        steps = [partial(step, item) for item in items]
         value, yes, no = self._chain(steps, facts.copy(), every)
         for each in (yes, no):
             if each is not None:
@@ -175,6 +176,8 @@ class Guards(Objects):
                 value = self.peek(inner, facts)
                 if isinstance(value, Tracked) and value.kind == "state":
                     return value
+            case _:
+                pass
         return self.peek(node, facts)
 
     def _compares_tracked(self, node: ast.expr, value: Tracked, op: ast.cmpop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from adk_fluent.contracts._effects._values import Const, Live, Plain, Value
 from adk_fluent.ir import UNSET
@@ -65,7 +65,7 @@ def means_the_same(function: FunctionType, used: list[Use]) -> bool:
 
 def is_a(value: Any, *kinds: type) -> bool:
     """Whether a value is of some classes; unlike `isinstance` it asks the value nothing."""
-    return issubclass(type(value), kinds)
+    return issubclass(_class(value), kinds)
 
 
 def as_value(found: Any) -> Value:
@@ -102,10 +102,14 @@ def attribute(owner: Any, name: str) -> Any:
         return _of_schema(owner, name)
     if is_a(owner, type):
         found = _member(owner, name)
-        return NOTHING if _member(type(found), "__get__") is not NOTHING else found
+        return NOTHING if _member(_class(found), "__get__") is not NOTHING else found
     if name == "key" and is_ref(owner):
         return owner.key
     return NOTHING
+
+
+def _class(value: Any) -> type[Any]:
+    return cast("type[Any]", type(value))
 
 
 def _member(kind: type, name: str) -> Any:
@@ -121,7 +125,7 @@ def is_schema(value: Any) -> bool:
     """Whether a value is a state schema; see `protocol.StateRules`."""
     fields = "__state_fields__"
     return is_a(value, type) and any(
-        _member(kind, fields) is not NOTHING for kind in (value, type(value))
+        _member(kind, fields) is not NOTHING for kind in (value, _class(value))
     )
 
 
@@ -132,7 +136,7 @@ def is_typed_dict(value: Any) -> bool:
 
 def is_ref(value: Any) -> bool:
     """Whether a value is a field of a state schema, or a key that is written as one."""
-    named = all(_member(type(value), name) is not NOTHING for name in ("key", "scope"))
+    named = all(_member(_class(value), name) is not NOTHING for name in ("key", "scope"))
     return named and isinstance(getattr(value, "key", None), str)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from adk_fluent.ir import UNSET
 
@@ -60,7 +60,7 @@ class Const:
         return same and self.outside == other.outside
 
     def __hash__(self) -> int:
-        return hash(type(self.value))
+        return hash(cast("type[Any]", type(self.value)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +140,9 @@ class Fields:
         """The dict after all of another was put in."""
         made = self
         if other.open:  # any key may have got another value
-            items = {k: (sure, Plain()) for k, (sure, _) in made.items.items()}
+            items: dict[str, tuple[bool, Value]] = {
+                known: (there, Plain()) for known, (there, _) in made.items.items()
+            }
             made = Fields(items, made.open or other.open, made.none)
         for key, (sure, value) in other.items.items():
             made = made.with_item(key, value, sure=sure)
@@ -211,7 +213,7 @@ def type_of(value: Value) -> type | None:
         case Plain(type=found):
             return found
         case Const(value=held):
-            return None if held is None else type(held)
+            return None if held is None else cast("type[Any]", type(held))
         case Fields():
             return dict
         case _:
