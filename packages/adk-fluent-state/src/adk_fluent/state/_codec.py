@@ -52,10 +52,10 @@ class Codec:
     __slots__ = ("_adapter", "_deep", "_doubtful", "_dumps", "field", "plain", "type")
 
     def __init__(self, type: Any, field: str) -> None:
-        self.type = type
-        self.field = field
+        self.type: Any = type
+        self.field: str = field
         #: Classes whose values are right, and stored as they are.
-        self.plain = plain_classes(type)
+        self.plain: frozenset[Any] = plain_classes(type)
         self._adapter: TypeAdapter[Any] | None = None
 
     def load(self, stored: Any) -> Any:

@@ -37,7 +37,7 @@ class Reduce:
                 found=describe(function),
                 help="such as operator.add for lists, or lambda one, other: one | other",
             )
-        self.function = function
+        self.function: Callable[[Any, Any], Any] = function
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reduce) and self.function == other.function
@@ -60,10 +60,10 @@ class Reducer:
     __slots__ = ("__name__", "field", "function")
 
     def __init__(self, field: StateFieldRef[Any], function: Callable[[Any, Any], Any]) -> None:
-        self.field = field
-        self.function = function
+        self.field: StateFieldRef[Any] = field
+        self.function: Callable[[Any, Any], Any] = function
         called = getattr(function, "__qualname__", type(function).__name__)
-        self.__name__ = f"{field.owner.__name__}.{field.name} by {called}"
+        self.__name__: str = f"{field.owner.__name__}.{field.name} by {called}"
 
     def __call__(self, one: Any, other: Any) -> Any:
         """Both as one stored value.
