@@ -600,7 +600,9 @@ def test_what_they_read_and_write_is_known() -> None:
     known = S.set(a=1) >> S.transform("a", str) >> S.merge("a", into="b", fn=str) >> S.guard("a")
     report = (known >> S.pick("a") >> S.rename(a="b") >> S.drop("b") >> S.log()).check()
     assert report.proven, str(report)
-    assert S.compute(n=add_up).reads("a", "b").check().proven
+    added = S.compute(n=add_up).reads("a", "b")
+    assert added.contract(inputs=["a", "b"]).check().proven
+    assert not added.contract(inputs=["a"]).check().ok
     assert not S.compute(n=add_up, m=lambda state: add_up(state)).check().proven  # noqa: PLW0108
     assert not S.guard(lambda state: is_ready(state)).check().proven  # noqa: PLW0108
 

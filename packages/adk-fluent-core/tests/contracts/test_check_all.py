@@ -75,8 +75,9 @@ class TestCheckAll:
     def test_takes_keys_of_the_boundary_in_every_form(self, field: str) -> None:
         ref = StateFieldRef("k", str)
         for keys in (["k"], ("k",), [ref], {"k": str}, iter(["k"])):
-            assert check_all(GOOD, **{field: keys}) is not None
-        assert check_all(GOOD, **{field: None}).ok
+            given: dict[str, Any] = {field: keys}
+            assert check_all(GOOD, **given) is not None
+        assert check_all(GOOD, inputs=None, outputs=None).ok
 
     @pytest.mark.parametrize("keys", ["k", [""], [3], [None], {3: str}])
     @pytest.mark.parametrize("field", ["inputs", "outputs"])
@@ -103,7 +104,7 @@ class TestCheckAll:
 
 def without_source() -> Ref:
     made: dict[str, Any] = {}
-    exec("def hidden(state): ...", made)  # noqa: S102  # what has no source
+    exec("def hidden(state): ...", made)  # what has no source
     return Ref.to(made["hidden"])
 
 

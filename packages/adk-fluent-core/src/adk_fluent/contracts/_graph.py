@@ -172,11 +172,11 @@ class Graph:
     def _allows(self, node: Node, known: Mapping[int, frozenset[str]]) -> frozenset[str]:
         own = frozenset(node.contract.allow if node.contract else ())
         above = [known.get(id(each), _NO_CODES) for each in self._parents[id(node)]]
-        return own.union(frozenset.intersection(*above)) if above else own
+        return own.union(above[0].intersection(*above[1:])) if above else own
 
     def downwards(self) -> Iterator[Node]:
         """Every node, after all in which it stands."""
-        waits = {id(node): len(above) for node, above in zip(self.nodes, map(self.parents, self.nodes), strict=True)}
+        waits = {id(node): len(self.parents(node)) for node in self.nodes}
         todo = [self.root]
         while todo:
             node = todo.pop()

@@ -62,8 +62,10 @@ def as_refs(
     if isinstance(keys, str):
         raise UsageError(f"{role} takes several keys", found=repr(keys), help=f"[{keys!r}]")
     if isinstance(keys, Mapping):
-        return {key: StateFieldRef(_name(key, role), kind) for key, kind in keys.items()}
-    refs = (_ref(each, role) for each in keys)
+        types = cast("Mapping[object, Any]", keys)
+        refs = [StateFieldRef(_name(key, role), kind) for key, kind in types.items()]
+    else:
+        refs = [_ref(each, role) for each in keys]
     return {ref.key: ref for ref in refs}
 
 

@@ -114,10 +114,11 @@ class Analysis(Steps):
                 settle(reads, UNTOUCHED, tainted=tainted)
 
     def _interleave(self) -> None:
-        """Where branches write the same key, each may find what the others make of its own value."""
+        """Where branches write the same key, each may find what the others make of its value."""
         for (_, key), node in {(id(each[0]), each[1]): each[0] for each in self.clashes}.items():
             branches = [id(each) for each in node.children]
-            defs = [(each, self.graph.above([each.node])) for each in self.defs if each.key == key]
+            same = (each for each in self.defs if each.key == key)
+            defs = [(each, self.graph.above([each.node])) for each in same]
             for site in self.sites:
                 if site.key == key:
                     above = self.graph.above([site.node])

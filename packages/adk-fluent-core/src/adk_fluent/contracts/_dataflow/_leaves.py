@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._calling import Calls, Stated
-from adk_fluent.contracts._dataflow._part import Part, again, alternatives, behind, left, optional
+from adk_fluent.contracts._dataflow._part import Part, again, alternatives, left, optional
 from adk_fluent.contracts._dataflow._values import Change, Def, Need, Site
 from adk_fluent.contracts._dataflow._words import CALLS
 from adk_fluent.contracts._effects import effects_of_callback, effects_of_function, effects_of_tool
@@ -64,7 +64,7 @@ class Steps:
 
     # --- reads and writes ------------------------------------------------------------------------
 
-    def read(
+    def read(  # noqa: PLR0917  # the most frequent call of all
         self, part: Part, key: str, node: Node, need: Need, how: str = "reads", type: Any = None
     ) -> Site:
         """A read of one key."""
@@ -274,4 +274,5 @@ def _compared(test: Match) -> Any:
     """What a comparison takes without failing."""
     if test.operator not in ("gt", "lt"):
         return None
-    return float if isinstance(test.value, _NUMBER) else type(test.value)
+    value: object = test.value
+    return float if isinstance(value, _NUMBER) else type(value)

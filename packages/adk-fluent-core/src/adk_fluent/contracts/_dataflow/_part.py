@@ -110,7 +110,6 @@ class Part:
         else:
             self.maybe[key] = now
 
-
     def add(self, other: Part) -> None:
         """It does what another part does; uses the other one up."""
         for key, reads in other.reads.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
 from adk_fluent.contracts._dataflow._values import Need
@@ -45,17 +45,39 @@ def violations(graph: Graph, analysis: Analysis) -> Iterator[Diagnostic]:
     if not known:
         return
     told = set[tuple[int, str, bool]]()
+    for use in _uses(analysis):
+        place = (id(use.node), use.key, use.written)
+        if place not in told and id(use.node) in known and not _is_its_own(use):
+            told.add(place)
+            yield from _broken(graph, known[id(use.node)], use)
+
+
+class Use(NamedTuple):
+    """A read or a write of a key.
+
+    Attributes:
+        node: Who does it.
+        key: The key.
+        type: As what, as far as it is known.
+        said: The same in words.
+        written: Whether it is a write.
+    """
+
+    node: Node
+    key: str
+    type: Any
+    said: str
+    written: bool
+
+
+def _uses(analysis: Analysis) -> Iterator[Use]:
     for site in analysis.sites:
-        place = (id(site.node), site.key, False)
-        if site.need is not Need.PROBE and place not in told and id(site.node) in known:
-            told.add(place)
-            yield from _use(graph, known[id(site.node)], site.node, site.key, site.type, reads(site))
+        if site.need is not Need.PROBE:
+            yield Use(site.node, site.key, site.type, reads(site), False)
     for each in analysis.defs:
-        place = (id(each.node), each.key, True)
-        if not each.removes and place not in told and id(each.node) in known:
-            told.add(place)
+        if not each.removes:
             said = f"`{each.node.name}` writes `{each.key}`"
-            yield from _use(graph, known[id(each.node)], each.node, each.key, each.type, said, True)
+            yield Use(each.node, each.key, each.type, said, True)
 
 
 def _schemas(graph: Graph) -> dict[int, tuple[Rules, ...]]:
@@ -78,46 +100,38 @@ def _schemas(graph: Graph) -> dict[int, tuple[Rules, ...]]:
     return known
 
 
-def _use(
-    graph: Graph,
-    schemas: tuple[Rules, ...],
-    node: Node,
-    key: str,
-    kind: Any,
-    said: str,
-    written: bool = False,
-) -> Iterator[Diagnostic]:
-    if is_reserved_key(StateFieldRef(key).name) or _is_its_own(node, key):
-        return
-    declaring = [each for each in schemas if key in each.fields]
+def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diagnostic]:
+    declaring = [each for each in schemas if use.key in each.fields]
     if not declaring and all(each.closed for each in schemas):
         yield SchemaViolation.at(
             graph,
-            node,
-            f"{said}, which {schemas[-1].name} does not declare",
-            help=_advice(schemas, key),
+            use.node,
+            f"{use.said}, which {schemas[-1].name} does not declare",
+            help=_advice(schemas, use.key),
         )
     for each in declaring:
-        declared = each.fields[key].type
-        how_well = fit(kind, declared) if written else fit(declared, kind)
+        declared = each.fields[use.key].type
+        how_well = fit(use.type, declared) if use.written else fit(declared, use.type)
         if how_well is not Fit.YES:
-            verb = "writes" if written else "reads"
             may = "" if how_well is Fit.NO else ", which need not fit"
             yield SchemaViolation.at(
                 graph,
-                node,
-                f"`{node.name}` {verb} `{key}` as {name_of(kind)}, but {each.name} declares "
+                use.node,
+                f"{use.said} as {name_of(use.type)}, but {each.name} declares "
                 f"{name_of(declared)}{may}",
                 severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
-                help=f"{verb.removesuffix('s')} it as {name_of(declared)}, or change {each.name}",
+                help=f"declare {name_of(declared)} here, or change {each.name}",
             )
 
 
-def _is_its_own(node: Node, key: str) -> bool:
+def _is_its_own(use: Use) -> bool:
     """Whether a key is a matter of the node alone: an item of a map, an unnamed gate's answer."""
-    if isinstance(node, MapOverNode):
-        return key == node.item_key
-    return isinstance(node, GateNode) and node.key is None
+    node = use.node
+    if isinstance(node, MapOverNode) and use.key == node.item_key:
+        return True
+    if isinstance(node, GateNode) and node.key is None and use.written:
+        return True
+    return is_reserved_key(StateFieldRef(use.key).name)
 
 
 def _advice(schemas: tuple[Rules, ...], key: str) -> str:

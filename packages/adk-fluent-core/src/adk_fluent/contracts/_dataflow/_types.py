@@ -59,7 +59,7 @@ def bare(kind: Any) -> Any:
     return getattr(kind, "__supertype__", kind)  # NewType
 
 
-def _compare(written: Any, read: Any) -> Fit:
+def _compare(written: Any, read: Any) -> Fit:  # noqa: PLR0911  # a row for each form of a type
     if written is Any or read in (Any, object) or written == read:
         return Fit.YES
     if isinstance(written, TypeVar | str) or isinstance(read, TypeVar | str):
@@ -101,7 +101,7 @@ def _classes(written: Any, read: Any) -> Fit:
     return _arguments(written, read, one, other)
 
 
-def _class_fits(one: type, other: type) -> Fit:  # noqa: PLR0911  # a row for each family of types
+def _class_fits(one: type[Any], other: type[Any]) -> Fit:  # noqa: PLR0911  # a row for each family of types
     if other in _ABSTRACT:
         return Fit.YES if issubclass(one, _ABSTRACT[other]) or issubclass(one, other) else Fit.NO
     if issubclass(one, bool) and other in (int, float):
@@ -125,7 +125,7 @@ def _class_fits(one: type, other: type) -> Fit:  # noqa: PLR0911  # a row for ea
     return Fit.NO
 
 
-def _is_data(kind: type) -> bool:
+def _is_data(kind: type[Any]) -> bool:
     """Whether state keeps it as a dict."""
     return (
         issubclass(kind, dict)
