@@ -1,4 +1,4 @@
-"""What all tests here share: `state_values`, made importable."""
+"""What all tests here share: modules beside this file, made importable."""
 
 from __future__ import annotations
 
@@ -19,3 +19,4 @@ def _provide(name: str) -> None:
 
 
 _provide("state_values")
+_provide("service_kit")

@@ -14,6 +14,7 @@ from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 
 from adk_fluent._words import describe
+from adk_fluent.backends._config import STAMP
 from adk_fluent.errors import StateTypeError, UsageError
 from adk_fluent.state._service_check import WriteCheck
 from adk_fluent.state._service_patch import patched
@@ -35,6 +36,7 @@ _NEEDED: Final = ("append_event", "create_session", "get_session")
 _SHARED: Final = ("user:", "app:")
 _TEMP: Final = "temp:"
 _AUTHOR: Final = "user"  # as ADK's server says of a change of state that no agent made
+_GATE: Final = ("gate", "refused")  # why the flow engine writes the answer of a gate
 _TRIES: Final = 5  # upgrades of one session, where others write to it at the same time
 #: Parameters by which a method of a session service can be given state.
 _STATE: Final = ("state", "state_delta")
@@ -132,7 +134,9 @@ class SchemaSessionService(_Base):
         delta = event.actions.state_delta
         if delta:
             try:
-                event.actions.state_delta = self._check.encoded(delta, _Writer(event))
+                event.actions.state_delta = self._check.encoded(
+                    delta, _Writer(event), _gate_of(event) if event.custom_metadata else None
+                )
             except StateTypeError as error:
                 if event.author != _AUTHOR:
                     error.node = error.node or event.author
@@ -332,6 +336,12 @@ class _Writer:
         if tools:
             return f"tool {' or '.join(map(repr, tools))} of agent {self._event.author!r}"
         return f"agent {self._event.author!r}"
+
+
+def _gate_of(event: Event) -> str | None:
+    """The gate whose answer an event is: that of one without a key stands under its name."""
+    stamp: Any = cast("Any", event.custom_metadata).get(STAMP)
+    return stamp["node"] if stamp and stamp.get("why") in _GATE else None
 
 
 def _has_versions(schema: object) -> bool:

@@ -59,38 +59,42 @@ class WriteCheck:
         self._keys: frozenset[str] | None = None
         self._told = set[str]()
 
-    def encoded(self, delta: Mapping[str, Any], writer: object) -> dict[str, Any]:
+    def encoded(
+        self, delta: Mapping[str, Any], writer: object, own: str | None = None
+    ) -> dict[str, Any]:
         """A write as it is stored.
 
         Args:
             delta: Keys and values; None makes absent.
             writer: Who writes: its ``str()`` is asked for only if it breaks the schema.
+            own: A key that need not be declared, since it is the writer's own.
 
         Raises:
             StateTypeError: It does.
         """
         try:
-            return self._checked(delta, "")
+            return self._checked(delta, "", own)
         except StateTypeError:
             if self.enforce == "warn":
-                return self._leniently(delta, str(writer))
-            self._checked(delta, str(writer))  # raises the same, and says who it was
+                return self._leniently(delta, str(writer), own)
+            self._checked(delta, str(writer), own)  # raises the same, and says who it was
             raise
 
-    def _checked(self, delta: Mapping[str, Any], writer: str) -> dict[str, Any]:
+    def _checked(self, delta: Mapping[str, Any], writer: str, own: str | None) -> dict[str, Any]:
         keys = self._keys
         if keys is None:
             keys = self._keys = frozenset(self.schema.__state_fields__)
         if self.extra == "forbid" and not keys.issuperset(delta):
-            self._check_keys(delta, keys, writer)
+            known = keys if own is None else keys | {own}
+            self._check_keys(delta, known, writer)
         return self.schema.__state_encode__(delta, writer)
 
-    def _leniently(self, delta: Mapping[str, Any], writer: str) -> dict[str, Any]:
+    def _leniently(self, delta: Mapping[str, Any], writer: str, own: str | None) -> dict[str, Any]:
         """What can be encoded, and the rest as it is."""
         made: dict[str, Any] = {}
         for key, value in delta.items():
             try:
-                made.update(self._checked({key: value}, writer))
+                made.update(self._checked({key: value}, writer, own))
             except StateTypeError as error:
                 made[key] = value
                 if key not in self._told and len(self._told) < _TOLD:
