@@ -23,7 +23,7 @@ class Case:
     """One thing to measure.
 
     Attributes:
-        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans.
+        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.

@@ -307,7 +307,27 @@ ROWS: tuple[Row, ...] = (
         judge=level(0.01, 0.01),
         rounds=0,
     ),
-    Row("bind", "StateSchema bind and read", "< 1 us", "bind() per access < 0.1 ms"),
+    Row(
+        "bind",
+        "StateSchema bind and read",
+        "< 1 us",
+        "bind() per access < 0.1 ms",
+        {
+            "ours": Case("typed", "bind-read", 1, "refund", 100_000),
+            "adk": Case("typed", "bare-read", 1, "refund", 100_000),
+        },
+        under(1e-6),
+    ),
+    Row(
+        "state-write",
+        "StateSchema write of a text",
+        "< 0.6 us",
+        cases={
+            "ours": Case("typed", "bound-write", 1, "refund", 100_000),
+            "adk": Case("typed", "bare-write", 1, "refund", 100_000),
+        },
+        judge=under(0.6e-6),
+    ),
     Row("eval", "eval, a case", "<= bare runner + 1 ms", "100 cases, mock, < 60 s"),
     Row(
         "eval-case",

@@ -285,9 +285,9 @@ def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "figures.json"
     here = ("--ours", sys.executable, "--mono", sys.executable)
     small = ("--quick", "--processes", "1", "--rounds", "1")
-    code = cli.main([*here, *small, "--rows", "check-10000,bind", "--json", str(out)])
+    code = cli.main([*here, *small, "--rows", "check-10000,eval", "--json", str(out)])
     rows = json.loads(out.read_text())["rows"]
     assert code in (0, 1)
     assert rows["check-10000"]["seconds"]["ours"]
-    assert rows["bind"]["verdict"] == "not yet"
-    assert "StateSchema bind and read" in capsys.readouterr().out
+    assert rows["eval"]["verdict"] == "not yet"
+    assert "eval, a case" in capsys.readouterr().out
