@@ -324,11 +324,10 @@ class Agent(AdkFields, Capabilities, Builder):
 
     def _freeze(self) -> Node:
         fields = self._fields
-        instruction = fields.get("instruction")
-        if isinstance(instruction, str) and "{" in instruction:
-            reads = merged(fields.get("reads_keys", ()), placeholders(instruction))
-            fields = fields.copy()
-            fields["reads_keys"] = reads
+        for text in (fields.get("instruction"), self._settings.get("global_instruction")):
+            if isinstance(text, str) and "{" in text:
+                reads = merged(fields.get("reads_keys", ()), placeholders(text))
+                fields = {**fields, "reads_keys": reads}
         return AgentNode(
             self.name,
             self._model,

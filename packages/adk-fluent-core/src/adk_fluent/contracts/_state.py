@@ -42,7 +42,7 @@ def check_type_contracts(pipeline: Checkable) -> list[Diagnostic]:
     found = _findings(graph_of(pipeline))
     if found is None:
         return []
-    return [*found.of_types(), *found.of_schemas()]
+    return [*found.of_schemas(), *found.of_types()]
 
 
 def _findings(graph: Graph) -> Findings | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
-from adk_fluent.contracts._dataflow._schema import violations
+from adk_fluent.contracts._dataflow._schema import Place, violations
 from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import reads, writers
@@ -39,6 +39,7 @@ class Findings:
         self._graph = graph
         self._analysis = analysis
         self._misses = Misses(graph, analysis, graph.world)
+        self._against_schemas: set[Place] = set()
 
     # --- reads -----------------------------------------------------------------------------------
 
@@ -47,13 +48,17 @@ class Findings:
         return self._misses.findings()
 
     def of_types(self) -> Iterator[Diagnostic]:
-        """Reads that may find a value of another type than they take."""
+        """Reads that may find a value of another type than they take.
+
+        Comes after `of_schemas`, which explains some of them.
+        """
         for site in self._analysis.sites:
             if site.type is None:
                 continue
             for each in site.kinds:
                 how_well = fit(each.type, site.type)
-                if how_well is not Fit.YES:
+                explained = (id(each.node), site.key) in self._against_schemas
+                if how_well is not Fit.YES and not explained:
                     yield self._mismatch(site, each, how_well, each.type)
             given = self._graph.world.inputs.get(site.key) if site.entry else None
             if given is not None and (how_well := fit(given.type, site.type)) is not Fit.YES:
@@ -76,7 +81,7 @@ class Findings:
 
     def of_schemas(self) -> Iterator[Diagnostic]:
         """Reads and writes that the schemas around them do not allow."""
-        return violations(self._graph, self._analysis)
+        return violations(self._graph, self._analysis, self._against_schemas)
 
     # --- writes ----------------------------------------------------------------------------------
 

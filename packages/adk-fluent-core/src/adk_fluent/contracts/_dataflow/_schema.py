@@ -39,8 +39,18 @@ class Rules:
         self.closed = closed
 
 
-def violations(graph: Graph, analysis: Analysis) -> Iterator[Diagnostic]:
-    """What a pipeline reads and writes that its schemas do not allow."""
+#: Who does something to which key.
+Place = tuple[int, str]
+
+
+def violations(graph: Graph, analysis: Analysis, places: set[Place]) -> Iterator[Diagnostic]:
+    """What a pipeline reads and writes that its schemas do not allow.
+
+    Args:
+        graph: The pipeline.
+        analysis: What it does to state.
+        places: Gets the places of the findings.
+    """
     known = _schemas(graph)
     if not known:
         return
@@ -49,7 +59,9 @@ def violations(graph: Graph, analysis: Analysis) -> Iterator[Diagnostic]:
         place = (id(use.node), use.key, use.written)
         if place not in told and id(use.node) in known and not _is_its_own(use):
             told.add(place)
-            yield from _broken(graph, known[id(use.node)], use)
+            for found in _broken(graph, known[id(use.node)], use):
+                places.add((id(use.node), use.key))
+                yield found
 
 
 class Use(NamedTuple):
