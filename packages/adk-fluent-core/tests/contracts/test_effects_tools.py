@@ -33,8 +33,9 @@ class Schema:
     tier: ClassVar = StateFieldRef("user:tier", str, default="free")
     tags: ClassVar = StateFieldRef("tags", list)
     note: ClassVar = StateFieldRef("note", str)
+    more: ClassVar = StateFieldRef("more", list, default=[])
     __state_fields__: ClassVar[Mapping[str, StateFieldRef]] = {
-        ref.key: ref for ref in (intent, tier, tags, note)
+        ref.key: ref for ref in (intent, tier, tags, note, more)
     }
 
     @classmethod
@@ -156,6 +157,12 @@ def with_a_schema(tool_context: Any) -> str:
     with state.edit("tags") as tags:
         tags.append("x")
     return state.note
+
+
+@tools.told(reads="more?", may_write="more")
+def with_a_field_that_has_a_default(tool_context: Any) -> None:
+    with Schema.bind(tool_context).edit("more") as more:
+        more.append("x")
 
 
 @tools.told(reads="intent", writes="note", strict="intent", removes="tags")

@@ -181,7 +181,7 @@ class Objects(Machine):
         elif owner.kind == "bound":
             self.needs_writable(owner, node)
             self.writes(self._field(owner, name, node).key, value, facts)
-        elif owner.kind != "actions" or name != "skip_summarization":
+        elif owner.kind != "actions" or name not in ("skip_summarization", "transfer_reason"):
             self.unclear(node, f"sets `{owner.name}.{name}`")
 
     # --- methods ---------------------------------------------------------------------------------
@@ -280,5 +280,6 @@ class Objects(Machine):
         return self._field_value(owner.schema, facts)
 
     def takes_back(self, owner: Tracked, facts: Facts) -> None:
-        """What becomes of it in the end."""
-        self.writes(owner.schema.key, Plain(IS_NOT), facts)
+        """What becomes of it in the end: what was not changed is not written."""
+        sure = needs_value(owner.schema)
+        (self.writes if sure else self.may_write)(owner.schema.key, Plain(IS_NOT), facts)
