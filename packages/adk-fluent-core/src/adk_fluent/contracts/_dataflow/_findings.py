@@ -108,7 +108,7 @@ class Findings:
             return
         outputs, explained = self._graph.world.outputs, self._misses.explained
         for site in self._analysis.sites:
-            mark((site.found, site.later, site.races), "used")
+            mark((site.found, site.held, site.later, site.races), "used")
         mark((change.defs for _, change in self._analysis.final), "kept")
         unread: dict[tuple[int, bool], list[Def]] = {}
         for each in self._analysis.defs:

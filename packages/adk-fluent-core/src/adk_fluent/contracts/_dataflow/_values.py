@@ -7,7 +7,7 @@ much they hold. It is taken apart once, at the end.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,6 +178,7 @@ class Site:
         need: What becomes of it without a value.
         how: How it reads, in words that follow the node's name.
         found: Definitions that may be found.
+        held: Definitions that may be found, and that gave a value if they are.
         later: Definitions that may be found from the second time round a loop on.
         gone: Definitions that may have taken the value away.
         races: Definitions in branches beside this one.
@@ -187,7 +188,7 @@ class Site:
     """
 
     __slots__ = (
-        *("bare", "entry", "found", "gone", "how", "key", "later"),
+        *("bare", "entry", "found", "gone", "held", "how", "key", "later"),
         *("need", "node", "races", "tainted", "type"),
     )
 
@@ -200,6 +201,7 @@ class Site:
         self.how = how
         self.type = type
         self.found: Writers | None = None
+        self.held: Writers | None = None
         self.later: Writers | None = None
         self.gone: Writers | None = None
         self.races: Writers | None = None
@@ -211,7 +213,9 @@ class Site:
     def kinds(self) -> tuple[Def, ...]:
         """What may be found: one definition of each type."""
         found = () if self.found is None else self.found.kinds
-        return found if self.later is None else (*found, *self.later.kinds)
+        if self.later is None and self.held is None:
+            return found
+        return (*found, *(each for group in (self.held, self.later) if group for each in group.kinds))
 
 
 class Open:
@@ -262,9 +266,24 @@ def since(reads: Reads, change: Change) -> Reads:
     return Open((reads,), change.defs, change.gone)
 
 
-#: What the groups of reads around a read say: definitions, those of later times round a loop,
-#: removals, races, and whether there is surely a value.
-Seen = tuple[Writers | None, Writers | None, Writers | None, Writers | None, bool]
+class Seen(NamedTuple):
+    """What the groups of reads around a read say of what it finds.
+
+    Attributes:
+        defs: Definitions.
+        held: Definitions of which it is known that they gave a value.
+        later: Definitions of later times round a loop.
+        gone: Removals.
+        races: Definitions and removals beside it.
+        sure: Whether there was surely a value somewhere before.
+    """
+
+    defs: Writers | None
+    held: Writers | None
+    later: Writers | None
+    gone: Writers | None
+    races: Writers | None
+    sure: bool
 
 
 def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
@@ -273,25 +292,33 @@ def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
     A `change` that may leave the key alone is the whole pipeline's: what the key was at its start
     is then found, too.
     """
-    todo: list[tuple[Reads, Seen]] = [(reads, (change.defs, None, change.gone, None, False))]
+    todo: list[tuple[Reads, Seen]]
+    todo = [(reads, Seen(change.defs, None, None, change.gone, None, False))]
     while todo:
-        here, (defs, later, gone, races, sure) = todo.pop()
+        here, seen = todo.pop()
         if isinstance(here, Open):
-            seen = (
-                both(defs, here.defs),
-                both(later, here.later),
-                both(gone, here.gone),
-                both(races, here.races),
-                sure or here.sure,
-            )
+            inside = _inside(here, seen)
             for each in here.parts:
-                todo.append((each, seen))  # noqa: PERF401  # far quicker
+                todo.append((each, inside))  # noqa: PERF401  # far quicker
             continue
-        here.found = both(here.found, defs)
-        here.later = both(here.later, later)
-        here.races = both(here.races, races)
+        here.found = both(here.found, seen.defs)
+        here.held = both(here.held, seen.held)
+        here.later = both(here.later, seen.later)
+        here.gone = both(here.gone, seen.gone)
+        here.races = both(here.races, seen.races)
         here.tainted |= tainted
         here.entry |= change.through
-        if not sure:
-            here.gone = both(here.gone, gone)
-            here.bare |= change.through
+        here.bare |= change.through and not seen.sure
+
+
+def _inside(here: Open, seen: Seen) -> Seen:
+    if here.sure:  # there is a value, whoever gave it: what might have taken it away did not
+        return Seen(None, both(seen.held, both(seen.defs, seen.later)), None, None, None, True)
+    return Seen(
+        both(seen.defs, here.defs),
+        seen.held,
+        both(seen.later, here.later),
+        both(seen.gone, here.gone),
+        both(seen.races, here.races),
+        seen.sure,
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.contracts._dataflow._values import Def, every
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adk_fluent.contracts._dataflow._values import Site, Writers
 
@@ -56,8 +56,8 @@ class Verdicts:
     def _judge(self, site: Site) -> Found:
         given = site.entry and site.key in self.inputs
         lacks = site.gone is not None or (site.bare and not given)
-        has = given or (site.entry and self.unknown)
-        for each in site.kinds:
+        has = given or site.held is not None or (site.entry and self.unknown)
+        for each in _unsure(site):
             found = self.gives(each)
             lacks = lacks or found is not Found.SURE
             has = has or found is not Found.NEVER
@@ -75,7 +75,13 @@ class Verdicts:
 
 def _asks(site: Site) -> list[Site]:
     """The questions on which it depends what a read finds."""
-    return [source for each in site.kinds for source in each.sources or ()]
+    return [source for each in _unsure(site) for source in each.sources or ()]
+
+
+def _unsure(site: Site) -> Iterator[Def]:
+    """The definitions that a read may find, one of each type, and that may have given no value."""
+    for group in (site.found, site.later):
+        yield from () if group is None else group.kinds
 
 
 def mark(groups: Iterable[Writers | None], flag: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.ir import AgentNode, LoopNode, RouteNode, TransformNode
+from adk_fluent.ir import AgentNode, FunctionNode, TapNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ def reads(site: Site) -> str:
     if site.how.startswith(CALLS):
         by = site.how.removeprefix(CALLS)
         return f"`{by}`, which `{site.node.name}` calls, reads `{site.key}`"
-    if is_placeholder(site.node, site.key):
+    if _is_placeholder(site):
         return f"the instruction of `{site.node.name}` needs `{site.key}`"
     return f"`{site.node.name}` reads `{site.key}`"
 
@@ -34,7 +35,7 @@ def reads(site: Site) -> str:
 _READS: dict[str, Callable[[str, str], str]] = {
     "routes on": lambda name, key: f"route `{name}` decides by `{key}`",
     "tests": lambda name, key: f"the test of `{name}` reads `{key}`",
-    "expects": lambda name, key: f"`{name}` expects something of `{key}`",
+    "expects": lambda name, key: f"`{name}` tests `{key}`",
     "repeats": lambda name, key: f"the test that ends loop `{name}` reads `{key}`",
     "maps over": lambda name, key: f"`{name}` maps over `{key}`",
     "collects": lambda name, key: f"`{name}` collects `{key}` of its items",
@@ -42,14 +43,21 @@ _READS: dict[str, Callable[[str, str], str]] = {
     "shows": lambda name, key: f"the payload of gate `{name}` reads `{key}`",
     "instructs": lambda name, key: f"the instruction function of `{name}` reads `{key}`",
     "promises": lambda name, key: f"`{name}` promises the output `{key}`",
-    "begins with": lambda name, key: f"`{name}` begins with the input `{key}`",
+    "begins with": lambda name, key: f"`{name}` needs its input `{key}`",
 }
 
 
-def is_placeholder(node: Node, key: str) -> bool:
-    """Whether an agent's instruction has a key as a placeholder that must be filled."""
-    text = node.instruction if isinstance(node, AgentNode) else None
-    return isinstance(text, str) and f"{{{key}}}" in text.replace(" ", "")
+#: Reads by code, of those that are no steps.
+_CODE: Final = frozenset({"routes on", "tests", "expects", "repeats", "shows", "instructs"})
+#: Reads by whoever has declared the key so.
+_DECLARED: Final = frozenset({"promises", "begins with"})
+
+
+def _is_placeholder(site: Site) -> bool:
+    """Whether an agent's instruction has the key as a placeholder that must be filled."""
+    text = site.node.instruction if isinstance(site.node, AgentNode) else None
+    plain = site.how == "reads" and isinstance(text, str)
+    return plain and f"{{{site.key}}}" in text.replace(" ", "")
 
 
 def writers(found: Iterable[Def], when: str = "") -> list[Related]:
@@ -72,9 +80,13 @@ def writers(found: Iterable[Def], when: str = "") -> list[Related]:
 def lenient(site: Site) -> str:
     """How to read a key that may have no value, in words of advice."""
     node, key = site.node, site.key
-    if is_placeholder(node, key):
+    if _is_placeholder(site):
         return f"read it as `{{{key}?}}`"
-    if isinstance(node, AgentNode | RouteNode | LoopNode | TransformNode):
-        scope, _, name = key.rpartition(":")
-        return f"give it a value first, as S.{scope and f'{scope}.'}default({name}=...) does"
-    return f'read it with state.get("{key}")'
+    step = isinstance(node, FunctionNode | TapNode)
+    if site.how in _DECLARED or (step and not node.effects.opaque):
+        return f'let it be absent: StateFieldRef("{key}", default=None)'
+    by_code = step or site.how in _CODE or site.how.startswith(CALLS)
+    if by_code and site.need is Need.REQUIRED:
+        return f'read it with state.get("{key}")'
+    scope, _, name = key.rpartition(":")
+    return f"give it a value first, as S.{scope and f'{scope}.'}default({name}=...) does"
