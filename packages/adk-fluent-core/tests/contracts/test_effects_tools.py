@@ -123,6 +123,18 @@ def what_it_wrote_itself(tool_context: Any) -> str:
     return tool_context.state["a"] + tool_context.state["b"]
 
 
+@tools.told(reads="tags map? x? y", may_write="tags map x")
+def in_values_of_it(tool_context: Any) -> None:
+    state = tool_context.state
+    state["tags"].append("x")
+    found = state.get("map")
+    if found is not None:
+        found["k"] = 1
+    known = state.get("x", [])
+    del known[0]
+    helper(state["y"].count("z"))
+
+
 @tools.told(reads="n", writes="n")
 def in_place(tool_context: Any) -> None:
     tool_context.state["n"] += 1

@@ -89,6 +89,11 @@ _REACHERS: Final = _by_id(eval=None, exec=None, locals=None, vars=None, dir=None
 _FUNCTIONS: Final = (BuiltinFunctionType, FunctionType)
 _REACHING_NAMES: Final = ("_getframe", "currentframe", "stack", "_current_frames")
 
+#: Methods of lists, dicts and sets that change them.
+_CHANGERS: Final = (
+    *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove"),
+    *("reverse", "setdefault", "sort", "update"),
+)
 #: Methods of text, with what they give.
 _OF_TEXT: Final[dict[str, type]] = {
     **dict.fromkeys(("capitalize", "casefold", "format", "join", "lower", "lstrip"), str),
@@ -121,6 +126,8 @@ class Calls(Objects):
                     return self._of_schema(owner, callee.attr, node, facts)
                 return self._calls(self.names.attribute(owner.it, callee.attr), node, facts)
             self.arguments(node, facts, callee.attr)
+            if callee.attr in _CHANGERS:
+                self.changes(owner, facts)
             kind = _OF_TEXT.get(callee.attr) if type_of(owner) is str else None
             return Plain(IS_NOT, kind) if kind else Plain()
         return self._calls(self.plain(callee, facts), node, facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -267,6 +268,6 @@ def _refine(node: ast.expr, facts: Facts, none: int) -> None:
     if isinstance(name, ast.Name):
         known = facts.env.get(name.id)
         if isinstance(known, Plain):
-            facts.env[name.id] = Plain(none, known.type, known.key, known.default)
+            facts.env[name.id] = replace(known, none=none)
         elif isinstance(known, Fields) and known.none and none == IS_NOT:
             facts.env[name.id] = Fields(known.items, known.open)

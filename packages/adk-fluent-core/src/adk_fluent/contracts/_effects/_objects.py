@@ -62,14 +62,15 @@ class Objects(Machine):
             return str(value.it.key)
         return None
 
-    def reads(self, key: str, facts: Facts) -> Value:
+    def reads(self, key: str, manner: str, facts: Facts) -> Value:
         """Look a key up, which fails if it is absent."""
         if key in facts.given:  # its own write, if no function inside has written another value
-            return Plain()
+            return Plain(of=key)
         sure = key in facts.safe or self.forgives(KeyError)
         self.log.read(key, None if sure else UNSET)
         facts.safe |= {key}
-        return Plain(IS_NOT if key in facts.held else UNCLEAR)
+        of = key if manner == "adk" else None
+        return Plain(IS_NOT if key in facts.held else UNCLEAR, of=of)
 
     def gets(self, key: str, default: Value, manner: str, facts: Facts) -> Value:
         """Look a key up, with a default."""
@@ -78,7 +79,8 @@ class Objects(Machine):
             self.log.read(key, None if fixed is UNSET else fixed)
         # ADK gives the None of a key that was removed; core's view gives the default then
         none = none_of(default) if manner == "view" else UNCLEAR
-        return Plain(IS_NOT if none == IS_NOT else UNCLEAR, None, key, fixed)
+        of = key if manner == "adk" else None
+        return Plain(IS_NOT if none == IS_NOT else UNCLEAR, None, key, fixed, of)
 
     def writes(self, key: str, value: Value, facts: Facts) -> None:
         """Give a key a value; None removes it."""
@@ -97,6 +99,11 @@ class Objects(Machine):
             facts.given[key] |= none
         facts.held -= {key}
         self.notice(facts)
+
+    def changes(self, value: Value, facts: Facts) -> None:
+        """Change a value in place: of what state holds, newer versions of ADK make a write."""
+        if isinstance(value, Plain) and value.of is not None:
+            self.may_write(value.of, Plain(IS_NOT), facts)
 
     def needs_writable(self, owner: Tracked, node: ast.AST) -> None:
         """Give up where writing fails."""
@@ -159,7 +166,7 @@ class Objects(Machine):
         """``owner[index]``."""
         if owner.kind != "state":
             self.refuse(node, owner)
-        return self.reads(self.key(index, node, "reads"), facts)
+        return self.reads(self.key(index, node, "reads"), owner.manner, facts)
 
     def sets_item(
         self, owner: Tracked, index: Value, value: Value, node: ast.AST, facts: Facts
@@ -241,7 +248,7 @@ class Objects(Machine):
         self.log.read(named, None)
         # a key that was removed is there for ADK, and stays None
         self.writes(named, Plain(none_of(value) | UNCLEAR), facts)
-        return Plain()
+        return Plain(of=named)
 
     def _updates(self, owner: Tracked, given: ast.expr, node: ast.Call, facts: Facts) -> Value:
         self.needs_writable(owner, node)

@@ -278,6 +278,8 @@ class Statements(Expressions):
             now = self.lookup(inner.id, facts)
             fields = now if isinstance(now, Fields) else owner
             self.bind(inner.id, self._with(fields, at, value, index), facts, target)
+        else:
+            self.changes(owner, facts)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, facts: Facts) -> None:
         """``a, b = 1, 2``."""
@@ -323,6 +325,7 @@ class Statements(Expressions):
                     key = self.known_key(at)
                     made = owner.opened("a key is computed") if key is None else owner.without(key)
                     self.bind(inner.id, made, facts, target)
+                self.changes(owner, facts)
             case ast.Attribute(value=inner):
                 owner = self.value(inner, facts)
                 if isinstance(owner, Tracked):

@@ -22,17 +22,20 @@ class Plain:
         type: Its exact type, where that is certain.
         key: The state key it was looked up under by ``get``, which told whether it is there.
         default: What that gives where it is not: a constant, or `UNSET` if it is not one.
+        of: The state key that a tool changes by changing the value in place.
     """
 
     none: int = UNCLEAR
     type: type | None = None
     key: str | None = None
     default: Any = UNSET
+    of: str | None = None
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Plain)
             and (self.none, self.type, self.key) == (other.none, other.type, other.key)
+            and self.of == other.of
             and Const(self.default) == Const(other.default)
         )
 
