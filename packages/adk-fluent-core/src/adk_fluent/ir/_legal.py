@@ -44,17 +44,19 @@ class Violation:
 def verify(root: Node) -> tuple[Violation, ...]:
     """Every way in which a graph breaks the rules; nothing when it is legal."""
     found: list[Violation] = []
-    todo, seen = [root], set[int]()
+    todo, seen, kinds = [root], set[int](), set[type]()
     while todo:
         here = todo.pop()
         if id(here) in seen:
             continue
         seen.add(id(here))
+        kinds.add(type(here))
         look = Look(here)
         found += _broken(look)
         todo.extend(reversed(look.children))
     if not found:
-        found += _violations(ROOT_RULES, Look(root))
+        about = [rule for rule in ROOT_RULES if any(issubclass(k, rule.kinds) for k in kinds)]
+        found += _violations(about, Look(root))
     return tuple(found)
 
 

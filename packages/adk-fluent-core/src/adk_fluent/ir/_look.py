@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from adk_fluent.ir._kinds import class_of
 from adk_fluent.ir._node import Node
-from adk_fluent.ir._record import reader, schema_of
+from adk_fluent.ir._record import changes_of, schema_of
 from adk_fluent.ir._types import anything, field_tests, hints_of, is_scalar, is_value, misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from adk_fluent.ir._record import Schema
 
@@ -40,75 +40,69 @@ class Look(Generic[N_co]):
     Attributes:
         node: The node.
         misfits: What is wrong with the types of its fields, and of fields of values in them.
-        keys: The fields that hold state keys, the same way: whose it is, and its name.
+        nameless: The fields, the same way, that hold a state key, which is empty.
         strange: What its data fields hold beside text, numbers, tuples, frozensets and records,
             with the field; fields in which only users know what is what are left out.
         children: The nodes below it; none when there are misfits, for those may be anything.
     """
 
-    __slots__ = ("children", "keys", "misfits", "node", "strange")
+    __slots__ = ("children", "misfits", "nameless", "node", "strange")
 
     def __init__(self, node: N_co) -> None:
         self.node: N_co = node
         self.misfits: list[str] = []
-        self.keys: list[tuple[Any, str]] = []
+        self.nameless: list[str] = []
         self.strange: list[tuple[str, Any]] = []
         todo: list[tuple[str, Any]] = []
-        self._fields("", node, todo)
+        self._fields("", node, fields_of(type(node)), todo)
         for field, part in todo:  # which grows meanwhile
             if isinstance(part, _SEVERAL):
                 items = cast("Iterable[Any]", part)
-                todo += [(field, each) for each in items if class_of(each) not in _SCALARS]
+                todo += [(field, each) for each in items if type(each) not in _SCALARS]
             elif is_value(part):
-                self._fields(field, part, todo)
+                self._fields(field, part, fields_of(type(part)), todo)
             else:
                 self.strange.append((field, part))
         self.children: tuple[Node, ...] = () if self.misfits else node.children
 
-    def _fields(self, field: str, record: Any, todo: list[tuple[str, Any]]) -> None:
-        kind = class_of(record)
-        fields = fields_of(kind)
-        for name in fields.keys:
-            self.keys.append((record, name))
-        for (name, default, fits, deep), value in zip(
-            fields.rows, fields.read(record), strict=True
-        ):
-            if value is default:
-                continue
+    def _fields(self, field: str, record: Any, fields: Fields, todo: list[tuple[str, Any]]) -> None:
+        for name, value in fields.changes(record):
+            fits, deep, is_key = fields.rows[name]
             if not fits(value):
+                kind = class_of(record).__name__
                 what = misfit(name, record.__record__.fields[name].annotation, value)
-                self.misfits.append(f"{field}: {kind.__name__}.{what}" if field else what)
-            elif deep and class_of(value) not in _SCALARS:
-                todo.append((field or name, value))
+                self.misfits.append(f"{field}: {kind}.{what}" if field else what)
+            elif deep:
+                if class_of(value) not in _SCALARS:
+                    todo.append((field or name, value))
+            elif is_key and value == "":
+                self.nameless.append(f"{class_of(record).__name__}.{name}")
 
 
 class Fields:
     """What there is to know of the fields of a record class; worked out once.
 
     Attributes:
-        read: Reads the values of all fields.
-        rows: Of each field its name, its default, the test of its type, and whether there may be
-            anything in its value that rules look at.
-        keys: The names of those that hold state keys.
+        changes: Gives the fields that are not at their defaults.
+        rows: Of each field the test of its type, whether there may be anything in its value that
+            rules look at, and whether it is a state key.
     """
 
-    __slots__ = ("keys", "read", "rows")
+    __slots__ = ("changes", "rows")
 
     def __init__(self, cls: type, schema: Schema) -> None:
         tests, hints = field_tests(cls), hints_of(cls)
-        self.read: Callable[[Any], tuple[Any, ...]] = reader(tuple(schema.fields))
-        self.rows = tuple(
-            (
-                name,
-                spec.default,
+        self.changes = changes_of(cls)
+        self.rows = {
+            name: (
                 tests.get(name, anything),
                 name in schema.compared
                 and (cls.__name__, name) not in OPEN
                 and not is_scalar(hints.get(name)),
+                name in schema.compared and (name == "key" or name.endswith("_key")),
             )
-            for name, spec in schema.fields.items()
-        )
-        self.keys = tuple(n for n in schema.compared if n == "key" or n.endswith("_key"))
+            for name in schema.fields
+        }
 
 
 @cache

@@ -52,11 +52,12 @@ class Node:
     @property
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below this one, in declared order."""
-        names = self.__record__.children
-        if not names:
-            return ()
+        schema = self.__record__
+        names = schema.children
         if len(names) == 1:
             return held_by(self, names[0])
+        if not any(schema.links(self)):  # an agent by itself, as most are
+            return ()
         return tuple([below for name in names for below in held_by(self, name)])
 
     def with_children(self, children: tuple[Node, ...]) -> Self:

@@ -63,7 +63,7 @@ class Rule:
         name: A short name, for messages.
         says: What has to hold.
         check: Looks at one node, or at a graph by its root.
-        kinds: The types of nodes it is about.
+        kinds: The types of nodes it is about; of a graph, where any of them is in it.
     """
 
     name: str
@@ -103,11 +103,7 @@ def _named(look: Look[Node]) -> Iterable[str]:
 
 
 def _keyed(look: Look[Node]) -> Iterable[str]:
-    return [
-        f"{class_of(holder).__name__}.{name} is empty; it is the name of a state key"
-        for holder, name in look.keys
-        if getattr(holder, name) == ""
-    ]
+    return [f"{field} is empty; it is the name of a state key" for field in look.nameless]
 
 
 def _placed(look: Look[Node]) -> Iterable[str]:
@@ -302,7 +298,12 @@ NODE_RULES: Final = (
 
 ROOT_RULES: Final = (
     Rule("runs", "The root is something that runs.", _runs),
-    Rule("reached", "What a transfer hands over to is in the same pipeline.", _reached),
+    Rule(
+        "reached",
+        "What a transfer hands over to is in the same pipeline.",
+        _reached,
+        (TransferNode,),
+    ),
 )
 
 #: Every rule, in the order in which they are checked.
