@@ -8,6 +8,7 @@ import json
 import pickle
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any
 
@@ -247,6 +248,52 @@ def test_a_bound_schema_shows_which_fields_have_a_value(state: dict[str, Any], d
     assert repr(desk) == "<Desk with nothing>"
     state.update({"intent": "secret", "user:tier": "gold", "ticket": None})
     assert repr(desk) == "<Desk with intent, tier>"
+
+
+class Broke(StateSchema):
+    intent: SessionScoped[str]
+
+    @property
+    def length(self) -> int:
+        return self.intent.size  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+def test_an_error_in_a_property_is_its_own() -> None:
+    with pytest.raises(AttributeError, match="'str' object has no attribute 'size'"):
+        _ = Broke.bind({"intent": "x"}).length
+
+
+class Mood(StrEnum):
+    GOOD = "good"
+
+
+class Moment(dt.datetime):
+    """As libraries for tests and tables have them."""
+
+
+def test_a_subclass_is_stored_as_what_is_declared(state: dict[str, Any], desk: Any) -> None:
+    desk.intent = Mood.GOOD
+    assert type(state["intent"]) is str
+    assert desk.intent == "good"
+    desk.when = Moment(2024, 1, 1, tzinfo=dt.UTC)
+    assert type(desk.when) is dt.datetime
+    assert desk.when == Moment(2024, 1, 1, tzinfo=dt.UTC)
+
+
+def test_a_subclass_of_a_model_would_lose_its_fields(state: dict[str, Any], desk: Any) -> None:
+    class Villa(Home):
+        pool: bool = True
+
+    with pytest.raises(StateTypeError, match="would be read as another value"):
+        desk.home = Villa(street="x")
+    assert state == {}
+
+
+def test_a_model_that_was_changed_to_something_wrong_is_refused(desk: Any) -> None:
+    home: Any = Home(street="x")
+    home.street = 3
+    with pytest.raises(StateTypeError):
+        desk.home = home
 
 
 # --- deletion -------------------------------------------------------------------------------------

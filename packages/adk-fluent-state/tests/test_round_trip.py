@@ -96,9 +96,9 @@ def test_a_random_value_comes_back(case: tuple[Any, Any]) -> None:
     assert alike(read, kept)
     schema.bind(stored).value = read  # what was read can be written again
     assert alike(schema.bind(stored).value, kept)
-    assert schema.__state_encode__(state, "a step") == state  # and given as it is stored
-    (again,) = schema.__state_encode__({"value": kept}, "a step").values()
-    assert alike(ref.decode(again), kept)  # the order of a set may differ
+    for given_ in (state["value"], kept):  # a write may be given as it is stored
+        (again,) = schema.__state_encode__({"value": given_}, "a step").values()
+        assert alike(ref.decode(again), kept)
 
 
 @settings(max_examples=400, deadline=None)

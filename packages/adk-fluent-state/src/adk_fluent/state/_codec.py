@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
 
 from adk_fluent.backends._storable import fault_of
 from adk_fluent.state._errors import SchemaError
@@ -230,12 +230,15 @@ def plain_classes(type: Any) -> frozenset[Any]:
 
 def is_optional(type: Any) -> bool:
     """Whether None is a value of the type."""
-    origin = get_origin(type)
+    origin, args = get_origin(type), get_args(type)
     if origin is Annotated:
-        return is_optional(get_args(type)[0])
+        return is_optional(args[0])
     if origin in (Union, UnionType):
-        return any(is_optional(each) for each in get_args(type))
-    return type in (None, NoneType)
+        return any(map(is_optional, args))
+    if origin is Literal:
+        return None in args
+    alias = getattr(type, "__value__", None)  # type Name = str | None
+    return type in (None, NoneType, Any, object) or (alias is not None and is_optional(alias))
 
 
 def _looked_through(schema: Any) -> tuple[bool, bool]:

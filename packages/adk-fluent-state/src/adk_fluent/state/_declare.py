@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, cast, 
 
 from adk_fluent.ir import UNSET, is_reserved_key
 from adk_fluent.ir import StateFieldRef as Key
-from adk_fluent.state._codec import SCALARS
+from adk_fluent.state._codec import SCALARS, is_optional
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._field import Spec
 from adk_fluent.state._reduce import Reduce
@@ -117,8 +117,11 @@ def _take_apart(
     _check_type(where, annotation)
     kept: list[Any] = []
     for each in metadata:
-        if _is_scope(each):
-            kinds.append(each)
+        scope = (
+            get_origin(each) or each if isinstance(each, type) or get_origin(each) else type(each)
+        )
+        if _is_scope(scope):
+            kinds.append(scope)
         elif isinstance(each, Reduce) and spec.reduce is None:
             spec.reduce = each.function
         elif isinstance(each, Reduce) or each is Reduce:
@@ -190,9 +193,12 @@ def _check_default(where: str, spec: Spec) -> None:
             help="default_factory=list, for example",
         )
     value, type_ = spec.default, spec.annotation
-    if type_ in SCALARS and value is not UNSET and value is not None and type(value) is not type_:
-        if type_ is float and type(value) is int:
-            return
+    if type_ is float and type(value) is int:
+        spec.default = float(value)
+    elif value is not UNSET and (
+        (value is None and not is_optional(type_))
+        or (isinstance(type_, type) and type_ in SCALARS and type(value) is not type_)
+    ):
         raise SchemaError(f"the default of {where} is no {type_name(type_)}", found=shown(value))
 
 

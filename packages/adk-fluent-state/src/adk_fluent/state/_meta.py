@@ -17,6 +17,7 @@ from adk_fluent.state._declare import (
     resolved,
 )
 from adk_fluent.state._errors import SchemaCompositionError, SchemaError
+from adk_fluent.state._field import Spec
 from adk_fluent.state._ref import StateFieldRef, type_name
 from adk_fluent.state._upgrade import version_of
 
@@ -235,6 +236,13 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
                 f"{cls.__name__} cannot have a field {name!r}",
                 found=f"StateSchema.{name}, which it would hide",
                 help=f'give the attribute another name: {name}_: ... = field(key="{name}")',
+            )
+    for name, value in namespace.items():
+        if isinstance(value, Spec) and name not in own:
+            raise SchemaError(
+                f"{cls.__name__}.{name} has no type",
+                found="field(...) without an annotation",
+                help=f"{name}: SessionScoped[str] = field(...), for example",
             )
     for each in _schemas_of(cls)[1:]:
         known: Declared = each.__schema__

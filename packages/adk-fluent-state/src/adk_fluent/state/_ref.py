@@ -10,7 +10,6 @@ from adk_fluent.errors import StateKeyError, StateTypeError, UsageError, nearest
 from adk_fluent.ir import UNSET, Scope
 from adk_fluent.state._codec import Codec, RefusedError, is_optional, plain_classes, same_type
 from adk_fluent.state._errors import SchemaError
-from adk_fluent.state._frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +46,6 @@ class StateFieldRef(Generic[T]):
     """
 
     __slots__ = (
-        "_checked_default",
         "_codec",
         "_plain",
         "_reducer",
@@ -69,7 +67,6 @@ class StateFieldRef(Generic[T]):
     _codec: Codec | None
     _plain: frozenset[Any]
     _reducer: Reducer | None
-    _checked_default: bool
 
     @classmethod
     def scope_of(cls) -> Scope:
@@ -89,7 +86,6 @@ class StateFieldRef(Generic[T]):
         self._codec = None
         self._plain = frozenset[Any]() if spec.constraints else plain_classes(spec.annotation)
         self._reducer = None
-        self._checked_default = False
         return self
 
     @property
@@ -239,21 +235,10 @@ class StateFieldRef(Generic[T]):
         default = self.default
         if default is None or default.__class__ in self._plain:
             return default
-        if not self._checked_default:
-            self.check_default(default)
-        return frozen(default, deep=True)
-
-    def check_default(self, default: Any) -> None:
-        """See that a default is a value of the type.
-
-        Raises:
-            SchemaError: It is none.
-        """
         try:
-            self.codec.dump(default)
+            return self.codec.load(self.codec.dump(default))
         except RefusedError as error:
             raise SchemaError(f"the default of {self!r} does not fit: {error}") from error
-        self._checked_default = True
 
     # --- errors -----------------------------------------------------------------------------------
 

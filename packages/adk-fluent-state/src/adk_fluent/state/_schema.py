@@ -250,6 +250,8 @@ class StateSchema(metaclass=SchemaType):
             """Say which field was meant."""
             if name.startswith("_"):
                 raise AttributeError(name)
+            if any(name in vars(each) for each in type(self).__mro__):
+                return object.__getattribute__(self, name)  # a property's own AttributeError
             raise unknown_field(type(self), name)
 
 
