@@ -54,7 +54,7 @@ class SchemaSessionService(_Base):
     Whoever writes (an agent by its `output_key`, a tool, also of an agent in a tool, a callback,
     a custom agent, the state a session or a run starts with) writes by an event or by
     `create_session`, and both pass here. Values are stored as JSON, so that every service gives
-    back what was written. A write that breaks the schema raises, and nothing of its event is stored.
+    back what was written. A write that breaks the schema raises, and nothing of it is stored.
 
     Keys of ADK and of adk-fluent pass. State of an older version of the schema is upgraded when its
     session is read. For all else it is like the service in it, for `isinstance`, too.
@@ -122,7 +122,8 @@ class SchemaSessionService(_Base):
         Raises:
             StateTypeError: What it writes to state breaks the schema; it is not stored.
         """
-        if not event.partial:  # those are never stored
+        # the first are never stored, the others bring back what was stored before
+        if not event.partial and not event.actions.rewind_before_invocation_id:
             try:
                 self._encode(event)
             except StateTypeError:

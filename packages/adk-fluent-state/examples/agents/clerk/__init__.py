@@ -1,0 +1,1 @@
+"""The clerk; ADK's tools find `root_agent` in `clerk.agent`."""
