@@ -319,6 +319,6 @@ def _find(site: Site, defs: Iterable[Def]) -> None:
     """A read may find what others make of a value at any moment."""
     for each in defs:
         if each.removes:
-            site.gone, site.races = both(site.gone, each), both(site.races, each)
+            site.races = both(site.races, each)
         else:
             site.found = both(site.found, each)

@@ -12,7 +12,7 @@ from adk_fluent.contracts._dataflow._words import reads, writers
 from adk_fluent.contracts._diagnostic import Severity
 from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
 from adk_fluent.contracts._opaque import opaque_nodes
-from adk_fluent.ir import GateNode
+from adk_fluent.ir import AgentNode, GateNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Reads that fail at once if the type is another.
 _STRICT: Final = frozenset({"maps over", "routes on", "tests", "expects", "repeats"})
+_NEEDED: Final = {list: "a list", float: "a number", str: "text"}
 
 
 class Findings:
@@ -65,7 +66,7 @@ class Findings:
                 yield self._mismatch(site, None, how_well, given.type)
 
     def _mismatch(self, site: Site, by: Def | None, how_well: Fit, kind: Any) -> Diagnostic:
-        who = "as an input it is" if by is None else f"`{by.node.name}` writes it as"
+        who = "the input is" if by is None else f"`{by.node.name}` writes it as"
         may = "" if how_well is Fit.NO else ", which need not fit"
         # the text of an answer is no list and no number to who needs one here and now
         known = by is None or not by.implied or site.how in _STRICT
@@ -73,10 +74,10 @@ class Findings:
         return TypeMismatch.at(
             self._graph,
             site.node,
-            f"{reads(site)} as {name_of(site.type)}, but {who} {name_of(kind)}{may}",
+            f"{reads(site)} as {_wanted(site)}, but {who} {name_of(kind)}{may}",
             severity=Severity.ERROR if certain else Severity.WARNING,
             related=[] if by is None else writers([by]),
-            help=f"declare one type for `{site.key}` in both places",
+            help=_one_type(site, by),
         )
 
     def of_schemas(self) -> Iterator[Diagnostic]:
@@ -106,7 +107,8 @@ class Findings:
         """Writes that nobody reads; comes after `of_reads`, which explains some of them."""
         if opaque_nodes(self._graph):  # who knows what they read
             return
-        outputs, explained = self._graph.world.outputs, self._misses.explained
+        outputs = self._graph.world.outputs
+        explained = self._misses.explained | {key for _, key, *_ in self._analysis.clashes}
         for site in self._analysis.sites:
             mark((site.found, site.held, site.later, site.races), "used")
         mark((change.defs for _, change in self._analysis.final), "kept")
@@ -134,6 +136,26 @@ class Findings:
             if kept
             else "read it before that, or write another key",
         )
+
+
+def _wanted(site: Site) -> str:
+    """What a reader takes a value as."""
+    if site.how in _STRICT:  # nobody has written this type: it is what a step needs
+        return _NEEDED.get(site.type) or name_of(site.type)
+    return name_of(site.type)
+
+
+def _one_type(site: Site, by: Def | None) -> str:
+    """How the types of a reader and of a writer come to agree."""
+    if site.how not in _STRICT:
+        return f"declare one type for `{site.key}` in both places"
+    if by is None:
+        return f"declare `{site.key}` as {_wanted(site)}"
+    if by.implied and isinstance(by.node, AgentNode):
+        kind = "list[str]" if site.type is list else name_of(site.type)
+        ref = f'StateFieldRef("{site.key}", {kind})'
+        return f"let `{by.node.name}` answer with {_wanted(site)}: .writes({ref})"
+    return f"let `{by.node.name}` write `{site.key}` as {_wanted(site)}"
 
 
 def _needs_no_reader(made: Def) -> bool:

@@ -8,7 +8,13 @@ from adk_fluent._calling import Calls, Stated
 from adk_fluent.contracts._dataflow._part import Part, again, alternatives, left, optional
 from adk_fluent.contracts._dataflow._values import Change, Def, Need, Site
 from adk_fluent.contracts._dataflow._words import CALLS
-from adk_fluent.contracts._effects import effects_of_callback, effects_of_function, effects_of_tool
+from adk_fluent.contracts._effects import (
+    effects_of_callback,
+    effects_of_function,
+    effects_of_instruction,
+    effects_of_predicate,
+    effects_of_tool,
+)
 from adk_fluent.ir import (
     UNSET,
     AdkAgentNode,
@@ -135,7 +141,7 @@ class Steps:
     def looks(self, part: Part, node: Node, fn: Ref | None, how: str) -> None:
         """What a function reads that writes nothing."""
         if fn is not None:
-            self.reads(part, node, effects_of_function(fn).reads, how)
+            self.reads(part, node, effects_of_predicate(fn).reads, how)
 
     def tests(self, part: Part, node: Node, test: Predicate | None, how: str) -> None:
         """A predicate; one that compares is content with None."""
@@ -153,7 +159,7 @@ class Steps:
             self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
         self.reads(part, node, node.reads_keys, "reads")
         if isinstance(node.instruction, Ref):
-            self.reads(part, node, effects_of_callback(node.instruction).reads, "instructs")
+            self.reads(part, node, effects_of_instruction(node.instruction).reads, "instructs")
         after = callbacks.pop("after_agent", ())
         surely = True
         if node.tools or callbacks or node.agent_tools or node.delegates:
@@ -226,7 +232,9 @@ class Steps:
             self._states(part, node, fn)
         elif not node.effects.opaque:
             self.reads(part, node, node.effects.reads, "reads")
-            self.writes(part, node, node.effects.writes)
+            gone = () if node.semantics != "delete_keys" else node.affected_keys or ()
+            kept = [ref for ref in node.effects.writes if ref.key not in gone]
+            self.writes(part, node, kept)
         elif isinstance(fn, Calls):
             for each, _ in fn.functions():
                 self.looks(part, node, each, "reads")

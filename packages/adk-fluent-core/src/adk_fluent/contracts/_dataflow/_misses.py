@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adk_fluent.contracts._dataflow._places import by_call, condition, elsewhere, meeting
 from adk_fluent.contracts._dataflow._values import Def, Need
-from adk_fluent.contracts._dataflow._verdicts import Found, Verdicts, some
+from adk_fluent.contracts._dataflow._verdicts import Found, Verdicts, is_taken, some
 from adk_fluent.contracts._dataflow._words import CALLS, lenient, reads, writers
 from adk_fluent.contracts._diagnostic import Severity
 from adk_fluent.contracts._issues import (
@@ -23,6 +24,7 @@ from adk_fluent.ir import (
     FallbackNode,
     LoopNode,
     MapOverNode,
+    ParallelNode,
     RouteNode,
     StateFieldRef,
     TransferNode,
@@ -41,6 +43,14 @@ if TYPE_CHECKING:
 LASTING: Final = ("user:", "app:")
 _SEARCHES: Final = 10
 _CANDIDATES: Final = 500
+
+
+class _Said(NamedTuple):
+    """Why there is no value: the end of the message, other places, and what to do."""
+
+    why: str
+    related: list[Related]
+    help: str
 
 
 class Misses:
@@ -88,17 +98,20 @@ class Misses:
     def _race(self, site: Site, found: Found) -> Diagnostic:
         by = some(site.races)
         # who runs first finds nothing, unless something else gives the key a value, or takes it
-        first = site.bare and site.gone is None and site.key not in self._world.inputs
+        kept = site.gone is None and not is_taken(site)
+        first = site.bare and kept and site.key not in self._world.inputs
         doubtful = site.need is not Need.REQUIRED or site.tainted or self._world.unknown
         certain = first and found is not Found.SURE and not doubtful and self._happens(site.node)
-        other = by[0].node.name
+        other, does = by[0].node.name, "removes" if by[0].removes else "writes"
+        both = meeting(self._graph, by[0].node, site.node)
+        before = f"`{both.name}`" if isinstance(both, ParallelNode) else "the two"
         return ReadRace.at(
             self._graph,
             site.node,
-            f"{reads(site)} while `{other}` writes it: they run at the same time",
+            f"{reads(site)} while `{other}` {does} it: they run at the same time",
             severity=Severity.ERROR if certain else Severity.WARNING,
             related=writers(by, "in a branch beside it"),
-            help=f"run `{other}` before this block, or let the two use different keys",
+            help=f"run `{other}` before {before}, or let each use a key of its own",
         )
 
     def _lack(self, site: Site, found: Found) -> Diagnostic | None:
@@ -122,14 +135,28 @@ class Misses:
             return self._first_time(site)
         found = (*some(site.found), *some(site.later))
         known = [each for each in found if each.node is not site.node] or found
-        related = [*writers(known, "on some ways only"), *writers(some(site.gone))]
+        related = [
+            note for each in known for note in writers([each], condition(self._graph, each, site))
+        ]
+        related = list(dict.fromkeys((*related, *writers(some(site.gone)))))
         return MaybeUndefined.at(
             self._graph,
             site.node,
             f"{reads(site)}, which may have no value by then",
             related=related[:4],
-            help=f"write `{site.key}` on every way that leads here, or {lenient(site)}",
+            help=self._on_every_way(site, known),
         )
+
+    def _on_every_way(self, site: Site, known: list[Def]) -> str:
+        """What to do about a key that is written on some ways."""
+        if site.how == "collects":
+            return f"write `{site.key}` on every way through the body of `{site.node.name}`"
+        above = self._graph.above([site.node])
+        if known and all(by_call(each) and id(each.node) not in above for each in known):
+            agent = f"`{known[0].node.name}`"
+            declare = f'.writes("{site.key}", via="tool")'
+            return f"if {agent} always writes it, say so: {declare}; if not, {lenient(site)}"
+        return f"write `{site.key}` on every way that leads here, or {lenient(site)}"
 
     def _first_time(self, site: Site) -> Diagnostic:
         """Only an earlier time round a loop gives the key a value, and there may be none."""
@@ -148,55 +175,87 @@ class Misses:
             self._graph,
             site.node,
             f"{reads(site)}, which is kept from earlier sessions: in the first it has no value",
-            related=writers(some(site.found), "on some ways only"),
+            related=[
+                note
+                for each in some(site.found)
+                for note in writers([each], condition(self._graph, each, site))
+            ],
             help=f'declare it: .contract(inputs=["{site.key}"]), or {lenient(site)}',
         )
 
     # --- there is no value -----------------------------------------------------------------------
 
     def _never(self, site: Site) -> Diagnostic:
-        key, writer = site.key, self._writers.get(site.key)
-        if site.gone is not None:
-            by = some(site.gone)
-            said, related = f"which `{by[0].node.name}` has removed", writers(by)
-            help = f"read it before it is removed, or {lenient(site)}"
-        elif writer is not None:
-            when = "elsewhere" if site.how == "collects" else "later"
-            said, related = "but nothing has written it by then", writers([writer], when)
-            help = f"move what writes `{key}` before this, or {lenient(site)}"
-        elif (other := self._elsewhere(key)) is not None:
-            return self._other_scope(site, other)
-        elif (near := self._near(key)) is not None:
-            said, related = "but nothing writes it", self._written(near)
-            help = f"did you mean `{near}`?"
-        else:
-            said, related = "but nothing writes it", []
-            help = (
-                f'write it in a step before, declare it: .contract(inputs=["{key}"]), '
-                f"or {lenient(site)}"
-            )
+        writer = self._writers.get(site.key)
+        if site.gone is None and writer is None:
+            other = self._elsewhere(site.key)
+            if other is not None:
+                return self._other_scope(site, other)
+        said = self._why(site, writer)
         soft = site.need is Need.SOFT and (writer is not None or site.how == "reads")
         # a run goes on with None where a key was removed, or an item wrote no result
         soft = soft or (self._world.unknown and (site.gone is not None or site.how == "collects"))
         return ReadBeforeWrite.at(
             self._graph,
             site.node,
-            f"{reads(site)}, {said}",
+            f"{reads(site)}, {said.why}",
             severity=self._severity(site, doubtful=soft),
-            related=related,
-            help=help,
+            related=said.related,
+            help=said.help,
         )
 
+    def _why(self, site: Site, writer: Def | None) -> _Said:
+        key = site.key
+        if site.gone is not None:
+            by = some(site.gone)
+            help = f"read it before it is removed, or {lenient(site)}"
+            return _Said(f"which `{by[0].node.name}` has removed", writers(by), help)
+        if site.how == "collects":
+            return self._not_collected(site, writer)
+        if writer is not None:
+            over = writer.node
+            if isinstance(over, MapOverNode) and over.item_key == key != over.output_key:
+                related = writers([writer], "for each item")
+                help = f"read it inside `{over.name}`, or {lenient(site)}"
+                return _Said(f"which has a value only inside `{over.name}`", related, help)
+            when, help = elsewhere(self._graph, writer, site)
+            related = writers([writer], when)
+            return _Said(
+                "but nothing has written it by then", related, f"{help}, or {lenient(site)}"
+            )
+        near = self._near(key)
+        if near is not None:
+            return _Said("but nothing writes it", self._written(near), f"did you mean `{near}`?")
+        if site.how == "promises":
+            help = f"write it in a step, take it out of the outputs, or {lenient(site)}"
+        else:
+            declare = f'declare it: .contract(inputs=["{key}"])'
+            help = f"write it in a step before, {declare}, or {lenient(site)}"
+        return _Said("but nothing writes it", [], help)
+
+    def _not_collected(self, site: Site, writer: Def | None) -> _Said:
+        """A map's results are what its body writes, whatever is written elsewhere."""
+        near = None if writer is not None else self._near(site.key)
+        if near is not None:
+            related, help = self._written(near), f"did you mean `{near}`?"
+        else:
+            related = [] if writer is None else writers([writer], "elsewhere")
+            help = (
+                f"write `{site.key}` in the body of `{site.node.name}`, or name another result_key"
+            )
+        return _Said("but its body does not write it", related, help)
+
     def _other_scope(self, site: Site, other: str) -> Diagnostic:
-        how = f"it is written as `{other}`" if other in self._writers else f"there is `{other}`"
+        how = "it is written as" if other in self._writers else "the input is"
+        verb = "promise" if site.how == "promises" else "read"
         return ScopeMismatch.at(
             self._graph,
             site.node,
-            f"{reads(site)}, but {how}",
+            f"{reads(site)}, but {how} `{other}`",
             # what outlives the session may have been written by another pipeline
             severity=self._severity(site, doubtful=site.key.startswith(LASTING)),
             related=self._written(other),
-            help=f"read `{other}`, or write `{site.key}`",
+            help=f"{verb} `{other}`, or write `{site.key}`",
         )
 
     def _always_absent(self, site: Site) -> Diagnostic | None:

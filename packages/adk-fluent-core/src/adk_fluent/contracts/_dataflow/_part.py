@@ -15,6 +15,7 @@ from adk_fluent.contracts._dataflow._values import (
     Change,
     Open,
     after,
+    both,
     either,
     merged,
     settle,
@@ -227,7 +228,7 @@ def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], Non
         for known in (part.reads, part.tainted):
             for key in sibling.touched(known):
                 change = sibling.change(key)
-                known[key] = Open((known[key],), change.defs, change.gone, writers(change))
+                known[key] = Open((known[key],), change.defs, races=both(change.defs, change.gone))
     late = {
         key: _joined(one.late.get(key) or one.change(key), other.late.get(key) or other.change(key))
         for key in (*one.late, *other.late)

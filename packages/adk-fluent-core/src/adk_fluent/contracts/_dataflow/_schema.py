@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
 from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._dataflow._words import reads
-from adk_fluent.contracts._diagnostic import Severity
+from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._issues import SchemaViolation
 from adk_fluent.errors import nearest_name
 from adk_fluent.ir import GateNode, MapOverNode, StateFieldRef, is_reserved_key
@@ -29,14 +29,22 @@ class Rules:
         name: Its name.
         fields: What it declares, by key.
         closed: Whether there may be no other keys.
+        node: What it is declared for; None: for whoever checks.
     """
 
-    __slots__ = ("closed", "fields", "name")
+    __slots__ = ("closed", "fields", "name", "node")
 
-    def __init__(self, schema: Any, *, closed: bool) -> None:
+    def __init__(self, schema: Any, *, closed: bool, node: Node | None = None) -> None:
         self.name: str = getattr(schema, "__name__", type(schema).__name__)
         self.fields: Mapping[str, FieldRef] = schema.__state_fields__
         self.closed = closed
+        self.node = node
+
+    def declared(self) -> list[Related]:
+        """Where it is declared what it is for."""
+        if self.node is None:
+            return []
+        return [Related.at(self.node, f"`{self.node.name}` keeps to {self.name}")]
 
 
 #: Who does something to which key.
@@ -106,7 +114,7 @@ def _schemas(graph: Graph) -> dict[int, tuple[Rules, ...]]:
         if contract is not None and contract.schema is not None:
             schema = contract.schema.value
             if hasattr(schema, "__state_fields__"):  # a file can name anything
-                around.append(Rules(schema, closed=contract.extra == "forbid"))
+                around.append(Rules(schema, closed=contract.extra == "forbid", node=node))
         if around:
             known[id(node)] = tuple(dict.fromkeys(around))
     return known
@@ -119,12 +127,14 @@ def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diag
             graph,
             use.node,
             f"{use.said}, which {schemas[-1].name} does not declare",
+            related=schemas[-1].declared(),
             help=_advice(schemas, use.key),
         )
     for each in declaring:
         declared = each.fields[use.key].type
         how_well = fit(use.type, declared) if use.written else fit(declared, use.type)
         if how_well is not Fit.YES:
+            verb = "write" if use.written else "read"
             may = "" if how_well is Fit.NO else ", which need not fit"
             yield SchemaViolation.at(
                 graph,
@@ -132,7 +142,8 @@ def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diag
                 f"{use.said} as {name_of(use.type)}, but {each.name} declares "
                 f"{name_of(declared)}{may}",
                 severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
-                help=f"declare {name_of(declared)} here, or change {each.name}",
+                related=each.declared(),
+                help=f"{verb} it as {name_of(declared)}, or change {each.name}",
             )
 
 
@@ -153,4 +164,5 @@ def _advice(schemas: tuple[Rules, ...], key: str) -> str:
     near = same[0] if same else nearest_name(key, known)
     if near is not None:
         return f"did you mean `{near}`?"
-    return f"declare it in {schemas[-1].name}, or allow other keys: .state(..., extra='allow')"
+    name = schemas[-1].name
+    return f'declare it in {name}, or allow other keys: .state({name}, extra="allow")'

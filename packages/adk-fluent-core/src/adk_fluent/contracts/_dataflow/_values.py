@@ -100,7 +100,7 @@ def _known(one: Def, kinds: tuple[Def, ...]) -> bool:
     """Whether one of the same type is among them."""
     for each in kinds:
         same = each.type is one.type or each.type == one.type
-        if same and each.sources is None and each.implied is one.implied:
+        if same and (each.sources, each.implied, each.removes) == (None, one.implied, one.removes):
             return True
     return False
 
@@ -215,7 +215,10 @@ class Site:
         found = () if self.found is None else self.found.kinds
         if self.later is None and self.held is None:
             return found
-        return (*found, *(each for group in (self.held, self.later) if group for each in group.kinds))
+        return (
+            *found,
+            *(each for group in (self.held, self.later) if group for each in group.kinds),
+        )
 
 
 class Open:
@@ -313,7 +316,8 @@ def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
 
 def _inside(here: Open, seen: Seen) -> Seen:
     if here.sure:  # there is a value, whoever gave it: what might have taken it away did not
-        return Seen(None, both(seen.held, both(seen.defs, seen.later)), None, None, None, True)
+        held = both(seen.held, both(seen.defs, seen.later))
+        return Seen(None, held, None, None, seen.races, sure=True)
     return Seen(
         both(seen.defs, here.defs),
         seen.held,

@@ -55,7 +55,7 @@ class Verdicts:
 
     def _judge(self, site: Site) -> Found:
         given = site.entry and site.key in self.inputs
-        lacks = site.gone is not None or (site.bare and not given)
+        lacks = site.gone is not None or is_taken(site) or (site.bare and not given)
         has = given or site.held is not None or (site.entry and self.unknown)
         for each in _unsure(site):
             found = self.gives(each)
@@ -82,6 +82,11 @@ def _unsure(site: Site) -> Iterator[Def]:
     """The definitions that a read may find, one of each type, and that may have given no value."""
     for group in (site.found, site.later):
         yield from () if group is None else group.kinds
+
+
+def is_taken(site: Site) -> bool:
+    """Whether something beside a read may take the value away."""
+    return site.races is not None and any(each.removes for each in site.races.kinds)
 
 
 def mark(groups: Iterable[Writers | None], flag: str) -> None:

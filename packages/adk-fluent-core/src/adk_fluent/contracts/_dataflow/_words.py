@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from adk_fluent.contracts._dataflow._values import Def, Site
-    from adk_fluent.ir import Node
 
 
 #: How a function reads that an agent calls when it sees fit; the function's name follows.
