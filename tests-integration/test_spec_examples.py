@@ -15,7 +15,7 @@ import json
 import re
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pytest
 
@@ -27,6 +27,7 @@ from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport, check_all
 from adk_fluent.errors import (
     MissingLayerError,
+    StateKeyError,
     UnknownNameError,
     UnsupportedConfigError,
     UnsupportedNodeError,
@@ -68,13 +69,9 @@ def execute(name: str, code: str | None = None, **names: Any) -> dict[str, Any]:
     return space
 
 
-class BillingState:
-    """What section 1.2's schema gives for its fields, until the layer `state` makes it."""
-
-    intent = StateFieldRef("intent", str)
-    confidence = StateFieldRef("confidence", float)
-    ticket_id = StateFieldRef("ticket_id", str | None, default=None)
-    resolution = StateFieldRef("resolution", str | None, default=None)
+def billing_state() -> Any:
+    """Section 1.2's schema."""
+    return execute("1.2", Annotated=Annotated)["BillingState"]
 
 
 # --- all of them ---------------------------------------------------------------------------------
@@ -96,7 +93,6 @@ def test_every_example_is_python(name: str) -> None:
 
 #: Example to the wheel that brings what it imports.
 IMPORTS = {
-    "1.2": "adk-fluent-state",
     "3.4": "adk-fluent-cost",
     "4.5": "adk-fluent-a2a",
     "6.3": "adk-fluent-eval",
@@ -107,8 +103,6 @@ IMPORTS = {
 }
 #: Example that shows the use or the inside of something, to the name of that and its wheel.
 USES = {
-    "1.4": ("StateSchema", "adk-fluent-state"),
-    "1.7": ("StateSchema", "adk-fluent-state"),
     "6.4": ("FluentCase", "adk-fluent-eval"),
     "6.4b": ("FluentCase", "adk-fluent-eval"),
     "6.5": ("FluentEvalSuite", "adk-fluent-eval"),
@@ -125,7 +119,7 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"middleware"}, "a layer has arrived: run its examples"
+    assert arrived == {"middleware", "state"}, "a layer has arrived: run its examples"
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -153,14 +147,53 @@ def test_files_and_commands_of_the_evaluation_belong_to_its_wheel() -> None:
 # --- 1: state ------------------------------------------------------------------------------------
 
 
+def test_1_2_scopes_are_prefixes() -> None:
+    """As written; correction 8 is about what type checkers make of it."""
+    fields = billing_state().__state_fields__
+    assert {ref.name: ref.scope for ref in fields.values()} == {
+        **dict.fromkeys(["intent", "confidence", "ticket_id", "resolution"], "session"),
+        "user_tier": "user",
+        "app_version": "app",
+        "scratch": "temp",
+    }
+    assert {"intent", "user:user_tier", "app:app_version", "temp:scratch"} < fields.keys()
+
+
 def test_1_3_fields_of_a_schema_are_typed_keys() -> None:
-    """As written; correction 8 is about how such fields are declared."""
-    node = execute("1.3", BillingState=BillingState)["pipeline"].build()
+    schema = billing_state()
+    node = execute("1.3", BillingState=schema)["pipeline"].build()
     classifier, resolver = node.steps
-    assert classifier.writes_keys == (BillingState.intent, BillingState.confidence)
-    assert resolver.reads_keys == (BillingState.intent,)
+    assert [ref.key for ref in classifier.writes_keys] == ["intent", "confidence"]
     ref = resolver.reads_keys[0]
+    assert ref == StateFieldRef("intent", str)
     assert (ref.name, ref.type, ref.scope) == ("intent", str, "session")
+    assert resolver.writes_keys[0] == StateFieldRef("ticket_id", str | None, default=None)
+    assert repr(schema.intent) == "BillingState.intent: str"
+
+
+def test_1_4_bound_state_is_typed() -> None:
+    schema = billing_state()
+    names: dict[str, Any] = {"BillingState": schema, "generate_id": lambda: "1234"}
+    create_ticket = execute("1.4", **names)["create_ticket"]
+    state: dict[str, Any] = {"intent": "refund"}
+    assert create_ticket("q", state) == "Created ticket for refund"
+    assert state["ticket_id"] == "T-1234"
+    with pytest.raises(TypeError, match=r"cannot be given 42 \(int\)"):
+        schema.bind(state).ticket_id = 42
+    with pytest.raises(StateKeyError, match="keys intent, ticket_id"):
+        _ = schema.bind(state).confidence
+
+
+def test_1_7_schemas_are_put_together() -> None:
+    from adk_fluent.state import SchemaCompositionError, StateSchema
+
+    space = execute("1.7", StateSchema=StateSchema)
+    whole = space["BillingPipelineState"]
+    assert set(whole.__state_fields__) == {"intent", "confidence", "ticket_id", "resolution"}
+    clash = PYTHON["1.7"].replace("ticket_id: str", "intent: int")
+    assert clash != PYTHON["1.7"]
+    with pytest.raises(SchemaCompositionError, match="two different fields 'intent'"):
+        execute("1.7", clash, StateSchema=StateSchema)
 
 
 def test_1_5_the_issues_have_their_names_and_codes() -> None:
@@ -495,9 +528,14 @@ def test_10_a_pipeline_is_checked_without_a_schema() -> None:
     assert report.ok
 
 
-def test_10_a_schema_is_not_passed_over() -> None:
-    with pytest.raises(UnsupportedConfigError, match="later version of adk-fluent-core"):
-        execute("10", pipeline=Agent("a"), BillingState=BillingState)
+def test_10_a_pipeline_is_checked_with_a_schema() -> None:
+    schema = billing_state()
+    good = Agent("classifier").writes(schema.intent) >> Agent("resolver").instruct("{intent}")
+    names: dict[str, Any] = {"BillingState": schema}
+    assert execute("10", pipeline=good, **names)["report"].ok
+    bad = Agent("classifier").writes("intnt") >> Agent("resolver").instruct("{intnt}")
+    report = execute("10", pipeline=bad, **names)["report"]
+    assert "SchemaViolation" in {type(each).__name__ for each in report.errors}
 
 
 def test_10_checkers_are_registered() -> None:
