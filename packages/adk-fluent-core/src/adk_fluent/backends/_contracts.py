@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from adk_fluent._logs import LOG
 
@@ -12,10 +11,9 @@ if TYPE_CHECKING:
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
 
-_KEPT: Final = 128
 _log: Final = LOG.getChild("contracts")
-_known: OrderedDict[str, ContractReport] = OrderedDict()
-_lock: Final = Lock()
+#: What was found in pipelines, as long as they live.
+_known: Final[WeakKeyDictionary[Node, ContractReport]] = WeakKeyDictionary()
 
 
 def hold(node: Node, config: ExecutionConfig) -> None:
@@ -37,18 +35,16 @@ def hold(node: Node, config: ExecutionConfig) -> None:
 
 
 def _report(node: Node) -> ContractReport:
-    """What is known of a pipeline; one that has the same content was looked at before."""
-    from adk_fluent.contracts import check_runs  # noqa: PLC0415  # slow to import
-    from adk_fluent.ir import content_hash  # noqa: PLC0415  # see above
+    """What is known of a pipeline; a living one of the same content was looked at before.
 
-    key = content_hash(node)
-    with _lock:
-        if key in _known:
-            _known.move_to_end(key)
-            return _known[key]
-    report = check_runs(node)
-    with _lock:
-        _known[key] = report
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
-    return report
+    That is asked of `Node.__hash__` and `__eq__`: `content_hash` takes longer than the check.
+    """
+    from adk_fluent.contracts import check_runs  # noqa: PLC0415  # slow to import
+
+    try:
+        known = _known.get(node)
+    except Exception:  # noqa: BLE001  # of a value in it, which has no hash, or cannot be compared
+        return check_runs(node)
+    if known is None:
+        known = _known[node] = check_runs(node)
+    return known

@@ -39,6 +39,8 @@ class Node:
         location: The builder call that made it; not part of equality or hashes.
     """
 
+    __slots__ = ("__weakref__",)
+
     #: The wheel whose layer runs this node; named by the error when it is absent.
     layer: ClassVar[str] = "core"
     __record__: ClassVar[Schema]

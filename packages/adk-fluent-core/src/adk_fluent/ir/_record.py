@@ -134,6 +134,8 @@ def reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 def record(cls: type[R]) -> type[R]:
     """Make a class a frozen, slotted data class. What it defines itself is left alone.
 
+    A class that defines ``__slots__`` has those beside its fields.
+
     A field annotated as tuple or `Sequence` takes any sequence and holds a tuple; one annotated as
     frozenset or `Collection` takes any collection and holds a frozenset. So users may write lists
     and sets, and what they made has a hash and does not change when those do.
@@ -156,7 +158,7 @@ def build(cls: type[R], *, freeze: bool = False) -> type[R]:
         if "__record__" in base.__dict__:
             fields.update(base.__dict__["__record__"].fields)
     own = _own_fields(cls)
-    slots = tuple(name for name in own if name not in fields)
+    slots = (*cls.__dict__.get("__slots__", ()), *(name for name in own if name not in fields))
     fields.update(own)
     _check_order(cls, fields)
 
