@@ -100,6 +100,7 @@ class BenchLeaf(DictLeaf):
     """Runs the act that a node's `mock` holds."""
 
     bench: Bench
+    engine: Engine[AgentEvent] | None = None
 
     async def run(
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
@@ -111,6 +112,8 @@ class BenchLeaf(DictLeaf):
         try:
             async with aclosing(act(Turn(self, node, strand, answers))) as events:
                 async for event in events:
+                    if self.engine is not None:
+                        self.engine.keep(strand, node, event)
                     yield event
         finally:
             self.bench.closed.append(node.name)
@@ -343,6 +346,7 @@ class Bench:
             keeps_failures=keeps_failures,
             promises=promises_of(root),
         )
+        leaf.engine = self.last
         return self.last
 
     async def run(self, root: Node, **options: Any) -> Ran:

@@ -54,7 +54,7 @@ class Schema:
 
 
 def under(node: Node, **reducers: Any) -> Node:
-    return node.replace(contract=Contract(Ref(Schema(**reducers))))
+    return node.replace(contract=Contract(Ref(Schema(**reducers)), "off"))
 
 
 async def test_what_branches_wrote_is_merged_in_declared_order(b: Bench) -> None:

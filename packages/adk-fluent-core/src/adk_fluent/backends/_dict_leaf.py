@@ -73,6 +73,9 @@ class DictLeaf:
             is_final=True,  # as ADK says of every event that calls nothing
         )
 
+    def check(self, node: Node, delta: Mapping[str, Any]) -> None:
+        """Sessions that are dicts keep whatever there is."""
+
     def attach(self, event: AgentEvent, delta: Mapping[str, Any]) -> None:
         """Let an event that is about to be committed write these keys, too."""
         event.state_delta.update(delta)

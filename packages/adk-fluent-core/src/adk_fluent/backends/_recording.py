@@ -83,6 +83,8 @@ async def recorded(
         around: What stands around the steps.
         promises: What the pipeline promises about state.
     """
+    if goes_on is None and promises is not None:
+        promises.check_start(leaf.state)
     position = new_position() if goes_on is None else goes_on.entry.position
     if goes_on is not None or durable:
         event = keeper.keep(position, "running")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.contracts._diagnostic import Related
 from adk_fluent.contracts._issues import ConflictingReducers
-from adk_fluent.ir._reducers import ref_reducers, same_reducer, schema_reducers
+from adk_fluent.ir._promised import ref_reducers, same_reducer, schema_reducers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

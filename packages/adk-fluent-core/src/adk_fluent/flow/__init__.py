@@ -13,7 +13,7 @@ from adk_fluent.flow._gates import APPROVAL, check_gates
 from adk_fluent.flow._parts import join, split
 from adk_fluent.flow._port import Facts, Leaf, Note, Watch
 from adk_fluent.flow._position import Position, new_position, questions_at
-from adk_fluent.flow._promises import Promises, promises_of
+from adk_fluent.flow._promises import Promises, check_tool, promises_inside, promises_of
 from adk_fluent.flow._steps import RULES, Signal
 from adk_fluent.flow._strand import ARRANGEMENTS, Strand
 from adk_fluent.flow._targets import check_transfers
@@ -39,10 +39,12 @@ __all__ = [
     "Strand",
     "Watch",
     "check_gates",
+    "check_tool",
     "check_transfers",
     "iteration_at",
     "join",
     "new_position",
+    "promises_inside",
     "promises_of",
     "questions_at",
     "settled",

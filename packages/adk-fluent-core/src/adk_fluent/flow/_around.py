@@ -276,6 +276,7 @@ class Enclosed(Generic[E]):
             reply: What the step amounts to with it, if it does not do anything more.
         """
         leaf, strand = self._engine.leaf, self.strand
+        self._engine.keep(strand, self.node, event)
         facts, scope = leaf.facts(event), strand.scope
         if scope is not None:
             scope.data["t"] = 1

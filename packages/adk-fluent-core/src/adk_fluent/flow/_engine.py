@@ -87,6 +87,7 @@ class Engine(Generic[E]):
         log: The scopes that are still open.
         errors: Those of attempts and branches, while something else is tried.
         queue: What steps hand over while the run goes on; None ends it.
+        promises: What the pipeline promises about state.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Engine(Generic[E]):
         self._keeps_failures = keeps_failures
         self._watch = watch
         self._around = around
-        self._promises = promises
+        self.promises: Promises | None = promises
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
         self._operations = Operations(leaf, answers or {}, self.failed)
@@ -235,7 +236,37 @@ class Engine(Generic[E]):
 
     def reducers(self, strand: Strand) -> Mapping[str, Ref]:
         """What makes one value of those that several branches wrote, by key."""
-        return NO_REDUCERS if self._promises is None else self._promises.reducers(strand)
+        return NO_REDUCERS if self.promises is None else self.promises.reducers(strand)
+
+    def kept(self, s: Strand, node: Node, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A write of the engine's own as it is stored.
+
+        Raises:
+            StateTypeError: A state schema does not allow it.
+            UnstorableValueError: Sessions cannot keep it.
+        """
+        if self.promises is not None and self.promises.guards:
+            delta = self.promises.kept(delta, node, s)
+        self.leaf.check(node, delta)
+        return delta
+
+    def keep(self, s: Strand, node: Node, event: E, author: str | None = None) -> None:
+        """Let an event write what is stored of what it says.
+
+        Args:
+            s: Where the step stands.
+            node: The step.
+            event: The event, which is not committed yet.
+            author: Who has made it, if that may be an agent below the step.
+
+        Raises:
+            StateTypeError: A state schema does not allow it.
+        """
+        if self.promises is None or not self.promises.guards:
+            return
+        facts = self.leaf.facts(event)
+        if facts is not None and facts.delta and not facts.partial:
+            self.leaf.attach(event, self.promises.kept(facts.delta, node, s, author))
 
     # --- who watches ---------------------------------------------------------------------------
 

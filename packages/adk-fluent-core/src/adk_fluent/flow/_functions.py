@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from adk_fluent._calling import Stated
 from adk_fluent._words import describe
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import OutputMissingError, UsageError
 from adk_fluent.ir import (
     SCOPES,
     FunctionNode,
@@ -24,8 +25,17 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
     """The write a function's result stands for.
 
     Raises:
-        UsageError: The function returned neither a mapping with str keys nor None.
+        UsageError: The function returned neither a mapping with str keys nor None, or a key that is
+            none of those that it is declared to write.
+        OutputMissingError: It returned no value for a key that it is declared to write.
     """
+    delta = _written(node, value)
+    if _is_declared(node):
+        _keep_to(node, delta)
+    return delta
+
+
+def _written(node: Node, value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -53,6 +63,44 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
                 help="choose another key" if bare.strip() else "name the key",
             )
     return dict(mapping)
+
+
+def _is_declared(node: Node) -> bool:
+    """Whether somebody has said what a function does; ours say so themselves."""
+    if isinstance(node, TransformNode):
+        ours = node.fn is not None and isinstance(node.fn.value, Stated)
+        return not node.effects.opaque and not ours and node.semantics == "merge"
+    return isinstance(node, FunctionNode) and not node.effects.opaque
+
+
+def _keep_to(node: FunctionNode | TransformNode, delta: Mapping[str, Any]) -> None:
+    """See that a function does what it is declared to do.
+
+    Raises:
+        UsageError: It returned a key that is none of those that it is declared to write.
+        OutputMissingError: It returned no value for a key that it is declared to write.
+    """
+    effects = node.effects
+    owed = [ref.key for ref in effects.writes]
+    known = {*owed, *(ref.key for ref in effects.may_write)}
+    for key in delta:
+        if key not in known:
+            raise UsageError(
+                f"{_title(node)} returned the key {key!r}, which it is not declared to write",
+                node=node,
+                found=f"declared are {', '.join(map(repr, sorted(known)))}" if known else None,
+                help=f"@effects(may_write=[{key!r}, ...]), or leave the key out",
+            )
+    missing = [key for key in owed if delta.get(key) is None]
+    if missing:
+        raise OutputMissingError(
+            f"{_title(node)} returned no {', '.join(map(repr, missing))}, "
+            "which it is declared to write",
+            keys=missing,
+            node=node,
+            found="None" if any(key in delta for key in missing) else "no such key",
+            help="return a value, or declare it by @effects(may_write=...)",
+        )
 
 
 def transform_delta(

@@ -31,6 +31,8 @@ class Join:
         """The write that restores declared order, and the results of a map; {} after a failure.
 
         Raises:
+            StateTypeError: A state schema does not allow it.
+            UnstorableValueError: Sessions cannot keep it.
             Exception: What a reducer raised.
         """
         if self.frame.get("errors"):
@@ -58,6 +60,9 @@ class Join:
         if isinstance(self.node, MapOverNode):
             results, count = self.frame["results"], len(self.frame["items"])
             self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
+        if self.written:
+            self.written = dict(self.engine.kept(self.strand, self.node, self.written))
+            self.final.update((key, self.written[key]) for key in several if key in self.written)
         return self.written
 
     def _take(self, key: str, value: Any, now: Any) -> None:

@@ -74,7 +74,10 @@ class Leaf(Protocol[E]):
     def run(
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[E, None]:
-        """Run one leaf; `answers` holds what came in for the calls it waited for."""
+        """Run one leaf; `answers` holds what came in for the calls it waited for.
+
+        An event that writes goes through `Engine.keep` before it is given out.
+        """
         ...
 
     def call(self, node: Node, fn: Any, strand: Strand, state: Mapping[str, Any]) -> Any:
@@ -83,6 +86,10 @@ class Leaf(Protocol[E]):
 
     def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> E:
         """Make the event that carries a write of the engine's own."""
+        ...
+
+    def check(self, node: Node, delta: Mapping[str, Any]) -> None:
+        """Refuse a write of the engine's own that cannot be kept, before its event is made."""
         ...
 
     def attach(self, event: E, delta: Mapping[str, Any]) -> None:

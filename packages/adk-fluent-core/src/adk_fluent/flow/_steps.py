@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.errors import ExpectationError, add_place
+from adk_fluent.errors import ExpectationError, StateTypeError, add_place
 from adk_fluent.flow._functions import function_delta, in_words, transform_delta
 from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
@@ -210,12 +210,24 @@ def _write(
     delta: Mapping[str, Any],
     note: Note = Note("step"),  # noqa: B008  # frozen
 ) -> Step:
+    delta = _kept(e, s, delta, note) if delta else delta
+
     def committed() -> None:
         f["w"] = 1  # exactly once: whoever restarts from here must not call the function again
         if s.scope is not None:
             e.log.record(s.scope, delta)
 
-    return Emit(lambda: delta, note, committed) if delta else OK
+    return Emit(lambda: delta, note, committed) if delta or note.why == "refused" else OK
+
+
+def _kept(e: Engine[Any], s: Strand, delta: Mapping[str, Any], note: Note) -> Mapping[str, Any]:
+    """A write as it is stored; what a refusal amounts to need not fit, as the run ends with it."""
+    try:
+        return e.kept(s, s.nodes[-1], delta)
+    except StateTypeError:
+        if note.why != "refused":
+            raise
+        return {}
 
 
 def _tap(e: Engine[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
@@ -379,6 +391,7 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
         if e.ends_run(s):
             return failed
         e.errors.remember(f, failed)
+        join = Join(e, s, f, n)
         delta = join.delta()
     return Emit(lambda: delta, Note("joined"), join.committed, optional=True)
 

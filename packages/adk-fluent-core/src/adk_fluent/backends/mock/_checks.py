@@ -8,7 +8,7 @@ from adk_fluent._registry import INSTALLED, missing_layer
 from adk_fluent.backends._config import check_values
 from adk_fluent.backends.mock._tools import agent_tools_of, delegates_of, is_flow, steps_of
 from adk_fluent.errors import UnsupportedConfigError, UnsupportedNodeError
-from adk_fluent.flow import RULES, check_gates, check_transfers
+from adk_fluent.flow import RULES, check_gates, check_tool, check_transfers
 from adk_fluent.ir import AgentNode, AppNode, GateNode, MiddlewareNode, SequenceNode, walk
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def _check_node(node: Node) -> None:
 
 def _check_tools(tools: Iterable[Node]) -> None:
     for tool in tools:
+        check_tool(tool)
         gate = next((each for each in walk(tool) if isinstance(each, GateNode)), None)
         if gate is not None:
             raise UnsupportedNodeError(

@@ -18,7 +18,7 @@ from adk_fluent.backends.mock._session import Session
 from adk_fluent.backends.mock._step import Step
 from adk_fluent.backends.mock._tools import TRANSFER, Agents, is_flow, tool_names
 from adk_fluent.errors import BuildError, RunError
-from adk_fluent.flow import Engine, Signal, Strand, promises_of
+from adk_fluent.flow import Engine, Signal, Strand, promises_inside, promises_of
 from adk_fluent.protocol import AgentEvent
 from adk_fluent.testing import Asked
 
@@ -54,6 +54,7 @@ class MockLeaf(DictLeaf):
         known: Names of all agents, for errors.
         missing: The first agent's error that nobody had told what to say.
         told: Who is told of what happens; None is nobody.
+        engine: What runs, once it does.
     """
 
     def __init__(
@@ -79,15 +80,15 @@ class MockLeaf(DictLeaf):
         self._calls = 0
         self._answers: dict[int, Answer | None] = {}
         self._agents: dict[int, Agents] = {}
-        self._engine: Engine[AgentEvent] | None = None
+        self.engine: Engine[AgentEvent] | None = None
 
     def bind(self, engine: Engine[AgentEvent]) -> None:
         """Name the engine that runs: it knows which scopes are open."""
-        self._engine = engine
+        self.engine = engine
 
     def is_open(self, scope: str) -> bool:
         """Whether it is not decided yet if what is done in a scope counts."""
-        return self._engine is not None and scope in self._engine.log.open
+        return self.engine is not None and scope in self.engine.log.open
 
     @property
     def streams(self) -> bool:
@@ -144,6 +145,8 @@ class MockLeaf(DictLeaf):
         """Answer from scripts, until nobody calls a tool or hands over any more."""
         async with aclosing(Step(self, node, strand).run(answers)) as events:
             async for event in events:
+                if self.engine is not None:
+                    self.engine.keep(strand, node, event, event.author)
                 yield event
 
     def agents_of(self, node: Node) -> Agents:
@@ -246,7 +249,10 @@ class MockLeaf(DictLeaf):
         last, error, writes = "", "", dict[str, Any]()
         waits: list[str] = []
         if is_flow(node):
-            engine = Engine(node, self, promises=promises_of(node))
+            promises = promises_of(node)
+            if promises is not None:
+                promises.check_start(self.state)
+            engine = Engine(node, self, promises=promises)
             self.bind(engine)
             run = engine.run()
         else:
@@ -291,7 +297,7 @@ class FlowLeaf(MockLeaf):
         # only read: events are committed by who runs the outer one
         self.state = cast("MutableMapping[str, Any]", strand.state)
         self.injection, self.table, self.told = outer.injection, outer.table, outer.told
-        self._outer = outer
+        self._outer, self._strand = outer, strand
         self._above = outer.path_of(strand)
         self._attempt = outer.attempt_of(strand)
         self._prefix = self._above.replace(".", "-") + "/"
@@ -306,7 +312,12 @@ class FlowLeaf(MockLeaf):
             answers: What came in for questions that are asked in it.
         """
         place, positions = (self._above, flow.name), self.session.below
-        told = self.told
+        told, outer = self.told, self._outer.engine
+        promises = promises_of(flow)
+        if outer is not None:
+            promises = promises_inside(flow, promises, outer.promises, self._strand)
+        if promises is not None and place not in positions:
+            promises.check_start(self.state)
         engine = Engine(
             flow,
             self,
@@ -314,7 +325,7 @@ class FlowLeaf(MockLeaf):
             answers=answers,
             keeps_failures=self.config.resumable,
             watch=Notices(told, self.event) if told is not None and told.want_notices else None,
-            promises=promises_of(flow),
+            promises=promises,
         )
         self.bind(engine)
         try:

@@ -14,7 +14,7 @@ from adk_fluent.backends.adk._lowering._values import MODEL, values
 from adk_fluent.backends.adk._running._plan import Plan
 from adk_fluent.backends.adk._running._root import FlowAgent
 from adk_fluent.errors import BuildError, UnsupportedNodeError, UsageError
-from adk_fluent.flow import check_gates, check_transfers
+from adk_fluent.flow import check_gates, check_tool, check_transfers
 from adk_fluent.ir import (
     AgentNode,
     GateNode,
@@ -216,6 +216,7 @@ class CompileContext:
         tools: list[BaseAgent] = []
         for child in node.agent_tools:
             _check_gates_in_tool(child)
+            check_tool(child)
             _check_history(child, ("none",), "a tool", "sees what it is called with, and no more")
             with self._frame(names={}, inherits=False, alone=True):
                 tools.append(self.lower(child))

@@ -22,7 +22,7 @@ from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._session._facts import facts, put_out, report_end, text
-from adk_fluent.backends.adk._session._returned import Returned
+from adk_fluent.backends.adk._session._returned import returned
 from adk_fluent.backends.adk._session._stamps import journal_key
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
@@ -110,15 +110,16 @@ class AdkLeaf:
         self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._places = Places(author, ctx, run, durable=durable, kept=kept)
         self._over: list[str] = []
+        self._engine: Engine[Event] | None = None
         self.place: Stamp = self._places.root
         self._merging = merges_dicts(ctx.session_service)
         self._keeping = Keeping(ctx.session_service)
-        self._returned = Returned(self._keeping)
         places = self._places
         self._prompts = Prompts(ctx.session, places.run, ctx.user_content, places.is_open)
 
     def bind(self, engine: Engine[Event]) -> None:
-        """Name the engine that runs: it knows which scopes are open."""
+        """Name the engine that runs: it knows which scopes are open, and what is promised."""
+        self._engine = engine
         self._places.open = engine.log.open
 
     # --- the port ------------------------------------------------------------------------------
@@ -167,15 +168,19 @@ class AdkLeaf:
                     invalid: OutputInvalidError | None = None
                     if answer is not None and event.author == node.name:
                         invalid = put_out(answer, event)
+                    wrote = event.actions.state_delta
                     if not event.partial:
                         report_end(event)
+                        wrote = dict(wrote) if drafts else wrote  # as the step has it
+                        self._keep(event, node, strand)
                         self._keeping.check_event(event, node)
                     before = len(self._ctx.session.events)
                     yield event
                     if invalid is not None:
                         raise invalid
                     if not event.partial:
-                        self._committed(event, before, branch, seen, drafts)
+                        _drop_committed(drafts, wrote)
+                        self._committed(event, before, branch, seen)
         except Exception as error:
             explain(error, self._nodes, self._config)
             await end_calls(set() if left is None else left.calls)
@@ -194,7 +199,17 @@ class AdkLeaf:
             event, _ = self.said(node, strand, None)
             event.actions.state_delta.update(kept.state_delta)
             event.actions.artifact_delta.update(kept.artifact_delta)
+            self._keep(event, node, strand)
             yield event
+
+    def _keep(self, event: Event, node: Node, strand: Strand) -> None:
+        """Let an event write what the state schemas around the step have stored.
+
+        Raises:
+            StateTypeError: One does not allow it.
+        """
+        if self._engine is not None and event.actions.state_delta:
+            self._engine.keep(strand, node, event, event.author)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -208,7 +223,11 @@ class AdkLeaf:
     def call(self, node: Node, fn: Ref, strand: Strand, state: Mapping[str, Any]) -> Any:
         """Call a user's function over state."""
         value = self._injection.call(fn, state, self._table)
-        return self._returned.checked(node, fn, value)
+        return returned(node, fn, value)
+
+    def check(self, node: Node, delta: Mapping[str, Any]) -> None:
+        """Refuse a write of the engine's own that the session service cannot keep."""
+        self._keeping.check_state(delta, node.name, node)
 
     def write(self, node: Node, strand: Strand, delta: Mapping[str, Any], note: Note) -> Event:
         """Make the event that carries a write of the engine's own."""
@@ -352,9 +371,11 @@ class AdkLeaf:
 
         ADK writes what tools and callbacks set into the session's state at once. In a step that
         may be discarded nobody else may see that; and where dicts are merged, the value that the
-        service has must be known.
+        service has must be known. And what a state schema refuses, nobody may see at all.
         """
-        return {} if strand.scope is not None or self._merging else None
+        promises = None if self._engine is None else self._engine.promises
+        guarded = promises is not None and promises.guards
+        return {} if strand.scope is not None or self._merging or guarded else None
 
     def _context(
         self,
@@ -371,7 +392,9 @@ class AdkLeaf:
         if branch != ctx.branch:
             changes["branch"] = branch
         if name in self._nesting:
-            changes.update(self._places.for_below(stamp, self._discard))
+            promises = None if self._engine is None else self._engine.promises
+            above = None if promises is None else (promises, strand)
+            changes.update(self._places.for_below(stamp, self._discard, above))
         session: dict[str, Any] = {}
         seen = self._prompts.events_for(
             name,
@@ -400,11 +423,8 @@ class AdkLeaf:
         before: int,
         branch: str | None,
         seen: list[Event] | None,
-        drafts: dict[str, Any] | None,
     ) -> None:
-        """Show a step what it said and wrote itself, as it stands in the session now."""
-        if drafts is not None:
-            _drop_committed(drafts, event.actions.state_delta)
+        """Show a step what it said itself, as it stands in the session now."""
         if branch:
             self._prompts.branched = True
         if seen is not None:
@@ -412,8 +432,8 @@ class AdkLeaf:
             seen.append(next((each for each in kept if each.id == event.id), event))
 
 
-def _drop_committed(drafts: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:
     """From here on the committed value counts, unless the step has written again meanwhile."""
-    for key, value in delta.items():
+    for key, value in wrote.items() if drafts else ():
         if key in drafts and (drafts[key] is value or drafts[key] == value):
             del drafts[key]

@@ -207,6 +207,7 @@ class LiveLeaf(AdkLeaf):
                 if kept and not event.partial and not _is_sound(event):
                     event.actions.state_delta = {**kept, **event.actions.state_delta}
                     kept.clear()
+                    self._keep(event, node, strand)
                 yield event
 
     def _context(self, *args: Any, **options: Any) -> tuple[InvocationContext, list[Event] | None]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
 
     from adk_fluent.backends.adk._session._events import Stamp
-    from adk_fluent.flow import Strand
+    from adk_fluent.flow import Promises, Strand
     from adk_fluent.ir import Node
 
 #: Where a step leaves word for a flow below it: a key of its context's ``__dict__``, which ADK
@@ -31,6 +31,7 @@ class Outer:
         kept: Whether it is kept where the run stands.
         over: Journals that say that a flow has come to its end in this step; they are emptied when
             it is written down that the step has.
+        promises: What is promised about state where the step stands, and where that is.
     """
 
     stamp: Stamp
@@ -39,6 +40,7 @@ class Outer:
     durable: bool
     kept: bool
     over: list[str] = field(default_factory=list[str])
+    promises: tuple[Promises, Strand] | None = None
 
     @property
     def run(self) -> str:
@@ -131,14 +133,21 @@ class Places:
         if self._outer is not None:
             self._outer.discard(scopes)
 
-    def for_below(self, stamp: Stamp, discard: Callable[[list[str]], None]) -> dict[str, Any]:
+    def for_below(
+        self,
+        stamp: Stamp,
+        discard: Callable[[list[str]], None],
+        promises: tuple[Promises, Strand] | None,
+    ) -> dict[str, Any]:
         """What a step has in its context for a flow below it.
 
         Args:
             stamp: What the step's events carry.
             discard: Called with scopes that are discarded.
+            promises: What is promised about state where the step stands, and where that is.
         """
-        return {_OUTER: Outer(stamp, self.is_open, discard, self._durable, self._kept)}
+        durable, kept = self._durable, self._kept
+        return {_OUTER: Outer(stamp, self.is_open, discard, durable, kept, promises=promises)}
 
     def branch(self, strand: Strand) -> str | None:
         """The branch of a strand's events."""

@@ -33,7 +33,7 @@ from adk_fluent.backends.adk._waiting._inbox import Inbox, said_in
 from adk_fluent.backends.adk._waiting._journal import Progress, is_done, load
 from adk_fluent.backends.adk._waiting._keeper import AdkKeeper, still_done
 from adk_fluent.errors import PlanChangedError, SessionError
-from adk_fluent.flow import Engine
+from adk_fluent.flow import Engine, promises_inside
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -146,6 +146,9 @@ class FlowAgent(BaseAgent):
             kept = durable or goes_on is not None or inbox.entry is not None
             leaf = self._leaf(ctx, entry.run, durable=durable, kept=kept)
             around = self._around(ctx, leaf, chain, resumed=goes_on is not None)
+            promises = plan.promises
+            if outer is not None and outer.promises is not None:
+                promises = promises_inside(plan.node, promises, *outer.promises)
             events = recorded(
                 plan.node,
                 leaf,
@@ -156,7 +159,7 @@ class FlowAgent(BaseAgent):
                 kept=kept,
                 watch=notices(ctx, leaf),
                 around=around if around is not None and around.is_needed else None,
-                promises=plan.promises,
+                promises=promises,
             )
             await stack.enter_async_context(aclosing(events))
             made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
@@ -244,6 +247,8 @@ class FlowAgent(BaseAgent):
             leaf = self._leaf(ctx, run, kind=LiveLeaf)
             leaf.on(line, followed(plan.node, after=goes_on(vars(ctx))))
             around = self._around(ctx, leaf, chain, resumed=False)
+            if plan.promises is not None:
+                plan.promises.check_start(leaf.state)
             engine = Engine(
                 plan.node,
                 leaf,

@@ -1,63 +1,33 @@
-"""What functions of the user's return, looked at before it goes into a session."""
+"""What functions of the user's return that goes into an event and not to state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent.backends._storable import fault_of
 from adk_fluent.errors import UnstorableValueError
-from adk_fluent.ir import FunctionNode, GateNode, TransformNode
+from adk_fluent.ir import GateNode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from adk_fluent.backends.adk._session._storing import Keeping
     from adk_fluent.ir import Node, Ref
 
 
-class Returned:
-    """Refuses what the session service cannot keep.
+def returned(node: Node, fn: Ref, value: Any) -> Any:
+    """What a function of a step has returned; may be awaitable. The payload of a gate is checked.
 
-    Args:
-        keeping: What the session service keeps.
+    Raises:
+        UnstorableValueError: The session service cannot keep it.
     """
+    if not isinstance(node, GateNode) or fn is not node.payload:
+        return value
+    return _awaited(node, value) if isawaitable(value) else _payload(node, value)
 
-    def __init__(self, keeping: Keeping) -> None:
-        self._keeping = keeping
 
-    def checked(self, node: Node, fn: Ref, value: Any) -> Any:
-        """What a function of a step has returned; may be awaitable.
-
-        Raises:
-            UnstorableValueError: It cannot be kept.
-        """
-        if isinstance(node, GateNode):
-            return self._shown(node, fn, value)
-        if not isinstance(node, FunctionNode | TransformNode):
-            return value
-        if type(value) is not dict and isawaitable(value):
-            return self._awaited(node, value)
-        return self._kept(node, value)
-
-    async def _awaited(self, node: Node, value: Awaitable[Any]) -> Any:
-        return self._kept(node, await value)
-
-    def _shown(self, node: GateNode, fn: Ref, value: Any) -> Any:
-        """What a gate's function returns; a payload goes into an event."""
-        if fn is not node.payload:
-            return value
-        return self._awaited_payload(node, value) if isawaitable(value) else _payload(node, value)
-
-    async def _awaited_payload(self, node: GateNode, value: Awaitable[Any]) -> Any:
-        return _payload(node, await value)
-
-    def _kept(self, node: Node, value: Any) -> Any:
-        """What a function returns, which is about to be written."""
-        if isinstance(value, Mapping):  # what is no mapping the engine refuses
-            self._keeping.check_state(cast("Mapping[str, Any]", value), node.name, node)
-        return cast("Any", value)
+async def _awaited(node: GateNode, payload: Awaitable[Any]) -> Any:
+    return _payload(node, await payload)
 
 
 def _payload(node: GateNode, payload: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Reducers of state keys, wherever they are declared."""
+"""What nodes promise about state: reducers of keys, and the contract of a whole pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from adk_fluent.ir._agents import (
     TapNode,
     TransformNode,
 )
+from adk_fluent.ir._flow import AppNode, MapOverNode, MiddlewareNode, SequenceNode
 from adk_fluent.ir._ref import Ref
+from adk_fluent.ir._values import Match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,37 @@ def schema_reducers(contract: Contract | None) -> Iterator[tuple[str, Ref]]:
 def same_reducer(one: Ref, other: Ref) -> bool:
     """Whether two reducers do the same."""
     return one == other or bool(one.value == other.value)
+
+
+def boundary(root: Node) -> Node:
+    """The node whose contract is that of the whole: what stands around it has none of its own."""
+    node = root
+    while node.contract is None:
+        if isinstance(node, AppNode):
+            node = node.root
+        elif isinstance(node, MiddlewareNode):
+            node = node.body
+        elif isinstance(node, SequenceNode) and len(node.steps) == 1:
+            node = node.steps[0]
+        else:
+            break
+    return node
+
+
+def read_keys(node: Node) -> Iterator[str]:
+    """The state keys that a node itself says it reads, or tests."""
+    if isinstance(node, AgentNode | RemoteAgentNode):
+        yield from (ref.key for ref in node.reads_keys)
+    elif isinstance(node, FunctionNode | TransformNode | TapNode):
+        yield from (ref.key for ref in node.effects.reads)
+    elif isinstance(node, MapOverNode):
+        yield node.list_key
+    else:
+        for name in ("tests", "predicate", "until", "condition"):
+            tests = getattr(node, name, ())
+            for test in tests if isinstance(tests, tuple) else (tests,):
+                if isinstance(test, Match):
+                    yield test.key
 
 
 def _refs(node: Node) -> Iterator[StateFieldRef]:
