@@ -26,6 +26,8 @@ def test_a_mistake_is_found_where_it_is_made(mistake: Mistake, tmp_path: Path) -
         said = [(d.message, *(r.message for r in d.related)) for d in told if d.node == node]
         assert f"`{key}`" in str(said), report.render()
     assert all(mistake.help in (d.help or "") for d in told), report.render()
+    kind = contracts.CODES[told[0].code].severity
+    assert {str(d.severity) for d in told} == {mistake.severity or str(kind)}, report.render()
     # a key that is read by another name is not read by its own
     known = {mistake.finding, "DeadState"}
     bad = [d for d in report if d.severity >= Severity.WARNING]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import absent, parallel, scopes, sometimes, streams, typed, unread
+from . import absent, parallel, parts, scopes, sometimes, streams, typed, unread
 from ._mistake import Mistake
 
 #: All of them.
@@ -14,6 +14,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
     *typed.MISTAKES,
     *parallel.MISTAKES,
     *scopes.MISTAKES,
+    *parts.MISTAKES,
     *unread.MISTAKES,
     *streams.MISTAKES,
 )

@@ -27,6 +27,7 @@ class Mistake:
         right: What the correct program says.
         wrong: What this one says instead, wherever that stands.
         finding: The kind of finding, by the name of its class.
+        severity: How bad it is; None: as bad as its kind.
         at: The nodes it is found at, each with the state key that it is about.
         help: What its help names.
         silent: Whether the correct case, run with the mistake in it, fails nowhere: it ends in
@@ -39,6 +40,7 @@ class Mistake:
     right: str
     wrong: str
     finding: str
+    severity: str | None = None
     at: tuple[tuple[str, str], ...]
     help: str
     silent: bool = False

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adk_fluent.ir import Modality, StateFieldRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DeckState", "Modality", "ReviewState", "SearchState", "StateFieldRef", "TicketState"]
+__all__ = [
+    "DeckState",
+    "Level",
+    "Literal",
+    "Modality",
+    "ReviewState",
+    "SearchState",
+    "StateFieldRef",
+    "TicketState",
+]
+
+
+class Level(Enum):
+    """How bad something is, in words."""
+
+    LOW = "low"
+    HIGH = "high"
 
 
 class _Schema:

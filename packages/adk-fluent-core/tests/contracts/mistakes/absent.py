@@ -89,6 +89,7 @@ MISTAKES: Final = (
         right='map_over("regions"',
         wrong='map_over("region_list"',
         finding=_KIND,
+        severity="warning",
         at=(("map_over", "region_list"),),
         help="region_list",
         silent=True,
@@ -105,6 +106,7 @@ MISTAKES: Final = (
         >> extractor
 """,
         finding=_KIND,
+        severity="warning",
         at=(("map_over", "sections"),),
         help="sections",
         silent=True,
@@ -285,6 +287,7 @@ MISTAKES: Final = (
         right="Feedback: {feedback?}",
         wrong="Feedback: {feedbacks?}",
         finding=_KIND,
+        severity="warning",
         at=(("generator", "feedbacks"),),
         help="`feedback`",
         silent=True,

@@ -79,6 +79,7 @@ MISTAKES: Final = (
         right="Score {picture} from 0 to 10.",
         wrong="Score {picture} from 0 to 10. Safe: {safe?}",
         finding=_READ,
+        severity="warning",
         at=(("taste_judge", "safe"),),
         help="`policy_judge`",
         silent=True,

@@ -9,7 +9,86 @@ from ._mistake import Mistake
 _KIND: Final = "TypeMismatch"
 _SCHEMA: Final = "SchemaViolation"
 
+_DECLARED: Final = (
+    Mistake(
+        title="a text that is promised to be one of a few words",
+        of="deep search",
+        right='outputs=["plan_decision", "grade"]',
+        wrong='outputs=["plan_decision", StateFieldRef("grade", Literal["pass", "fail"])]',
+        finding=_KIND,
+        severity="warning",
+        at=(("pipeline", "grade"),),
+        help="`grade`",
+    ),
+    Mistake(
+        title="a truth value that is promised to be one of a few words",
+        of="incident bridge",
+        right='outputs=["healthy"]',
+        wrong='outputs=[StateFieldRef("healthy", Literal["yes", "no"])]',
+        finding=_KIND,
+        at=(("pipeline", "healthy"),),
+        help="`healthy`",
+    ),
+    Mistake(
+        title="a number that is promised as a member of words",
+        of="bug assistant",
+        right='outputs=["diagnosis"]',
+        wrong='outputs=["diagnosis", StateFieldRef("severity", Level)]',
+        finding=_KIND,
+        at=(("pipeline", "severity"),),
+        help="`severity`",
+    ),
+    Mistake(
+        title="a text that is promised as a member of words",
+        of="cyber guardian",
+        right='outputs=["intel", "logs"]',
+        wrong='outputs=["intel", "logs", StateFieldRef("severity", Level)]',
+        finding=_KIND,
+        severity="warning",
+        at=(("pipeline", "severity"),),
+        help="`severity`",
+    ),
+    Mistake(
+        title="a number that is promised as a text or none",
+        of="economic research",
+        right='outputs=["paper", "score"]',
+        wrong='outputs=["paper", StateFieldRef("score", str | None)]',
+        finding=_KIND,
+        at=(("pipeline", "score"),),
+        help="`score`",
+    ),
+    Mistake(
+        title="a fraction that is promised as a whole number or none",
+        of="image scoring",
+        right='outputs=["score"]',
+        wrong='outputs=[StateFieldRef("score", int | None)]',
+        finding=_KIND,
+        severity="warning",
+        at=(("pipeline", "score"),),
+        help="`score`",
+    ),
+    Mistake(
+        title="a list of texts that is promised as one of numbers",
+        of="customer service",
+        right='outputs=["cart"]',
+        wrong='outputs=[StateFieldRef("cart", list[int])]',
+        finding=_KIND,
+        at=(("pipeline", "cart"),),
+        help="`cart`",
+    ),
+    Mistake(
+        title="a list of texts that is promised as one of records",
+        of="city walk",
+        right='outputs=["walk"]',
+        wrong='outputs=["walk", StateFieldRef("stops", list[dict[str, str]])]',
+        finding=_KIND,
+        at=(("pipeline", "stops"),),
+        help="`stops`",
+    ),
+)
+
 MISTAKES: Final = (
+    *_DECLARED,
     Mistake(
         title="a number that is written as text, and compared by a route",
         of="bug assistant",
@@ -26,7 +105,7 @@ MISTAKES: Final = (
         wrong='"The credit score of {applicant}.").writes("credit_score")',
         finding=_KIND,
         at=(("route", "credit_score"),),
-        help="`credit_score`",
+        help='.writes(StateFieldRef("credit_score", ',
     ),
     Mistake(
         title="a budget that is text",
@@ -35,7 +114,7 @@ MISTAKES: Final = (
         wrong='.writes("budget")',
         finding=_KIND,
         at=(("route", "budget"),),
-        help="`budget`",
+        help='.writes(StateFieldRef("budget", ',
     ),
     Mistake(
         title="a map over a text",
@@ -44,7 +123,7 @@ MISTAKES: Final = (
         wrong='.writes("tables")',
         finding=_KIND,
         at=(("map_over", "tables"),),
-        help="`tables`",
+        help='.writes(StateFieldRef("tables", ',
     ),
     Mistake(
         title="a map over a list, which a step in the loop replaces by a text",
@@ -53,7 +132,7 @@ MISTAKES: Final = (
         wrong='"Leave out stops: {walk}").writes("stops")',
         finding=_KIND,
         at=(("map_over", "stops"),),
-        help="`stops`",
+        help='.writes(StateFieldRef("stops", ',
     ),
     Mistake(
         title="a map over keywords in one line",
@@ -62,7 +141,7 @@ MISTAKES: Final = (
         wrong='.writes("keywords")',
         finding=_KIND,
         at=(("map_over", "keywords"),),
-        help="`keywords`",
+        help='.writes(StateFieldRef("keywords", ',
     ),
     Mistake(
         title="a map over a number",
@@ -97,6 +176,7 @@ MISTAKES: Final = (
         right='"keep or redo: {logo}")',
         wrong='"keep or redo: {logo}").reads(StateFieldRef("logo", bytes))',
         finding=_KIND,
+        severity="warning",
         at=(("art_director", "logo"),),
         help="`logo`",
     ),

@@ -208,8 +208,11 @@ class Misses:
         key = site.key
         if site.gone is not None:
             by = some(site.gone)
-            help = f"read it before it is removed, or {lenient(site)}"
-            return _Said(f"which `{by[0].node.name}` has removed", writers(by), help)
+            name = by[0].node.name
+            picks = getattr(by[0].node, "semantics", None) == "replace_session"
+            kept = picks or site.how == "promises"
+            help = f"let `{name}` keep it" if kept else "read it before it is removed"
+            return _Said(f"which `{name}` has removed", writers(by), f"{help}, or {lenient(site)}")
         if site.how == "collects":
             return self._not_collected(site, writer)
         if writer is not None:
