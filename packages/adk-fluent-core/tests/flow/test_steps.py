@@ -87,7 +87,8 @@ async def test_the_result_is_copied_when_it_is_returned(b: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["", "  ", "user:", "_adk_x", "user:_adk_x", "__session_metadata__"]
+    "key",
+    ["", "  ", "user:", "_adk_x", "user:_adk_x", "__session_metadata__", "_code_execution_context"],
 )
 async def test_a_key_that_no_step_may_write_is_refused(b: Bench, key: str) -> None:
     error = await b.error(b.fn("f", lambda _: {"fine": 1, key: 1}))

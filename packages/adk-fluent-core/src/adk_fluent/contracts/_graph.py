@@ -15,10 +15,10 @@ from adk_fluent.ir import (
     ModelSelectorNode,
     RemoteAgentNode,
     ResourceNode,
-    SequenceNode,
     TransferNode,
     verify,
 )
+from adk_fluent.ir._promised import boundary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +64,7 @@ class Graph:
 
     def __init__(self, root: Node, world: World = NOWHERE) -> None:
         self.root: Node = root
-        self.boundary: Node = _boundary(root)
+        self.boundary: Node = boundary(root)
         self.world: World = world.within(self.boundary.contract)
         #: What checkers have computed of it, by a name of theirs.
         self.facts: dict[str, object] = {}
@@ -193,21 +193,6 @@ class Graph:
         self._searches -= 1
         close = (known for known in self.named if abs(len(known) - len(name)) < 4)
         return nearest_name(name, islice(close, _CANDIDATES))
-
-
-def _boundary(root: Node) -> Node:
-    """The node whose contract is that of the whole: what stands around it has none of its own."""
-    node = root
-    while node.contract is None:
-        if isinstance(node, AppNode):
-            node = node.root
-        elif isinstance(node, MiddlewareNode):
-            node = node.body
-        elif isinstance(node, SequenceNode) and len(node.steps) == 1:
-            node = node.steps[0]
-        else:
-            break
-    return node
 
 
 def bare(node: Node) -> Node:

@@ -10,7 +10,14 @@ _TAKEN: Final = {
     "__START__": "ADK calls the entry of a graph `__START__`",
 }
 _PREFIX: Final = "_adk"
-_KEYS: Final = frozenset({"__session_metadata__"})  # where `adk web` keeps a session's title
+_KEYS: Final = frozenset(
+    {
+        "__session_metadata__",  # where `adk web` keeps a session's title
+        # what ADK keeps of the code that agents run
+        *("_code_execution_context", "_code_execution_results"),
+        *("_code_executor_error_counts", "_code_executor_input_files"),
+    }
+)
 
 
 def why_reserved(name: str) -> str | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.backends._config import check_state
+from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._listeners import Listeners, Notices
 from adk_fluent.backends._owner import running
 from adk_fluent.backends._recording import recorded
-from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
