@@ -43,6 +43,8 @@ NEEDS: dict[str, dict[str, Any]] = {
     "OutputInvalidError": {"fields": ("a.b",)},
     "AgentReportedError": {"error_code": "SAFETY", "error_message": "blocked"},
     "RemoteError": {"endpoint": "localhost:1"},
+    "StateKeyError": {"key": "intent"},
+    "StateTypeError": {"key": "intent"},
 }
 WHERE = {"node": "writer", "location": Location("app.py", 3), "found": "an int", "help": "do this"}
 
