@@ -27,6 +27,11 @@ for _name in ("corpus", "mistakes"):
 
 @pytest.fixture(autouse=True)
 def only_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of checks see core alone."""
+    hide_layers(monkeypatch)
+
+
+def hide_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is installed where the tests run: no layer is, and no user's checker."""
 
     def nothing(slot: str) -> Iterator[Provided]:

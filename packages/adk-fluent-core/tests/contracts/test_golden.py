@@ -1,7 +1,8 @@
-"""Streams and content: whole programs, and word for word what is printed about them.
+"""Whole programs, and word for word what is printed about them.
 
 The pages are in `golden/`. A section there is a file `app.py` that makes a `pipeline`, and what
-stands below it is the report: messages, places in the source, notes and helps.
+stands below it is the report: messages, places in the source, notes and helps. Those of streams and
+content are written by hand; those of state, by ``python tests/contracts/write_golden.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import pytest
+from mistakes import MISTAKES as OF_STATE
+from mistakes import _pages
 
 import adk_fluent
 from adk_fluent import builders, contracts, ir
@@ -101,6 +104,17 @@ def test_a_mistake_is_reported_word_for_word(
     assert [d for d in everything if d.code.startswith(prefix)] == list(ContractReport.of(found))
     name = check.__name__.removeprefix("check_").removesuffix("_contracts")
     assert sum(each.startswith(name) for each in everything.checked) == 1
+
+
+@pytest.mark.parametrize("page", _pages.PAGES)
+def test_a_page_about_state_is_what_checks_say_word_for_word(page: str) -> None:
+    text = _pages.FOLDER.joinpath(f"{page}.md").read_text("utf-8")
+    assert text == _pages.written(page)
+
+
+def test_every_mistake_of_state_is_on_a_page() -> None:
+    known = [each.title for page in _pages.PAGES for each in _pages.mistakes(page)]
+    assert sorted(known) == sorted(each.title for each in OF_STATE)
 
 
 @pytest.mark.parametrize("case", CORRECT, ids=lambda case: case.title)
