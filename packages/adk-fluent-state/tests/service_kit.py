@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from adk_fluent.state import AppScoped, SessionScoped, StateSchema, Temp, UserScoped
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 KINDS = ("memory", "sqlite", "database")
 IDS: dict[str, Any] = {"app_name": "shop", "user_id": "ann", "session_id": "1"}
+
+
+def ids(session_id: str) -> dict[str, Any]:
+    """Another session of the same user."""
+    return {**IDS, "session_id": session_id}
 
 
 class Level(enum.Enum):
@@ -84,7 +89,7 @@ def said(text: str = "hi") -> types.Content:
 
 
 @asynccontextmanager
-async def opening(kind: str, path: Path) -> AsyncIterator[Callable[[], BaseSessionService]]:
+async def opening(kind: str, path: Path) -> AsyncGenerator[Callable[[], BaseSessionService]]:
     """Opens the sessions of a folder, as another process would; in memory there is but one."""
     from google.adk.sessions.database_session_service import DatabaseSessionService
     from google.adk.sessions.in_memory_session_service import InMemorySessionService

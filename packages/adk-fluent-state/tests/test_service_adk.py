@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from google.adk.agents.invocation_context import InvocationContext
@@ -21,7 +21,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.sessions.vertex_ai_session_service import VertexAiSessionService
-from service_kit import IDS, Desk, values
+from service_kit import IDS, Desk, ids, values
 
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.errors import UnknownNameError, UsageError
@@ -69,7 +69,11 @@ def test_it_says_what_it_is() -> None:
     assert repr(service) == f"SchemaSessionService({service.inner!r}, Desk)"
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def pickled(service: Any) -> Any:
+    return pickle.loads(pickle.dumps(service))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
 async def test_it_can_be_copied_and_pickled_as_far_as_the_service_can(copied: Any) -> None:
     service = guarded(extra="allow", enforce="warn")
     await service.create_session(**IDS, state={"count": 1})
@@ -122,7 +126,7 @@ def public(kind: type) -> list[str]:
 def test_it_has_every_public_method_of_every_service_of_adk(kind: type) -> None:
     names = {*public(kind), *public(BaseSessionService)}
     assert {"append_event", "create_session", "get_session"} <= names
-    inner = object.__new__(kind)
+    inner: Any = cast("Any", object).__new__(kind)
     service = SchemaSessionService(inner, Desk)
     for name in names:
         assert callable(getattr(service, name))
@@ -326,7 +330,7 @@ async def test_two_processes_on_one_file(tmp_path: Path) -> None:
     assert said == ["10", "10"]
     service = guarded(SqliteSessionService(path))
     for name in ("one", "two"):
-        session = await service.get_session(**{**IDS, "session_id": name})
+        session = await service.get_session(**ids(name))
         assert session is not None
         assert session.state["count"] == 18
         assert session.state["user:tier"] in ("one", "two")

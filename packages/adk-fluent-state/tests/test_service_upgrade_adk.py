@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pytest
 from google.adk.events.event import Event
@@ -14,7 +14,7 @@ from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from service_kit import IDS, KINDS, opening
+from service_kit import IDS, KINDS, ids, opening
 
 from adk_fluent import Agent
 from adk_fluent.state import (
@@ -86,16 +86,16 @@ def guarded(service: BaseSessionService) -> SchemaSessionService:
     return SchemaSessionService(service, Order)
 
 
-async def old_session(service: BaseSessionService, **ids: str) -> None:
+async def old_session(service: BaseSessionService, **more: Any) -> None:
     """A session as version 1 has left it."""
-    session = await service.create_session(**{**IDS, **ids}, state={"box": OLD["box"]})
+    session = await service.create_session(**IDS | more, state={"box": OLD["box"]})
     delta = {"item": "pen", "user:level": 2}
     event = Event(author="clerk", actions=EventActions(state_delta=delta))
     await service.append_event(session=session, event=event)
 
 
-async def read(service: BaseSessionService, **ids: Any) -> Session:
-    session = await service.get_session(**{**IDS, **ids})
+async def read(service: BaseSessionService, **more: Any) -> Session:
+    session = await service.get_session(**IDS | more)
     assert session is not None
     return session
 
@@ -137,8 +137,8 @@ async def test_a_run_goes_on_in_an_old_session(opened: Callable[[], BaseSessionS
     service = guarded(opened())
     agent = Agent("clerk").mock("done")
     first = await agent.run("hi", session_service=opened(), state=OLD)
-    ids = {"session_id": first.session_id, "user_id": first.user_id}
-    then = await agent.run("and?", session_service=service, **ids)
+    where: dict[str, Any] = {"session_id": first.session_id, "user_id": first.user_id}
+    then = await agent.run("and?", session_service=service, **where)
     assert then.text == "done"
     assert Order.bind(then).items == ["pen"]
     assert Order.bind(then).tier == "gold"
@@ -173,7 +173,7 @@ async def test_a_new_session_is_of_this_version(
     session = await service.create_session(**IDS, state={"items": ["a"], "user:tier": "gold"})
     assert held(session) == {"items": ["a"], "user:tier": "gold"} | STAMPS
     for at in range(2):
-        session = await service.create_session(**{**IDS, "session_id": f"more {at}"})
+        session = await service.create_session(**ids(f"more {at}"))
         assert session.state == {"user:tier": "gold"} | STAMPS
         assert session.events == []
     assert held(await read(service)) == {"items": ["a"], "user:tier": "gold"} | STAMPS
@@ -185,10 +185,10 @@ async def test_a_new_session_brings_the_state_of_its_user_to_this_version(
 ) -> None:
     await old_session(opened())
     service = guarded(opened())
-    session = await service.create_session(**{**IDS, "session_id": "2"}, state={"items": ["a"]})
+    session = await service.create_session(**ids("2"), state={"items": ["a"]})
     assert held(session) == {"items": ["a"], "user:tier": "gold"} | STAMPS
     assert calls == [1]
-    other = await service.create_session(**{**IDS, "session_id": "3"}, state={"user:tier": "free"})
+    other = await service.create_session(**ids("3"), state={"user:tier": "free"})
     assert held(other) == {"user:tier": "free"} | STAMPS
     assert held(await read(opened(), session_id="3")) == {"user:tier": "free"} | STAMPS
     assert calls == [1]
@@ -212,8 +212,8 @@ async def test_an_upgrade_that_fails_loses_nothing(
     with pytest.raises(SchemaUpgradeError, match=r"Order.upgrade\(...\) from version 1 failed"):
         await service.get_session(**IDS)
     with pytest.raises(SchemaUpgradeError):
-        await service.create_session(**{**IDS, "session_id": "2"}, state={"items": []})
-    assert await opened().get_session(**{**IDS, "session_id": "2"}) is None
+        await service.create_session(**ids("2"), state={"items": []})
+    assert await opened().get_session(**ids("2")) is None
     assert await read(opened()) == before
     Order.fails.clear()
     assert held(await read(service)) == NEW | STAMPS
@@ -354,8 +354,8 @@ def merged(old: Any, patch: Any) -> Any:
     """As RFC 7396 says, and SQL's ``json_patch`` does."""
     if not isinstance(patch, dict):
         return patch
-    made: dict[str, Any] = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
+    made: dict[str, Any] = dict(cast("dict[str, Any]", old)) if isinstance(old, dict) else {}
+    for key, value in cast("dict[str, Any]", patch).items():
         if value is None:
             made.pop(key, None)
         else:

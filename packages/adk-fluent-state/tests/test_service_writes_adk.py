@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.agents.run_config import (
+    RunConfig,
+    StreamingMode,  # pyright: ignore[reportPrivateImportUsage]
+)
 from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
 from google.adk.apps.app import App
 from google.adk.events.event import Event
@@ -19,7 +22,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK resolves it
-from service_kit import IDS, KINDS, Desk, by_key, opening, said, values
+from service_kit import IDS, KINDS, Desk, by_key, ids, opening, said, values
 
 from adk_fluent import Agent, FanOut, gate, map_over
 from adk_fluent.state import (
@@ -73,6 +76,17 @@ def with_tool(delta: dict[str, Any]) -> LlmAgent:
     return agent("clerk", WRITE, tools=[writing(delta)])
 
 
+def in_turn(*agents: BaseAgent) -> BaseAgent:
+    return SequentialAgent(name="all", sub_agents=list(agents))  # pyright: ignore[reportDeprecated]
+
+
+def calling(delta: dict[str, Any]) -> Callable[..., None]:
+    def callback(callback_context: Any) -> None:
+        callback_context.state.update(delta)
+
+    return callback
+
+
 class Custom(BaseAgent):
     delta: dict[str, Any]
 
@@ -103,10 +117,6 @@ class Way:
     config: RunConfig = field(default_factory=RunConfig)
 
 
-def _called(state: Any, delta: dict[str, Any]) -> None:
-    state.update(delta)
-
-
 WAYS: dict[str, Way] = {
     "a tool": Way(with_tool, by="tool 'write' of agent 'clerk'"),
     "a tool, streamed": Way(
@@ -115,7 +125,7 @@ WAYS: dict[str, Way] = {
         config=RunConfig(streaming_mode=StreamingMode.SSE),
     ),
     "a tool of an agent below": Way(
-        lambda delta: SequentialAgent(name="all", sub_agents=[agent("first"), with_tool(delta)]),
+        lambda delta: in_turn(agent("first"), with_tool(delta)),
         by="tool 'write' of agent 'clerk'",
     ),
     "a tool of an agent that is a tool": Way(
@@ -135,15 +145,11 @@ WAYS: dict[str, Way] = {
         by="tool 'write' of agent 'clerk'",
     ),
     "a callback before the agent": Way(
-        lambda delta: agent(
-            before_agent_callback=lambda callback_context: _called(callback_context.state, delta)
-        ),
+        lambda delta: agent(before_agent_callback=calling(delta)),
         by="agent 'clerk'",
     ),
     "a callback after the agent": Way(
-        lambda delta: agent(
-            after_agent_callback=lambda callback_context: _called(callback_context.state, delta)
-        ),
+        lambda delta: agent(after_agent_callback=calling(delta)),
         by="agent 'clerk'",
     ),
     "a plugin": Way(plugins=lambda delta: [Plugin(delta)], by="agent 'clerk'"),
@@ -257,13 +263,13 @@ async def test_pipelines_of_ours_write_no_key_of_their_own_that_is_refused(
     flow = (
         (lambda state: {"topics": ["a", "b"]})  # pyright: ignore[reportUnknownLambdaType]
         >> map_over("topics", each, output_key="lines")
-        >> gate(lambda state: bool(state["lines"]), message="Go on?")  # pyright: ignore[reportUnknownLambdaType]
+        >> gate(lambda state: bool(state["lines"]), message="Go on?")
         >> Agent("last").mock("done")
     )
-    ids = {"user_id": "ann", "session_id": "1"}
-    first = await flow.run("hi", session_service=service, **ids)
+    where: dict[str, Any] = {"user_id": "ann", "session_id": "1"}
+    first = await flow.run("hi", session_service=service, **where)
     answer = first.pending[0].answer(approved)
-    done = await flow.resume(answer, session_service=service, **ids)
+    done = await flow.resume(answer, session_service=service, **where)
     assert done.state["gate"]["approved"] is approved
     assert Lines.bind(done).lines == ["a line", "a line"]
 
@@ -451,8 +457,8 @@ async def test_what_was_stored_before_can_be_gone_back_to(
         await opened().append_event(session=session, event=event)
     app = App(name="shop", root_agent=agent())
     runner = Runner(app=app, session_service=SchemaSessionService(opened(), Desk))
-    ids = {"user_id": IDS["user_id"], "session_id": IDS["session_id"]}
-    await runner.rewind_async(**ids, rewind_before_invocation_id="run 2")
+    where = {"user_id": IDS["user_id"], "session_id": IDS["session_id"]}
+    await runner.rewind_async(**where, rewind_before_invocation_id="run 2")
     kept = await stored(opened())
     assert kept is not None
     assert kept.state == {"legacy": 1}
@@ -536,8 +542,8 @@ async def test_an_event_that_is_stored_twice_is_encoded_once() -> None:
 
 async def test_appends_at_the_same_time(opened: Callable[[], BaseSessionService]) -> None:
     service = SchemaSessionService(opened(), Desk)
-    ids = [{**IDS, "session_id": str(at)} for at in range(8)]
-    sessions = [await service.create_session(**each) for each in ids]
+    named = [ids(str(at)) for at in range(8)]
+    sessions = [await service.create_session(**each) for each in named]
 
     async def write(session: Session, at: int) -> None:
         for turn in range(5):
@@ -549,7 +555,7 @@ async def test_appends_at_the_same_time(opened: Callable[[], BaseSessionService]
 
     done = await asyncio.gather(*map(write, sessions, range(8)), return_exceptions=True)
     assert [type(each).__name__ for each in done].count("StateTypeError") == 1
-    kept = [await opened().get_session(**each) for each in ids]
+    kept = [await opened().get_session(**each) for each in named]
     assert [each.state["count"] for each in kept if each is not None] == [
         *(at * 10 + (3 if at == 3 else 4) for at in range(8))
     ]

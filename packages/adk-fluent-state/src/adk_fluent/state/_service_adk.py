@@ -159,9 +159,10 @@ class SchemaSessionService(_Base):
             stored = await self.inner.get_session(
                 **_ids(session), config=GetSessionConfig(num_recent_events=1)
             )
-            for key in held if stored is not None else ():
-                if key in stored.state:
-                    session.state[key] = stored.state[key]
+            before = {} if stored is None else stored.state
+            for key in held:
+                if key in before:
+                    session.state[key] = before[key]
                 else:
                     session.state.pop(key, None)
 
@@ -314,8 +315,9 @@ class SchemaSessionService(_Base):
         return f"SchemaSessionService({self.inner!r}, {name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {"extra": self._check.extra, "enforce": self._check.enforce}
-        return (partial(type(self), **options), (self.inner, self.schema))
+        kind: Any = type(self)
+        options: dict[str, Any] = {"extra": self._check.extra, "enforce": self._check.enforce}
+        return (partial[Any](kind, **options), (self.inner, self.schema))
 
 
 BaseSessionService.register(SchemaSessionService)
