@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from state_values import Address, Colour, Grade, Kind, Point, alike, holds
@@ -79,7 +79,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TYPES.flatmap(lambda each: st.tuples(st.just(each[0]), each[1])))
 def test_a_random_value_comes_back(case: tuple[Any, Any]) -> None:
     kind, value = case
@@ -101,7 +101,7 @@ def test_a_random_value_comes_back(case: tuple[Any, Any]) -> None:
         assert alike(ref.decode(again), kept)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TYPES, JSON)
 def test_json_is_read_as_a_value_of_the_type_or_refused(each: Typed, value: Any) -> None:
     schema = holds(each[0])
