@@ -216,17 +216,16 @@ class Misses:
         if site.how == "collects":
             return self._not_collected(site, writer)
         if writer is not None:
-            over = writer.node
-            if isinstance(over, MapOverNode) and over.item_key == key != over.output_key:
+            if _is_item(writer):
                 related = writers([writer], "for each item")
-                help = f"read it inside `{over.name}`, or {lenient(site)}"
-                return _Said(f"which has a value only inside `{over.name}`", related, help)
+                help = f"read it inside `{writer.node.name}`, or {lenient(site)}"
+                return _Said(f"which has a value only inside `{writer.node.name}`", related, help)
             when, help = elsewhere(self._graph, writer, site)
             related = writers([writer], when)
             return _Said(
                 "but nothing has written it by then", related, f"{help}, or {lenient(site)}"
             )
-        near = self._near(key)
+        near = self._near(site)
         if near is not None:
             return _Said("but nothing writes it", self._written(near), f"did you mean `{near}`?")
         if site.how == "promises":
@@ -238,7 +237,7 @@ class Misses:
 
     def _not_collected(self, site: Site, writer: Def | None) -> _Said:
         """A map's results are what its body writes, whatever is written elsewhere."""
-        near = None if writer is not None else self._near(site.key)
+        near = None if writer is not None else self._near(site)
         if near is not None:
             related, help = self._written(near), f"did you mean `{near}`?"
         else:
@@ -263,7 +262,7 @@ class Misses:
 
     def _always_absent(self, site: Site) -> Diagnostic | None:
         """A reader that is prepared to find nothing, and always does: mostly a slip of the pen."""
-        if site.key in self._writers or (near := self._near(site.key)) is None:
+        if site.key in self._writers or (near := self._near(site)) is None:
             return None
         return ReadBeforeWrite.at(
             self._graph,
@@ -291,12 +290,20 @@ class Misses:
             self.explained.add(found)
         return found
 
-    def _near(self, key: str) -> str | None:
-        """The key most like this one that has a value somewhere; looks only at some of many."""
+    def _near(self, site: Site) -> str | None:
+        """The key most like its own that has a value somewhere; looks only at some of many."""
         if self._searches == 0:
             return None
         self._searches -= 1
-        known = (*self._world.inputs, *islice(self._writers, _CANDIDATES))
+        key, above = site.key, self._graph.above([site.node])
+        known = (
+            *self._world.inputs,
+            *(
+                each
+                for each, made in islice(self._writers.items(), _CANDIDATES)
+                if not _is_item(made) or (id(made.node) in above and made.node is not site.node)
+            ),
+        )
         near = nearest_name(key, (each for each in known if abs(len(each) - len(key)) < 4))
         if near is not None:
             self.explained.add(near)
@@ -332,3 +339,9 @@ class Misses:
                 known = known and always
             node = above
         return known
+
+
+def _is_item(made: Def) -> bool:
+    """Whether a key is an item of a map, which has a value only in the map's body."""
+    node = made.node
+    return isinstance(node, MapOverNode) and node.item_key == made.key != node.output_key
