@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 LASTING: Final = ("user:", "app:")
 _SEARCHES: Final = 10
 _CANDIDATES: Final = 500
+#: Findings that are looked at from all sides: in deep pipelines with many it takes long.
+_EXPLAINED: Final = 200
 
 
 class _Said(NamedTuple):
@@ -76,6 +78,7 @@ class Misses:
             if not each.removes:
                 self._writers.setdefault(each.key, each)
         self._searches = _SEARCHES
+        self._explains = _EXPLAINED
         self._no_items: set[int] | None = None
         self.explained: set[str] = set()
 
@@ -103,7 +106,7 @@ class Misses:
         doubtful = site.need is not Need.REQUIRED or site.tainted or self._world.unknown
         certain = first and found is not Found.SURE and not doubtful and self._happens(site.node)
         other, does = by[0].node.name, "removes" if by[0].removes else "writes"
-        both = meeting(self._graph, by[0].node, site.node)
+        both = meeting(self._graph, by[0].node, site.node) if self._explain() else None
         before = f"`{both.name}`" if isinstance(both, ParallelNode) else "the two"
         return ReadRace.at(
             self._graph,
@@ -135,28 +138,41 @@ class Misses:
             return self._first_time(site)
         found = (*some(site.found), *some(site.later))
         known = [each for each in found if each.node is not site.node] or found
-        related = [
-            note for each in known for note in writers([each], condition(self._graph, each, site))
-        ]
-        related = list(dict.fromkeys((*related, *writers(some(site.gone)))))
+        related = [*self._conditions(known, site), *writers(some(site.gone))]
         return MaybeUndefined.at(
             self._graph,
             site.node,
             f"{reads(site)}, which may have no value by then",
-            related=related[:4],
+            related=list(dict.fromkeys(related))[:4],
             help=self._on_every_way(site, known),
         )
+
+    def _conditions(self, known: list[Def], site: Site) -> list[Related]:
+        """Who writes a key that need not have a value, and when."""
+        if not self._explain():
+            return writers(known, "on some ways only")
+        return [
+            note for each in known for note in writers([each], condition(self._graph, each, site))
+        ]
+
+    def _explain(self) -> bool:
+        """Whether one more finding is looked at from all sides."""
+        self._explains -= 1
+        return self._explains >= 0
 
     def _on_every_way(self, site: Site, known: list[Def]) -> str:
         """What to do about a key that is written on some ways."""
         if site.how == "collects":
             return f"write `{site.key}` on every way through the body of `{site.node.name}`"
-        above = self._graph.above([site.node])
-        if known and all(by_call(each) and id(each.node) not in above for each in known):
+        if known and all(map(by_call, known)) and not self._calls(site, known[0]):
             agent = f"`{known[0].node.name}`"
             declare = f'.writes("{site.key}", via="tool")'
             return f"if {agent} always writes it, say so: {declare}; if not, {lenient(site)}"
         return f"write `{site.key}` on every way that leads here, or {lenient(site)}"
+
+    def _calls(self, site: Site, made: Def) -> bool:
+        """Whether it is whoever writes a key that calls its reader."""
+        return not self._explain() or id(made.node) in self._graph.above([site.node])
 
     def _first_time(self, site: Site) -> Diagnostic:
         """Only an earlier time round a loop gives the key a value, and there may be none."""
@@ -175,11 +191,7 @@ class Misses:
             self._graph,
             site.node,
             f"{reads(site)}, which is kept from earlier sessions: in the first it has no value",
-            related=[
-                note
-                for each in some(site.found)
-                for note in writers([each], condition(self._graph, each, site))
-            ],
+            related=self._conditions(some(site.found), site),
             help=f'declare it: .contract(inputs=["{site.key}"]), or {lenient(site)}',
         )
 
@@ -220,7 +232,9 @@ class Misses:
                 related = writers([writer], "for each item")
                 help = f"read it inside `{writer.node.name}`, or {lenient(site)}"
                 return _Said(f"which has a value only inside `{writer.node.name}`", related, help)
-            when, help = elsewhere(self._graph, writer, site)
+            when, help = "elsewhere", f"move what writes `{key}` before this"
+            if self._explain():
+                when, help = elsewhere(self._graph, writer, site)
             related = writers([writer], when)
             return _Said(
                 "but nothing has written it by then", related, f"{help}, or {lenient(site)}"
