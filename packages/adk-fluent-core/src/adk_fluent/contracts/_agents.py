@@ -69,9 +69,9 @@ def check_placeholders(graph: Graph) -> Iterator[Diagnostic]:
 
 
 def _fills(name: str) -> bool:
-    if name.startswith("artifact."):
+    if name.isidentifier() or name.startswith("artifact."):
         return True
     for scope in _SCOPES:
         if name.startswith(scope):
             return name.removeprefix(scope).isidentifier()
-    return name.isidentifier()
+    return False

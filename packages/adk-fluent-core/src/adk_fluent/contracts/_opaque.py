@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.contracts._declared import predicates
 from adk_fluent.contracts._effects import (
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.ir import Node
 
+_FACT: Final = "opaque"
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
@@ -53,9 +55,11 @@ class Opaque:
 
 def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
     """Every opaque node of a pipeline, in declared order."""
-    return tuple(
-        Opaque(node.name, why, node.location) for node in graph.nodes for why in _reasons(node)
-    )
+    if _FACT not in graph.facts:
+        graph.facts[_FACT] = tuple(
+            Opaque(node.name, why, node.location) for node in graph.nodes for why in _reasons(node)
+        )
+    return cast("tuple[Opaque, ...]", graph.facts[_FACT])
 
 
 def _reasons(node: Node) -> Iterator[str]:

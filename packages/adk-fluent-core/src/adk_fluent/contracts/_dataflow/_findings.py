@@ -109,8 +109,8 @@ class Findings:
             return
         outputs = self._graph.world.outputs
         explained = self._misses.explained | {key for _, key, *_ in self._analysis.clashes}
-        for site in self._analysis.sites:
-            mark((site.found, site.held, site.later, site.races), "used")
+        sites = self._analysis.sites
+        mark((w for s in sites for w in (s.found, s.held, s.later, s.races)), "used")
         mark((change.defs for _, change in self._analysis.final), "kept")
         unread: dict[tuple[int, bool], list[Def]] = {}
         for each in self._analysis.defs:

@@ -160,6 +160,8 @@ def _prepend(one: Part, other: Part) -> Part:
 
 def _collect(one: dict[str, Reads], other: dict[str, Reads]) -> dict[str, Reads]:
     """The reads of both, in the larger."""
+    if not other:
+        return one
     if len(one) < len(other):
         one, other = other, one
     for key, reads in other.items():
@@ -226,7 +228,7 @@ def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], Non
     changes = small.changes()
     for part, sibling in ((base, small), (small, base)):
         for known in (part.reads, part.tainted):
-            for key in sibling.touched(known):
+            for key in sibling.touched(known) if known else ():
                 change = sibling.change(key)
                 known[key] = Open((known[key],), change.defs, races=both(change.defs, change.gone))
     late = {

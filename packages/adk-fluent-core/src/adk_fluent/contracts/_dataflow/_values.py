@@ -315,6 +315,8 @@ def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
 
 
 def _inside(here: Open, seen: Seen) -> Seen:
+    if here.defs is here.later is here.gone is here.races is None and not here.sure:
+        return seen  # several reads, and nothing before them
     if here.sure:  # there is a value, whoever gave it: what might have taken it away did not
         held = both(seen.held, both(seen.defs, seen.later))
         return Seen(None, held, None, None, seen.races, sure=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.contracts._dataflow._values import Def, every
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from adk_fluent.contracts._dataflow._values import Site, Writers
 
@@ -78,10 +78,10 @@ def _asks(site: Site) -> list[Site]:
     return [source for each in _unsure(site) for source in each.sources or ()]
 
 
-def _unsure(site: Site) -> Iterator[Def]:
+def _unsure(site: Site) -> tuple[Def, ...]:
     """The definitions that a read may find, one of each type, and that may have given no value."""
-    for group in (site.found, site.later):
-        yield from () if group is None else group.kinds
+    found = () if site.found is None else site.found.kinds
+    return found if site.later is None else (*found, *site.later.kinds)
 
 
 def is_taken(site: Site) -> bool:
@@ -91,7 +91,7 @@ def is_taken(site: Site) -> bool:
 
 def mark(groups: Iterable[Writers | None], flag: str) -> None:
     """Set a flag of everything in some groups of definitions."""
-    todo = [each for each in groups if each is not None]
+    todo = list(filter(None, groups))
     while todo:
         here = todo.pop()
         if getattr(here, flag):
