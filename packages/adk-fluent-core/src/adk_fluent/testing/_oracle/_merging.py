@@ -9,6 +9,8 @@ from adk_fluent.ir import Contract, Ref, StateFieldRef
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from adk_fluent.ir import Enforcement
+
 #: What a key holds is told by its first letter: texts, numbers, any JSON, lists. Branches that
 #: run at the same time write `SHARED` in declared order; nobody reads it there.
 KEYS: Final = ("t1", "t2", "t3", "n1", "n2", "j1", "j2", "l1", "temp:t4", "user:t5")
@@ -75,6 +77,6 @@ def names_merged(keys: Iterable[str]) -> Contract:
     return Contract(outputs=tuple(merged(key) for key in keys))
 
 
-def keeps_merging(enforce: Any) -> Contract:
+def keeps_merging(enforce: Enforcement) -> Contract:
     """What a part says that keeps to the schema."""
     return Contract(Ref.to(Merging), enforce, "allow")

@@ -130,7 +130,9 @@ class _Programs(Leaves):
         if depth < 1 or self.made > _MOST_NAMES:
             return self.leaf(place)
         made = self.one_of(kinds)(depth - 1, place)
-        return made.replace(contract=keeps_merging("off")) if self.happens(8) else made
+        if not self.happens(10):
+            return made
+        return made.replace(contract=keeps_merging(self.one_of(["off", "error"])))
 
     def one_leaf(self, depth: int, place: Place) -> Node:
         return self.leaf(place)

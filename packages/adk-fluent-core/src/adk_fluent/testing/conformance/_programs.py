@@ -10,6 +10,7 @@ from adk_fluent.testing.conformance._agent_tools import agent_tools
 from adk_fluent.testing.conformance._answers import answers, streamed
 from adk_fluent.testing.conformance._configured import configured, of_layers
 from adk_fluent.testing.conformance._confirmations import confirmations
+from adk_fluent.testing.conformance._contracts import contracts
 from adk_fluent.testing.conformance._delegates import delegates
 from adk_fluent.testing.conformance._fallbacks import fallbacks
 from adk_fluent.testing.conformance._gates import gates
@@ -42,7 +43,7 @@ _ALL = (
     *(predicates, routes, loops, timeouts, transfers),
     *(parallels, races, fallbacks, together, maps),
     *(gates, resumed, confirmations, long_running),
-    *(delegates, agent_tools, tools),
+    *(delegates, agent_tools, tools, contracts),
     *(answers, streamed, histories, resources, middlewares, configured, of_layers),
 )
 

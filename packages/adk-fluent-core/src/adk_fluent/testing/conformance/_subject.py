@@ -79,6 +79,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "agent tool": "agents that are tools: `.agent_tool(...)`",
     "tool": "functions that a model calls",
     "callback": "callbacks of agents",
+    "state contract": "`.state(...)`, `.contract(...)`, `@effects`: what runs hold to",
     "middleware": "`.middleware(...)`",
     "telemetry": "`telemetry=`",
     "remote agent": "`RemoteAgent`",
