@@ -13,6 +13,7 @@ import pytest
 from adk_fluent.builders._keys import as_key
 from adk_fluent.state import (
     Reduce,
+    SchemaCompositionError,
     SchemaError,
     SessionScoped,
     StateSchema,
@@ -116,6 +117,29 @@ def test_builders_get_the_reducer_with_the_field() -> None:
     assert ref.reducer.name == "Found.hits by add"
     assert as_key(Found.hits, ".writes(...)") == ref
     assert as_key(Found.ref("plain"), ".writes(...)").reducer is None
+
+
+def test_reducers_of_equal_fields_are_equal() -> None:
+    class Other(StateSchema):
+        hits: SessionScoped[Annotated[list[str], Reduce(operator.add)]]
+        seen: Annotated[set[int], Reduce(operator.add)]
+
+    assert Other.hits.reducer == Found.hits.reducer
+    assert hash(Other.hits.reducer) == hash(Found.hits.reducer)
+    assert Other.ref("seen").reducer != Found.ref("seen").reducer
+    assert Found.hits.reducer != Found.ref("more").reducer
+
+    class Same(StateSchema):
+        hits: SessionScoped[Annotated[list[str], Reduce(operator.add)]]
+
+    class Both(Found, Same):
+        pass
+
+    assert Both.hits.reducer == Found.hits.reducer
+    with pytest.raises(SchemaCompositionError, match=r"seen by add.*seen by either"):
+
+        class Clash(Found, Other):  # pyright: ignore[reportUnusedClass]
+            pass
 
 
 def test_a_reducer_is_pickled_with_its_field() -> None:

@@ -207,7 +207,7 @@ def _merge(cls: Any) -> None:
     for each in reversed(_schemas_of(cls)):
         for name, ref in each.__schema__.own.items():
             other = by_name.get(name)
-            if other is not None and other != ref:
+            if other is not None and not (other == ref and _merge_alike(other, ref)):
                 raise SchemaCompositionError(
                     f"{cls.__name__} has two different fields {name!r}",
                     found=f"{_described(other)}, and {_described(ref)}",
@@ -222,6 +222,10 @@ def _merge(cls: Any) -> None:
                 )
             by_name[name] = ref
     cls.__schema__.fields = by_name
+
+
+def _merge_alike(one: StateFieldRef[Any], other: StateFieldRef[Any]) -> bool:
+    return one.reducer is None or other.reducer is None or one.reducer == other.reducer
 
 
 def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
@@ -255,7 +259,10 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
 
 
 def _described(ref: StateFieldRef[Any]) -> str:
-    return f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({ref.scope}, {ref.key!r})"
+    more = "" if ref.reducer is None else f", {ref.reducer!r}"
+    return (
+        f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({ref.scope}, {ref.key!r}{more})"
+    )
 
 
 def _unresolved(cls: Any, name: str, error: UnknownTypeError) -> SchemaError:

@@ -82,6 +82,15 @@ class Reducer:
             )
         return self.field.encode(merged, "its reducer")
 
+    def __eq__(self, other: object) -> bool:
+        """The same function for fields that are equal, whichever schemas declare them."""
+        if not isinstance(other, Reducer):
+            return NotImplemented
+        return self.field == other.field and self.function == other.function
+
+    def __hash__(self) -> int:
+        return hash((self.field, self.function))
+
     def __repr__(self) -> str:
         return f"<Reducer {self.__name__}>"
 
