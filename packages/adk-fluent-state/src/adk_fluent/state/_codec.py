@@ -57,6 +57,7 @@ class Codec:
         #: Classes whose values are right, and stored as they are.
         self.plain: frozenset[Any] = plain_classes(type)
         self._adapter: TypeAdapter[Any] | None = None
+        self._doubtful = self._deep = False  # known when there is an adapter
 
     def load(self, stored: Any) -> Any:
         """What a stored value stands for; nobody else has it, and its containers are read-only.

@@ -117,10 +117,7 @@ def _take_apart(
     _check_type(where, annotation)
     kept: list[Any] = []
     for each in metadata:
-        scope = (
-            get_origin(each) or each if isinstance(each, type) or get_origin(each) else type(each)
-        )
-        if _is_scope(scope):
+        if (scope := _scope_in(each)) is not None:
             kinds.append(scope)
         elif isinstance(each, Reduce) and spec.reduce is None:
             spec.reduce = each.function
@@ -204,6 +201,12 @@ def _check_default(where: str, spec: Spec) -> None:
 
 def _is_scope(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, StateFieldRef)
+
+
+def _scope_in(metadata: Any) -> type[StateFieldRef[Any]] | None:
+    """The scope that a part of an `Annotated` is: ``UserScoped``, ``UserScoped[str]``."""
+    kind = get_origin(metadata) or metadata
+    return kind if _is_scope(kind) else None
 
 
 def _is_pydantic_field(value: Any) -> bool:
