@@ -227,7 +227,7 @@ class Misses:
             return _Said(f"which `{name}` has removed", writers(by), f"{help}, or {lenient(site)}")
         if site.how == "collects":
             return self._not_collected(site, writer)
-        if writer is not None:
+        if writer is not None and writer.node is not site.node:
             if _is_item(writer):
                 related = writers([writer], "for each item")
                 help = f"read it inside `{writer.node.name}`, or {lenient(site)}"
@@ -239,15 +239,15 @@ class Misses:
             return _Said(
                 "but nothing has written it by then", related, f"{help}, or {lenient(site)}"
             )
-        near = self._near(site)
-        if near is not None:
+        if writer is None and (near := self._near(site)) is not None:
             return _Said("but nothing writes it", self._written(near), f"did you mean `{near}`?")
         if site.how == "promises":
             help = f"write it in a step, take it out of the outputs, or {lenient(site)}"
         else:
             declare = f'declare it: .contract(inputs=["{key}"])'
             help = f"write it in a step before, {declare}, or {lenient(site)}"
-        return _Said("but nothing writes it", [], help)
+        who = "nothing" if writer is None else "nothing but itself"
+        return _Said(f"but {who} writes it", [], help)
 
     def _not_collected(self, site: Site, writer: Def | None) -> _Said:
         """A map's results are what its body writes, whatever is written elsewhere."""
