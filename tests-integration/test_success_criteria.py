@@ -4,14 +4,14 @@
 no. criterion                                       where it stands
 === =============================================== ===============================================
 1   three-line hello world gives an ADK App         here
-2   100 agents: checked contracts, traces, costs,   here, but for costs (adk-fluent-cost) and the
-    deterministic tests                             types of state keys (adk-fluent-state)
+2   100 agents: checked contracts, traces, costs,   here, but for costs (adk-fluent-cost)
+    deterministic tests
 3   an ADK upgrade is one command and a diff        here
 4   incremental adoption: to_app, to_runner         here
 5   middleware becomes one plugin, in right order   here
 6   1 000 tests, no model called, under 10 s        here, counted; timed by the bench
 7   visualize() shows data flow                     here
-8   typed state catches errors at build time        with adk-fluent-state
+8   typed state catches errors at build time        here; over random ones in test_typed_state.py
 9   estimate within 20 % of the actual cost         with adk-fluent-cost
 10  evaluation by ADK's LocalEvalService            with adk-fluent-eval
 11  evaluation sets run under `adk eval`            with adk-fluent-eval
@@ -30,16 +30,19 @@ import re
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from adk_fluent import Agent, Pipeline, Route
 from adk_fluent._registry import found
 from adk_fluent.contracts import DuplicateName, check_all
+from adk_fluent.errors import ContractError
 from adk_fluent.ir import content_hash, walk
+from adk_fluent.state import SessionScoped, StateSchema
 
 if TYPE_CHECKING:
     from adk_fluent.protocol import RunResult
@@ -50,7 +53,6 @@ adk = pytest.mark.adk
 
 #: Wheel to the criteria that come with it.
 LATER = {
-    "adk-fluent-state": (2, 8),
     "adk-fluent-cost": (2, 9),
     "adk-fluent-eval": (10, 11),
     "adk-fluent-debug": (14,),
@@ -172,6 +174,36 @@ def test_criterion_2_a_hundred_agents_are_traced(spans: list[list[Any]]) -> None
     agents = [agent for name, _, _, agent, _ in spans if name.startswith("invoke_agent")]
     assert {f"a{n}" for n in range(100)} <= set(agents)
     assert len({trace for _, _, trace, _, _ in spans}) == 1, "one run is one trace"
+
+
+class Typed(StateSchema):
+    """What the pipelines of criterion 8 know."""
+
+    query: SessionScoped[str]
+    intent: SessionScoped[Literal["refund", "order"]]
+    due: SessionScoped[date]
+
+
+@adk
+async def test_criterion_8_typed_state_catches_errors_at_build_time() -> None:
+    """What is proven finds every key with its type; one slip, and no agent is asked."""
+    reply = json.dumps({"intent": "refund", "due": "2026-01-02"})
+    triage = Agent("triage").instruct(Typed.template.query).writes(Typed.intent, Typed.due)
+    clerk = Agent("clerk").mock("done").reads(Typed.due).instruct(Typed.template.intent)
+    desk = (triage.mock(reply) >> clerk).state(Typed).contract(inputs=[Typed.query])
+    assert desk.check().proven
+    state = Typed.bind(await desk.run("hello", state=Typed.initial(query="Where is it?")))
+    assert (state.intent, state.due) == ("refund", date(2026, 1, 2))
+
+    slips = (
+        (Agent("triage").mock(reply).writes(Typed.due) >> clerk, "intent"),
+        (clerk >> triage.mock(reply), "due"),
+        (triage.mock(reply) >> Agent("clerk").instruct("{inten}"), "inten"),
+    )
+    for slip, key in slips:
+        wrong = slip.state(Typed).contract(inputs=[Typed.query])
+        with pytest.raises(ContractError, match=f"`{key}`"):
+            await wrong.run("hello", state=Typed.initial(query="Where is it?"))
 
 
 @adk
@@ -384,5 +416,5 @@ def test_every_criterion_is_tested_or_comes_later() -> None:
     text = Path(__file__).read_text("utf-8")
     tested = {int(number) for number in re.findall(r"def test_criterion_(\d+)_", text)}
     later = {number for numbers in LATER.values() for number in numbers}
-    assert tested == {1, 2, 3, 4, 5, 6, 7, 12, 13, 15}
+    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15}
     assert tested | later == set(range(1, 16))

@@ -53,6 +53,13 @@ def run(request: pytest.FixtureRequest) -> Any:
     return run
 
 
+async def test_bytes_are_read_and_kept_as_state_schemas_do(run: Any) -> None:
+    raw = agent(StateFieldRef("raw", bytes), mock='{"raw": "AP_-"}')
+    assert (await run(raw)).state["raw"] == "AP_-"
+    with pytest.raises(OutputInvalidError, match="raw: Data should be valid base64"):
+        await run(agent(StateFieldRef("raw", bytes), mock='{"raw": "?!"}'))
+
+
 @pytest.mark.parametrize(
     ("made", "state"),
     [

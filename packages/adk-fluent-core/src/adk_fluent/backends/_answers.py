@@ -135,13 +135,14 @@ def _check_fields(node: Node, schema: Any, fields: Mapping[str, str]) -> None:
 
 
 def _model(node: AgentNode | RemoteAgentNode) -> Any:
-    from pydantic import create_model  # noqa: PLC0415  # slow, and only schemas need it
+    from pydantic import ConfigDict, create_model  # noqa: PLC0415  # slow, and only schemas need it
 
     fields: dict[str, Any] = {
         ref.name: (ref.type or str, ... if ref.default is UNSET else ref.default)
         for ref in node.writes_keys
     }
-    return create_model(f"{node.name}_answer", **fields)
+    config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")  # as state schemas do
+    return create_model(f"{node.name}_answer", __config__=config, **fields)
 
 
 def _adapter(node: Node, schema: Any) -> TypeAdapter[Any] | None:
