@@ -85,7 +85,7 @@ class Rules:
         raise StateTypeError(f"{key} cannot be {value!r}, as {where} has it", key=key)
 
 
-def rules(reducers: Mapping[str, Any] | None = None, **types: Any) -> type[Rules]:
+def rules(reducers: Mapping[str, Any] | None = None, **types: Any) -> Any:
     """A schema; ``user__x`` is the key ``user:x``."""
     known = {key.replace("__", ":"): kind for key, kind in types.items()}
     fields = {key: Field(key, kind, (reducers or {}).get(key)) for key, kind in known.items()}
@@ -182,7 +182,10 @@ def by_function(key: str, value: Any) -> StepLike:
 
 
 def by_transform(key: str, value: Any) -> StepLike:
-    return S.compute(**{key: lambda _: value}).named("x")
+    def compute(_: Any) -> Any:
+        return value
+
+    return S.compute(**{key: compute}).named("x")
 
 
 def by_map(key: str, value: Any) -> StepLike:

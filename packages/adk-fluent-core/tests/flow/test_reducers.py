@@ -25,17 +25,26 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from .conftest import Bench
 
 ADD = Ref(operator.add, "add")
 
 
+def nothing(_: Any) -> None:
+    """Do nothing."""
+
+
+def extended(one: list[int], other: list[int]) -> list[int]:
+    one.extend(other)
+    return one
+
+
 def keyed(key: str = "hits", reducer: Ref = ADD) -> FunctionNode:
     """A step that does nothing, but says how a key is merged."""
     refs = (StateFieldRef(key, reducer=reducer),)
-    return FunctionNode("keyed", Ref(lambda _: None, "keyed"), effects=Effects(reads=refs))
+    return FunctionNode("keyed", Ref(nothing, "keyed"), effects=Effects(reads=refs))
 
 
 class Field:
@@ -158,8 +167,10 @@ async def test_what_is_discarded_is_no_contribution(b: Bench) -> None:
 
 
 async def test_what_is_never_undone_is_one(b: Bench) -> None:
-    tried = b.fallback(b.fails("bad", **{"user:hits": ["bad"]}), b.say("good"))
-    await b.run(b.seq(keyed("user:hits"), b.par(tried, b.say("x", **{"user:hits": ["x"]}))))
+    bad: Any = {"user:hits": ["bad"]}
+    fine: Any = {"user:hits": ["x"]}
+    tried = b.fallback(b.fails("bad", **bad), b.say("good"))
+    await b.run(b.seq(keyed("user:hits"), b.par(tried, b.say("x", **fine))))
     assert b.state["user:hits"] == ["bad", "x"]
 
 
@@ -239,9 +250,7 @@ async def test_a_run_goes_on_where_its_reducer_failed(b: Bench) -> None:
 
 async def test_a_reducer_may_change_what_it_is_given(b: Bench) -> None:
     """What branches wrote stays as it is, for a run that goes on from there."""
-    root = b.seq(
-        keyed(reducer=Ref(operator.iadd)), b.par(b.say("x", hits=[1]), b.say("y", hits=[2]))
-    )
+    root = b.seq(keyed(reducer=Ref(extended)), b.par(b.say("x", hits=[1]), b.say("y", hits=[2])))
     ran = await b.run(root)
     assert ran.wrote == [{"hits": [1]}, {"hits": [2]}, {"hits": [1, 2]}]
     assert await b.restarts(root)
@@ -260,32 +269,28 @@ async def test_an_async_reducer_is_refused(b: Bench) -> None:
 # --- where they are declared ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "declaring",
-    [
-        lambda ref: AgentNode("n", reads_keys=(ref,)),
-        lambda ref: AgentNode("n", writes_keys=(ref,)),
-        lambda ref: AgentNode("n", tool_writes=(ref,)),
-        lambda ref: AgentNode("n", delegates=(AgentNode("d", writes_keys=(ref,)),)),
-        lambda ref: RemoteAgentNode("n", "http://a", reads_keys=(ref,)),
-        lambda ref: RemoteAgentNode("n", "http://a", writes_keys=(ref,)),
-        lambda ref: FunctionNode("n", ADD, effects=Effects(reads=(ref,))),
-        lambda ref: FunctionNode("n", ADD, effects=Effects(writes=(ref,))),
-        lambda ref: FunctionNode("n", ADD, effects=Effects(may_write=(ref,))),
-        lambda ref: TransformNode("n", ADD, effects=Effects(writes=(ref,))),
-        lambda ref: TapNode("n", ADD, effects=Effects(reads=(ref,))),
-        lambda ref: AgentNode("n", contract=Contract(inputs=(ref,))),
-        lambda ref: AgentNode("n", contract=Contract(outputs=(ref,))),
-    ],
-)
-async def test_every_place_where_a_key_is_named(
-    b: Bench, declaring: Callable[[StateFieldRef], Node]
-) -> None:
-    node = declaring(StateFieldRef("hits", reducer=ADD))
-    root = b.seq(
-        b.route((lambda _: False, node)), b.par(b.say("x", hits=[1]), b.say("y", hits=[2]))
-    )
-    await b.run(root)
+REF = StateFieldRef("hits", reducer=ADD)
+DECLARING: list[Node] = [
+    AgentNode("n", reads_keys=(REF,)),
+    AgentNode("n", writes_keys=(REF,)),
+    AgentNode("n", tool_writes=(REF,)),
+    AgentNode("n", delegates=(AgentNode("d", writes_keys=(REF,)),)),
+    RemoteAgentNode("n", "http://a", reads_keys=(REF,)),
+    RemoteAgentNode("n", "http://a", writes_keys=(REF,)),
+    FunctionNode("n", ADD, effects=Effects(reads=(REF,))),
+    FunctionNode("n", ADD, effects=Effects(writes=(REF,))),
+    FunctionNode("n", ADD, effects=Effects(may_write=(REF,))),
+    TransformNode("n", ADD, effects=Effects(writes=(REF,))),
+    TapNode("n", ADD, effects=Effects(reads=(REF,))),
+    AgentNode("n", contract=Contract(inputs=(REF,))),
+    AgentNode("n", contract=Contract(outputs=(REF,))),
+]
+
+
+@pytest.mark.parametrize("node", DECLARING, ids=range(len(DECLARING)))
+async def test_every_place_where_a_key_is_named(b: Bench, node: Node) -> None:
+    fork = b.par(b.say("x", hits=[1]), b.say("y", hits=[2]))
+    await b.run(b.seq(b.route((lambda _: False, node)), fork))
     assert b.state["hits"] == [1, 2]
 
 

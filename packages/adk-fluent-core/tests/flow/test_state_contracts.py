@@ -63,8 +63,9 @@ class Rules:
 
     def __init__(self, name: str = "Desk", reducers: Any = None, **types: Any) -> None:
         self.__name__ = name
+        merging: Mapping[str, Any] = reducers or {}
         self.__state_fields__ = {
-            key: Field(key, kind, (reducers or {}).get(key)) for key, kind in types.items()
+            key: Field(key, kind, merging.get(key)) for key, kind in types.items()
         }
         self.asked: list[tuple[dict[str, Any], str]] = []
 
@@ -92,7 +93,7 @@ def under(
 
 
 DESK = Rules(n=int, day=date)
-DAY = date(2020, 1, 2)
+DAY: Any = date(2020, 1, 2)
 
 
 @pytest.fixture(autouse=True)
@@ -155,9 +156,15 @@ async def test_the_results_of_a_map_are_written_as_any_value(b: Bench) -> None:
 
 async def test_what_a_reducer_makes_is_written_as_any_value(b: Bench) -> None:
     root = b.par(b.say("x", n=1), b.say("y", n=2))
-    rules = Rules(n=int, reducers={"n": lambda one, other: f"{one}{other}"})
-    broken(await b.error(under(root, rules)), "n", "par")
-    fine = Rules(day=date, reducers={"day": lambda _, other: date.fromisoformat(other)})
+
+    def texts(one: int, other: int) -> str:
+        return f"{one}{other}"
+
+    def later(one: str, other: str) -> date:
+        return date.fromisoformat(max(one, other))
+
+    broken(await b.error(under(root, Rules(n=int, reducers={"n": texts}))), "n", "par")
+    fine = Rules(day=date, reducers={"day": later})
     await b.run(under(b.par(b.say("x", day=DAY), b.say("y", day=DAY)), fine))
     assert b.state["day"] == "2020-01-02"
 
@@ -223,10 +230,13 @@ async def test_fragments_and_our_own_keys_are_no_writes(b: Bench) -> None:
 
 @pytest.mark.parametrize("kind", ["agent", "function", "transform"])
 async def test_a_value_of_another_type_stops_the_run(b: Bench, kind: str) -> None:
+    def wrong(_: Any) -> dict[str, str]:
+        return {"n": "one"}
+
     made = {
         "agent": b.say("x", n="one"),
         "function": b.fn("x", n="one"),
-        "transform": TransformNode("x", Ref(lambda _: {"n": "one"}, "x")),
+        "transform": TransformNode("x", Ref(wrong, "x")),
     }
     error = await b.error(under(b.seq(b.say("w", n=1), made[kind], b.say("after")), DESK))
     broken(error, "n", "x")
@@ -241,7 +251,8 @@ async def test_a_key_that_is_not_declared_stops_the_run(b: Bench) -> None:
     broken(error, "dayy", "x")
     assert "x writes 'dayy', which Desk does not declare" in str(error)
     assert "did you mean 'day'?" in str(error)
-    error = await b.error(under(b.say("x", **{"user:n": 1}), DESK))
+    other: Any = {"user:n": 1}
+    error = await b.error(under(b.say("x", **other), DESK))
     assert "did you mean 'n'?" in str(error)
     error = await b.error(under(b.say("x", zebra=1), DESK))
     assert error.__dict__["help"].startswith("declare it in Desk")
@@ -356,9 +367,12 @@ async def test_off_looks_at_nothing(b: Bench, caplog: pytest.LogCaptureFixture) 
 
 
 async def test_the_strictest_decides_of_what_none_declares(b: Bench) -> None:
-    for inner, outer in (("warn", "error"), ("error", "warn"), ("off", "error")):
-        part = under(b.say("x", other=1), DESK, inner)  # type: ignore[arg-type]
-        broken(await b.error(under(b.seq(part), Rules("Out"), outer)), "other", "x")  # type: ignore[arg-type]
+    strictness: list[tuple[Enforce, Enforce]] = [
+        *(("warn", "error"), ("error", "warn"), ("off", "error"))
+    ]
+    for inner, outer in strictness:
+        part = under(b.say("x", other=1), DESK, inner)
+        broken(await b.error(under(b.seq(part), Rules("Out"), outer)), "other", "x")
 
 
 # --- the beginning -------------------------------------------------------------------------------
@@ -504,12 +518,16 @@ def test_an_agent_that_is_a_tool_cannot_be_held_to_a_schema() -> None:
 
 
 def declared(returns: Any, *, opaque: bool = False, node: Any = FunctionNode) -> Node:
+    def fn(_: Any) -> Any:
+        return returns
+
     refs = Effects((), (StateFieldRef("k"),), opaque, (StateFieldRef("m"),))
-    return node("f", Ref(lambda _: returns, "f"), effects=refs)
+    return node("f", Ref(fn, "f"), effects=refs)
 
 
 async def test_a_function_keeps_to_what_is_declared_of_it(b: Bench) -> None:
-    for returns in ({"k": 0}, {"k": "x", "m": 2}, {"k": [], "m": None}):
+    fine: list[dict[str, Any]] = [{"k": 0}, {"k": "x", "m": 2}, {"k": [], "m": None}]
+    for returns in fine:
         await b.run(declared(returns))
     await b.run(declared({"other": 1}, opaque=True))
 

@@ -30,7 +30,7 @@ def function_delta(node: Node, value: Any) -> Mapping[str, Any]:
         OutputMissingError: It returned no value for a key that it is declared to write.
     """
     delta = _written(node, value)
-    if _is_declared(node):
+    if isinstance(node, FunctionNode | TransformNode) and _is_declared(node):
         _keep_to(node, delta)
     return delta
 
@@ -65,12 +65,12 @@ def _written(node: Node, value: Any) -> Mapping[str, Any]:
     return dict(mapping)
 
 
-def _is_declared(node: Node) -> bool:
+def _is_declared(node: FunctionNode | TransformNode) -> bool:
     """Whether somebody has said what a function does; ours say so themselves."""
-    if isinstance(node, TransformNode):
-        ours = node.fn is not None and isinstance(node.fn.value, Stated)
-        return not node.effects.opaque and not ours and node.semantics == "merge"
-    return isinstance(node, FunctionNode) and not node.effects.opaque
+    if node.effects.opaque or isinstance(node, FunctionNode):
+        return not node.effects.opaque
+    ours = node.fn is not None and isinstance(node.fn.value, Stated)
+    return node.semantics == "merge" and not ours
 
 
 def _keep_to(node: FunctionNode | TransformNode, delta: Mapping[str, Any]) -> None:

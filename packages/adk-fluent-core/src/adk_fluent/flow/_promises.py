@@ -257,8 +257,9 @@ def reduced(key: str, reducer: Ref, values: Sequence[Any]) -> Any:
         error.add_note(f"in the reducer of state key {key!r}, {reducer.name}")
         raise
     if isawaitable(made):
-        if hasattr(made, "close"):
-            made.close()  # nobody will await it
+        close: Any = getattr(made, "close", None)
+        if close is not None:  # nobody will await it
+            close()
         raise UsageError(
             f"the reducer of state key {key!r} is async",
             found=reducer.name,

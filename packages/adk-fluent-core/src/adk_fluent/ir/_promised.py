@@ -65,11 +65,9 @@ def read_keys(node: Node) -> Iterator[str]:
     elif isinstance(node, MapOverNode):
         yield node.list_key
     else:
-        for name in ("tests", "predicate", "until", "condition"):
-            tests = getattr(node, name, ())
-            for test in tests if isinstance(tests, tuple) else (tests,):
-                if isinstance(test, Match):
-                    yield test.key
+        tests: tuple[Any, ...] = getattr(node, "tests", ())
+        own = (getattr(node, name, None) for name in ("predicate", "until", "condition"))
+        yield from (test.key for test in (*tests, *own) if isinstance(test, Match))
 
 
 def _refs(node: Node) -> Iterator[StateFieldRef]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.ir import Contract, Ref, StateFieldRef
 
@@ -30,7 +30,7 @@ def merged_numbers(one: int, other: int) -> int:
 
 def merged_values(one: Any, other: Any) -> Any:
     """Both, in a list; of what was merged before, the last two."""
-    before = one[-2:] if isinstance(one, list) else [one]
+    before = cast("list[Any]", one)[-2:] if isinstance(one, list) else [one]
     return [*before, other]
 
 

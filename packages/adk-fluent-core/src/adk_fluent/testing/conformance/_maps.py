@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.builders import (
@@ -169,7 +168,7 @@ def maps() -> Iterator[Program]:
             Pipeline(
                 "body",
                 p.fn("f", {"k": lambda s: [s["item"]]}, later=True),
-                p.agent("a").reads(reduced("k", operator.iadd)),
+                p.agent("a").reads(reduced("k", _extended)),
             ),
             item_key="item",
             result_key="k",
@@ -185,6 +184,11 @@ def maps() -> Iterator[Program]:
             ". root {'k': [1, 2, 3], 'results': [[1], [2], [3]]}",
         ),
     )
+
+
+def _extended(one: list[int], other: list[int]) -> list[int]:
+    one.extend(other)  # it may change what it is given
+    return one
 
 
 def _not_two(state: State) -> int:

@@ -434,6 +434,8 @@ class AdkLeaf:
 
 def _drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:
     """From here on the committed value counts, unless the step has written again meanwhile."""
-    for key, value in wrote.items() if drafts else ():
+    if not drafts:
+        return
+    for key, value in wrote.items():
         if key in drafts and (drafts[key] is value or drafts[key] == value):
             del drafts[key]
