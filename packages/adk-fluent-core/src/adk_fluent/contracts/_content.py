@@ -51,7 +51,7 @@ def check_modality_contracts(pipeline: Checkable) -> list[Diagnostic]:
         pipeline: A builder, a node, or the graph that a checker is given.
 
     Returns:
-        The findings `FLW301` to `FLW305`. Agents that declare nothing have none, nor do models
+        The findings ``FLW301`` to ``FLW305``. Agents that declare nothing have none, nor do models
         that `register_model_capabilities` and our own table do not know.
 
     Raises:

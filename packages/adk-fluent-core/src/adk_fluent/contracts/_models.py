@@ -34,7 +34,7 @@ class ModelCapabilities:
     Attributes:
         inputs: Kinds of content that it takes.
         outputs: Kinds of content that it gives.
-        unasked: Those of `outputs` that need no `response_modalities`.
+        unasked: Those of `outputs` that need no ``response_modalities``.
         max_input_tokens: The largest prompt, in tokens; None says nothing about it.
         max_output_tokens: The largest answer, in tokens; None says nothing about it.
     """

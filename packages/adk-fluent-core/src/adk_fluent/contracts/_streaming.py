@@ -66,7 +66,7 @@ def check_streaming_contracts(pipeline: Checkable) -> list[Diagnostic]:
         pipeline: A builder, a node, or the graph that a checker is given.
 
     Returns:
-        The findings `FLW201` to `FLW208`.
+        The findings ``FLW201`` to ``FLW208``.
 
     Raises:
         UsageError: It is no pipeline.

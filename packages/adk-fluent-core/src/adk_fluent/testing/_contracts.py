@@ -37,9 +37,6 @@ def assert_contracts(
 
     Returns:
         The report, for whoever wants to know more.
-
-    Raises:
-        pytest.fail.Exception: There are errors.
     """
     report = check_all(pipeline, schema, inputs, outputs, severity=severity, strict=strict)
     if not report.ok:
