@@ -30,7 +30,7 @@ _ABSTRACT: Final = {
     collections.abc.MutableSequence: (list,),
     collections.abc.Set: (set, frozenset),
 }
-#: What state keeps as text, so that a text may be one of them.
+#: Modules whose types state keeps as text, so that a text may be one of them.
 _AS_TEXT: Final = {"datetime", "decimal", "uuid", "pathlib", "ipaddress", "fractions"}
 
 
@@ -114,15 +114,18 @@ def _class_fits(one: type[Any], other: type[Any]) -> Fit:  # noqa: PLR0911  # a 
         return Fit.YES
     if _is_data(one) and _is_data(other):
         return Fit.YES if dict in (one, other) else Fit.SOME
-    if one is str and (issubclass(other, Enum) or other.__module__.split(".")[0] in _AS_TEXT):
-        return Fit.SOME
-    if issubclass(other, Enum) and any(isinstance(each.value, one) for each in other):
-        return Fit.SOME
-    if one is str and other is bytes:
+    if _may_be(one, other) or _may_be(other, one):
         return Fit.SOME
     if issubclass(one, other) or issubclass(other, one):
         return Fit.SOME
     return Fit.NO
+
+
+def _may_be(kept: type[Any], kind: type[Any]) -> bool:
+    """Whether state may keep a value of a type as one of another, as schemas write it."""
+    if issubclass(kind, Enum):
+        return kept is str or any(isinstance(each.value, kept) for each in kind)
+    return kept is str and (kind is bytes or kind.__module__.split(".")[0] in _AS_TEXT)
 
 
 def _is_data(kind: type[Any]) -> bool:
@@ -147,6 +150,8 @@ def _arguments(written: Any, read: Any, one: type, other: type) -> Fit:
 def name_of(kind: Any) -> str:
     """A type as its source would say it."""
     kind = bare(kind)
+    if kind is NoneType:
+        return "None"
     if isinstance(kind, type) and not get_args(kind):
         return kind.__qualname__.rpartition(".<locals>.")[2]
     if get_origin(kind) in (Union, UnionType):

@@ -1,0 +1,372 @@
+"""Whether a value of one type will do where another is expected."""
+
+# ruff: noqa: UP006, UP007, UP035, UP045  # users write types in older ways, too
+
+from __future__ import annotations
+
+import collections.abc as c
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    Final,
+    List,
+    Literal,
+    NamedTuple,
+    NewType,
+    Optional,
+    TypedDict,
+    TypeVar,
+    Union,
+)
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
+
+T = TypeVar("T")
+Name = NewType("Name", str)
+Age = Annotated[int, "years"]
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Word(StrEnum):
+    YES = "yes"
+
+
+class Empty(Enum):
+    pass
+
+
+class Animal:
+    pass
+
+
+class Dog(Animal):
+    pass
+
+
+@dataclass
+class Point:
+    x: int
+
+
+@dataclass
+class Line:
+    length: int
+
+
+class Row(TypedDict):
+    x: int
+
+
+class Pair(NamedTuple):
+    x: int
+    y: int
+
+
+class Model:
+    """Looks like a model of pydantic."""
+
+    model_fields: Final = {"x": int}
+
+
+YES, SOME, NO = Fit.YES, Fit.SOME, Fit.NO
+
+#: What is written, what is read, and how well that fits.
+PAIRS: Final[list[tuple[Any, Any, Fit]]] = [
+    # nothing is known
+    (None, int, YES),
+    (int, None, YES),
+    (None, None, YES),
+    (Any, int, YES),
+    (int, Any, YES),
+    (int, object, YES),
+    (object, int, SOME),
+    (T, int, YES),
+    (int, T, YES),
+    ("int", str, YES),
+    (str, "int", YES),
+    # the same
+    (int, int, YES),
+    (list[int], list[int], YES),
+    (Colour, Colour, YES),
+    (Age, int, YES),
+    (int, Age, YES),
+    (Age, str, NO),
+    (Name, str, YES),
+    (str, Name, YES),
+    (Name, int, NO),
+    (Annotated[Annotated[int, 1], 2], int, YES),
+    # numbers
+    (int, float, YES),
+    (float, int, SOME),
+    (bool, int, NO),
+    (bool, float, NO),
+    (int, bool, SOME),
+    (float, bool, NO),
+    (bool, bool, YES),
+    (complex, float, NO),
+    (int, complex, NO),
+    (int, str, NO),
+    (str, int, NO),
+    (str, float, NO),
+    (str, bool, NO),
+    (Decimal, float, NO),
+    (str, Decimal, SOME),
+    # texts
+    (str, bytes, SOME),
+    (bytes, str, SOME),
+    (bytes, int, NO),
+    (Decimal, str, SOME),
+    (str, datetime, SOME),
+    (str, date, SOME),
+    (str, UUID, SOME),
+    (datetime, str, SOME),
+    (datetime, int, NO),
+    (datetime, date, YES),
+    (date, datetime, SOME),
+    # enums
+    (str, Colour, SOME),
+    (int, Colour, NO),
+    (Colour, str, SOME),
+    (Colour, int, NO),
+    (Level, str, SOME),
+    (int, Level, SOME),
+    (Level, int, YES),
+    (str, Level, SOME),
+    (Word, str, YES),
+    (str, Word, SOME),
+    (Colour, Level, NO),
+    (str, Empty, SOME),
+    (int, Empty, NO),
+    # one of a few values
+    (Literal["a"], str, YES),
+    (Literal["a"], int, NO),
+    (Literal["a", 1], str, SOME),
+    (str, Literal["a"], SOME),
+    (int, Literal["a"], NO),
+    (bool, Literal[1], NO),
+    (Literal["a"], Literal["a", "b"], YES),
+    (Literal["a", "b"], Literal["a"], SOME),
+    (Literal["a"], Literal["b"], NO),
+    (Literal[1], Literal[True], NO),
+    (Literal[1], Literal[1.0], NO),
+    (Literal[1], float, YES),
+    (Literal[True], int, NO),
+    # one of several types
+    (int | str, int, SOME),
+    (int | str, int | str, YES),
+    (str | int, int | str, YES),
+    (int | str, int | str | bytes, YES),
+    (int | str, float, SOME),
+    (int | str, bytes, SOME),
+    (int | float, str, NO),
+    (int, int | str, YES),
+    (int, str | bytes, NO),
+    (Union[int, str], int | str, YES),
+    # None is an absent key, which is a matter of its own
+    (Optional[int], int, YES),
+    (int | None, int, YES),
+    (int, int | None, YES),
+    (str, int | None, NO),
+    (int | None, str | None, NO),
+    (Optional[list[int]], list[int], YES),
+    (type(None), type(None), YES),
+    # containers
+    (list, list, YES),
+    (list[int], list, YES),
+    (list, list[int], YES),
+    (list[int], list[str], NO),
+    (list[int], list[float], YES),
+    (list[float], list[int], SOME),
+    (list[Any], list[int], YES),
+    (list[list[int]], list[list[str]], NO),
+    (List[int], list[int], YES),
+    (Dict[str, int], dict[str, int], YES),
+    (list, str, NO),
+    (str, list, NO),
+    (str, list[str], NO),
+    (list[int], dict, NO),
+    (list[int], set[int], YES),
+    (set[int], list[int], YES),
+    (set[int], list[str], NO),
+    (tuple[int, str], list[int], YES),
+    (list[int], tuple[int, ...], YES),
+    (frozenset[int], list[int], YES),
+    (dict, dict, YES),
+    (dict[str, int], dict, YES),
+    (dict[str, int], dict[str, str], NO),
+    (dict[str, int], dict[str, float], YES),
+    (OrderedDict, dict, YES),
+    (dict, OrderedDict, YES),
+    (dict[str, int], list[str], NO),
+    # abstract ones
+    (list[int], c.Sequence[int], YES),
+    (list[int], c.Sequence[str], NO),
+    (str, c.Sequence, YES),
+    (str, c.Sequence[str], YES),
+    (int, c.Sequence, NO),
+    (set[int], c.Sequence, NO),
+    (list[int], c.Iterable[int], YES),
+    (dict[str, int], c.Iterable[str], YES),
+    (dict[str, int], c.Mapping[str, int], YES),
+    (list[int], c.Mapping[str, int], NO),
+    (dict, c.MutableMapping, YES),
+    (list, c.MutableSequence, YES),
+    (str, c.MutableSequence, NO),
+    (int, c.Collection, NO),
+    (int, c.Iterable, NO),
+    # data
+    (dict, Point, YES),
+    (Point, dict, YES),
+    (Point, Line, SOME),
+    (Point, Point, YES),
+    (Row, dict, YES),
+    (dict[str, int], Row, YES),
+    (Model, dict, YES),
+    (dict, Model, YES),
+    (Model, Point, SOME),
+    (Model, str, NO),
+    (str, Model, NO),
+    (list[Point], list[Model], SOME),
+    (list[dict], list[Model], YES),
+    # classes
+    (Dog, Animal, YES),
+    (Animal, Dog, SOME),
+    (Dog, int, NO),
+    (int, Dog, NO),
+    (list[Dog], list[Animal], YES),
+    (list[Animal], list[Dog], SOME),
+]
+
+
+@pytest.mark.parametrize(("written", "read", "how_well"), PAIRS, ids=str)
+def test_how_well_types_fit(written: Any, read: Any, how_well: Fit) -> None:
+    assert fit(written, read) is how_well
+
+
+def test_there_are_enough_pairs() -> None:
+    assert len(PAIRS) >= 60
+    assert {how_well for *_, how_well in PAIRS} == set(Fit)
+
+
+KINDS: Final = st.sampled_from([kind for pair in PAIRS for kind in pair[:2]])
+
+
+@given(KINDS)
+def test_every_type_fits_itself(kind: Any) -> None:
+    assert fit(kind, kind) is YES
+
+
+@given(KINDS, KINDS)
+def test_whether_nothing_fits_does_not_depend_on_what_else_may_be_read(
+    one: Any, other: Any
+) -> None:
+    if one is None or other is None or isinstance(one, str) or isinstance(other, str):
+        return
+    assert fit(one, Union[other, bytearray]) >= fit(one, other)
+    assert fit(one, Optional[other]) >= fit(one, other)
+
+
+class Hostile(type):
+    """A class that refuses every question."""
+
+    def __eq__(cls, other: object) -> bool:
+        raise TypeError("no")
+
+    def __hash__(cls) -> int:
+        raise TypeError("no")
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        raise TypeError("no")
+
+
+class Odd(metaclass=Hostile):
+    pass
+
+
+def nested(depth: int) -> Any:
+    kind: Any = int
+    for _ in range(depth):
+        kind = list[kind]
+    return kind
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Odd,
+        list[Odd],
+        42,
+        [1, 2],
+        {"a": int},
+        (int, str),
+        lambda: int,
+        Literal[[1]],  # type: ignore[valid-type]
+        Annotated[int, []],
+        Annotated[list[int], {"min": 1}],
+        nested(5_000),
+        float("nan"),
+        ...,
+        "",
+        type,
+        type[int],
+        c.Callable[[int], str],
+    ],
+    ids=lambda kind: type(kind).__name__,
+)
+def test_what_is_hardly_a_type_is_asked_without_harm(kind: Any) -> None:
+    for other in (int, str | None, list[int], Literal["a"], Colour, kind):
+        assert fit(kind, other) in Fit
+        assert fit(other, kind) in Fit
+
+
+def test_two_deep_types_are_compared_or_taken_to_fit() -> None:
+    assert fit(nested(5_000), nested(4_999)) in Fit
+    assert fit(nested(20), nested(20)) is YES
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (int, "int"),
+        (Colour, "Colour"),
+        (list[int], "list[int]"),
+        (List[int], "List[int]"),
+        (int | None, "int | None"),
+        (Optional[int], "int | None"),
+        (Union[int, list[str]], "int | list[str]"),
+        (Literal["a", "b"], "Literal['a', 'b']"),
+        (Age, "int"),
+        (Name, "str"),
+        (Any, "Any"),
+        ("Later", "Later"),
+    ],
+)
+def test_types_are_named_as_their_source_says_them(kind: Any, name: str) -> None:
+    assert name_of(kind) == name
+
+
+def test_a_class_of_a_function_is_named_without_the_function() -> None:
+    class Local:
+        pass
+
+    assert name_of(Local) == "Local"
