@@ -25,6 +25,8 @@ _SCOPES: Final = ("app:", "user:", "temp:")
 def check_tools(graph: Graph) -> Iterator[Diagnostic]:
     """The tools of an agent, agents among them, have different names."""
     for agent in graph.of(AgentNode):
+        if len(agent.tools) + len(agent.agent_tools) < 2:
+            continue
         names = [name for tool in agent.tools if (name := _tool_name(tool)) is not None]
         count: dict[str, int] = {}
         for name in (*names, *(node.name for node in agent.agent_tools)):
@@ -51,6 +53,8 @@ def check_placeholders(graph: Graph) -> Iterator[Diagnostic]:
         texts = (agent.instruction, agent.static_instruction)
         for text, filled in zip(texts, (True, False), strict=True):
             if not isinstance(text, str) or "{" not in text:
+                continue
+            if filled and all(map(_fills, _PLACEHOLDER.findall(text))):
                 continue
             inert = [m[0] for m in _PLACEHOLDER.finditer(text) if not (filled and _fills(m[1]))]
             if inert:

@@ -49,6 +49,8 @@ def _advice(node: Node) -> str:
 def check_agent_names(graph: Graph) -> Iterator[Diagnostic]:
     """No two different agents share a name; the same agent may stand in several places."""
     for name, (first, *others) in graph.agents.items():
+        if not others:
+            continue
         other = next((node for node in others if node != first), None)
         if other is not None:
             yield DuplicateName.at(

@@ -64,13 +64,14 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
 
 def _reasons(node: Node) -> Iterator[str]:
     match node:
+        case AgentNode():
+            yield from _agent_reasons(node)
+            return
         case FunctionNode() | TransformNode() | TapNode():
             name = node.fn.name if node.fn else node.name
             yield from _because(f"what `{name}` does to state", effects_of_node(node).opaque)
         case AdkAgentNode():
             yield "it is an agent built by hand"
-        case AgentNode():
-            yield from _agent_reasons(node)
         case GateNode() if node.payload is not None:
             what = f"what its payload `{node.payload.name}` reads"
             yield from _because(what, effects_of_predicate(node.payload).opaque)

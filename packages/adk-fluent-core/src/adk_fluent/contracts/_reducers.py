@@ -22,7 +22,10 @@ def check_reducers(graph: Graph) -> Iterator[Diagnostic]:
     first: dict[str, tuple[Node, Ref]] = {}
     told: set[tuple[str, int]] = set()
     for node in graph.nodes:
-        for key, reducer in chain(ref_reducers(node), schema_reducers(node.contract)):
+        declared = ref_reducers(node)
+        if node.contract is not None:
+            declared = chain(declared, schema_reducers(node.contract))
+        for key, reducer in declared:
             before, known = first.setdefault(key, (node, reducer))
             if same_reducer(known, reducer) or (key, id(node)) in told:
                 continue

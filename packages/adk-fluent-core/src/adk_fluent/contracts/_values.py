@@ -145,7 +145,10 @@ def check_values(graph: Graph) -> Iterator[Diagnostic]:
                         f"`{node.name}` has {where}{field}={shorten(found)}",
                         help=f"it must be {rule.needs}",
                     )
-        yield from _combinations(graph, node)
+        if not isinstance(node, ir.AgentNode):  # of which most pipelines have most
+            yield from _combinations(graph, node)
+        if node.boundary is not None:
+            yield from _scaling(graph, node, node.boundary)
 
 
 def _held(node: Node) -> Iterator[object]:
@@ -214,11 +217,10 @@ def _combinations(graph: Graph, node: Node) -> Iterator[Diagnostic]:
             )
         case _:
             pass
-    yield from _scaling(graph, node)
 
 
-def _scaling(graph: Graph, node: Node) -> Iterator[Diagnostic]:
-    scaling = node.boundary.scaling if node.boundary else None
+def _scaling(graph: Graph, node: Node, boundary: ir.ExecutionBoundary) -> Iterator[Diagnostic]:
+    scaling = boundary.scaling
     if scaling is None:
         return
     low, high = scaling.min_instances, scaling.max_instances

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 from adk_fluent.ir._kinds import class_of
 from adk_fluent.ir._node import Node
 from adk_fluent.ir._record import changes_of, schema_of
-from adk_fluent.ir._types import anything, field_tests, hints_of, is_scalar, is_value, misfit
+from adk_fluent.ir._types import anything, exact_types, field_tests, hints_of, is_scalar, misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,21 +54,21 @@ class Look(Generic[N_co]):
         self.nameless: list[str] = []
         self.strange: list[tuple[str, Any]] = []
         todo: list[tuple[str, Any]] = []
-        self._fields("", node, fields_of(type(node)), todo)
+        self._fields("", node, cast("Fields", fields_of(type(node))), todo)
         for field, part in todo:  # which grows meanwhile
             if isinstance(part, _SEVERAL):
                 items = cast("Iterable[Any]", part)
                 todo += [(field, each) for each in items if type(each) not in _SCALARS]
-            elif is_value(part):
-                self._fields(field, part, fields_of(type(part)), todo)
+            elif not isinstance(part, Node) and (fields := fields_of(type(part))) is not None:
+                self._fields(field, part, fields, todo)
             else:
                 self.strange.append((field, part))
         self.children: tuple[Node, ...] = () if self.misfits else node.children
 
     def _fields(self, field: str, record: Any, fields: Fields, todo: list[tuple[str, Any]]) -> None:
         for name, value in fields.changes(record):
-            fits, deep, is_key = fields.rows[name]
-            if not fits(value):
+            exact, fits, deep, is_key = fields.rows[name]
+            if type(value) not in exact and not fits(value):
                 kind = class_of(record).__name__
                 what = misfit(name, record.__record__.fields[name].annotation, value)
                 self.misfits.append(f"{field}: {kind}.{what}" if field else what)
@@ -84,8 +84,8 @@ class Fields:
 
     Attributes:
         changes: Gives the fields that are not at their defaults.
-        rows: Of each field the test of its type, whether there may be anything in its value that
-            rules look at, and whether it is a state key.
+        rows: Of each field types that surely fit, the test of all others, whether there may be
+            anything in its value that rules look at, and whether it is a state key.
     """
 
     __slots__ = ("changes", "rows")
@@ -95,6 +95,7 @@ class Fields:
         self.changes = changes_of(cls)
         self.rows = {
             name: (
+                exact_types(hints.get(name)),
                 tests.get(name, anything),
                 name in schema.compared
                 and (cls.__name__, name) not in OPEN
@@ -106,6 +107,6 @@ class Fields:
 
 
 @cache
-def fields_of(cls: type) -> Fields:
-    """The fields of a record class."""
-    return Fields(cls, schema_of(cls))
+def fields_of(cls: type) -> Fields | None:
+    """The fields of a record class; None for any other class."""
+    return Fields(cls, schema_of(cls)) if hasattr(cls, "__record__") else None

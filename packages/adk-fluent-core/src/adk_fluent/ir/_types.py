@@ -57,6 +57,13 @@ def is_scalar(hint: Any) -> bool:
     return origin is Literal or hint in _SCALARS
 
 
+def exact_types(hint: Any) -> frozenset[type]:
+    """Types of which every value fits; not all there are."""
+    if get_origin(hint) in (Union, UnionType):
+        return frozenset[type]().union(*map(exact_types, get_args(hint)))
+    return frozenset() if get_origin(hint) else frozenset(_classes(hint))
+
+
 def _test(hint: Any) -> Test:  # noqa: PLR0911  # a row for each form a hint has
     if hint is Any or isinstance(hint, TypeVar):
         return anything

@@ -225,21 +225,23 @@ def beside(parts: list[Part], clash: Callable[[str, Writers, Writers], None]) ->
 def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], None]) -> Part:
     swapped = len(other) > len(one)
     base, small = (other, one) if swapped else (one, other)
-    changes = small.changes()
-    for part, sibling in ((base, small), (small, base)):
-        for known in (part.reads, part.tainted):
-            for key in sibling.touched(known) if known else ():
-                change = sibling.change(key)
-                known[key] = Open((known[key],), change.defs, races=both(change.defs, change.gone))
     late = {
         key: _joined(one.late.get(key) or one.change(key), other.late.get(key) or other.change(key))
         for key in (*one.late, *other.late)
     }
-    for key, change in changes:
-        known = base.change(key)
+    for known in (small.reads, small.tainted):
+        for key, reads in known.items():
+            change = base.change(key)
+            if change is not UNTOUCHED:
+                known[key] = _racing(reads, change)
+    for key, change in small.changes():
+        for known in (base.reads, base.tainted):
+            if key in known:
+                known[key] = _racing(known[key], change)
+        before = base.change(key)
         now = change
-        if known is not UNTOUCHED:
-            first, second = (change, known) if swapped else (known, change)
+        if before is not UNTOUCHED:
+            first, second = (change, before) if swapped else (before, change)
             if (by := writers(first)) is not None and (too := writers(second)) is not None:
                 clash(key, by, too)
             now = _joined(first, second)
@@ -252,6 +254,11 @@ def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], Non
     base.leaves |= small.leaves
     base.opaque |= small.opaque
     return base
+
+
+def _racing(reads: Reads, change: Change) -> Reads:
+    """Reads beside which something changes their key."""
+    return Open((reads,), change.defs, races=both(change.defs, change.gone))
 
 
 def writers(change: Change) -> Writers | None:
