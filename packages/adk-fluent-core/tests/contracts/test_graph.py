@@ -7,6 +7,7 @@ from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
     AppNode,
+    Contract,
     LoopNode,
     ModelSelectorNode,
     Node,
@@ -122,3 +123,52 @@ def test_a_graph_that_shares_its_parts_costs_its_distinct_parts() -> None:
     graph = Graph(node)
     assert len(graph.nodes) == 201
     assert len(graph.reach([node])) == 201
+
+
+def test_downwards_comes_to_a_node_after_everything_that_it_stands_in() -> None:
+    shared = seq("shared", A)
+    low = seq("low", seq("deep", shared), B)
+    graph = Graph(seq("root", shared, low))
+    order = list(graph.downwards())
+    assert sorted(map(id, order)) == sorted(map(id, graph.nodes))
+    at = {id(node): place for place, node in enumerate(order)}
+    for node in graph.nodes:
+        assert all(at[id(above)] < at[id(node)] for above in graph.parents(node)), node.name
+
+
+def test_downwards_takes_a_node_that_stands_twice_in_one_place_for_one() -> None:
+    assert names(list(Graph(seq("root", A, A)).downwards())) == ["root", "a"]
+
+
+def test_downwards_is_as_deep_as_it_is() -> None:
+    node: Node = A
+    for _ in range(20_000):
+        node = seq("s", node)
+    assert sum(1 for _ in Graph(node).downwards()) == 20_001
+
+
+def allowing(node: Node, *codes: str) -> Node:
+    return node.replace(contract=Contract(allow=codes))
+
+
+def test_allowed_is_what_a_node_says_and_all_above_it() -> None:
+    inner = allowing(seq("inner", A), "FLW002")
+    graph = Graph(allowing(seq("root", inner, B), "FLW001"))
+    assert graph.allowed(graph.root) == {"FLW001"}
+    assert graph.allowed(inner) == graph.allowed(A) == {"FLW001", "FLW002"}
+    assert graph.allowed(B) == {"FLW001"}
+
+
+def test_a_shared_node_is_allowed_what_all_its_places_allow() -> None:
+    one = allowing(seq("one", A), "FLW001", "FLW002")
+    other = allowing(seq("other", A), "FLW002", "FLW003")
+    assert Graph(seq("root", one, other)).allowed(A) == {"FLW002"}
+    assert Graph(seq("root", one, A)).allowed(A) == set()
+    own = allowing(A, "FLW009")
+    both = seq("root", allowing(seq("one", own), "FLW001"), own)
+    assert Graph(both).allowed(own) == {"FLW009"}
+
+
+def test_nothing_is_allowed_where_nobody_says_so() -> None:
+    graph = Graph(seq("root", A, LoopNode("l", B)))
+    assert all(graph.allowed(node) == set() for node in graph.nodes)
