@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING
 
@@ -128,6 +128,44 @@ def above(per: float, size: int, other: str) -> Judge:
         sign = "" if parted.median < 0 else "+"
         finding.ratio = f"{sign}{duration(parted.median)} each (<= {duration(parted.upper)})"
         finding.reached = parted.upper <= per
+        return finding
+
+    return judge
+
+
+def each(count: int, judge: Judge) -> Judge:
+    """What another judge says, of the time for one of `count` things that a case does."""
+
+    def one(groups: Grouped) -> Grouped:
+        return [[value / count for value in group] for group in groups]
+
+    def judged(samples: Samples) -> Finding:
+        parted = {label: one(groups) for label, groups in samples.seconds.items()}
+        return judge(replace(samples, seconds=parted))
+
+    return judged
+
+
+def finding_each(per: float, other: str) -> Judge:
+    """Ours takes at most `per` seconds more than another for each finding more, at 95 %."""
+
+    def judge(samples: Samples) -> Finding:
+        found = samples.results["ours"] - samples.results[other]
+        finding = above(per, max(found, 1), other)(samples)
+        finding.numbers["findings"] = found
+        finding.ratio = f"{finding.ratio}, {found}"
+        finding.reached = bool(finding.reached) and found > 0
+        return finding
+
+    return judge
+
+
+def beside(*others: str) -> Judge:
+    """Ours with the ratio to the fastest of these; there is no goal."""
+
+    def judge(samples: Samples) -> Finding:
+        finding = shown(samples)
+        _compare(finding, samples, *others)
         return finding
 
     return judge

@@ -9,7 +9,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.crew import Case
-from bench.judges import above, at_most, growing, level, linear, runs, shown, sorting, suite, under
+from bench.judges import (
+    above,
+    at_most,
+    beside,
+    each,
+    finding_each,
+    growing,
+    level,
+    linear,
+    runs,
+    shown,
+    sorting,
+    suite,
+    under,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +113,145 @@ _SPANS = {
     "ours none": Case("traced", "run", 10, [22, 0], 5),
 }
 
+_SHAPES = ("chain", "wide", "nested", "routed")
+#: What the monolith can check, and sizes at which it does.
+_MONO_SHAPES, _MONO_SIZES = ("chain", "wide", "routed"), (100, 1000)
+_REPEATS = {100: 20, 1000: 2, 10_000: 1}
+_CHECKED: dict[int, tuple[str, str, Judge]] = {
+    100: ("< 2 ms", "contract checking < 100 ms", under(0.002)),
+    1000: ("", "", beside("mono")),
+    10_000: ("< 150 ms", "", under(0.150)),
+}
+
+
+def _count(size: int) -> str:
+    return f"{size:,}".replace(",", " ")
+
+
+def _check(shape: str, size: int) -> Row:
+    goal, budget, judge = _CHECKED[size]
+    cases = {"ours": Case("ours", f"check-{shape}", size, 0, _REPEATS[size])}
+    if shape in _MONO_SHAPES and size in _MONO_SIZES:
+        cases["mono"] = Case("mono", f"check-{shape}", size, None, _REPEATS[size])
+    what = f"check_all, {shape}, {_count(size)} nodes, nothing to find"
+    few = None if size < 10_000 else 5
+    return Row(f"check-{shape}-{size}", what, goal, budget, cases, judge, few)
+
+
+def _check_lost(shape: str, size: int) -> Row:
+    return Row(
+        f"check-{shape}-findings-{size}",
+        f"check_all, {shape}, {_count(size)} nodes, no agent has its input, beside all",
+        "at most 20 us a finding",
+        cases={
+            "ours": Case("ours", f"check-{shape}-lost", size, None, _REPEATS[size]),
+            "ours none": Case("ours", f"check-{shape}-given", size, 0, _REPEATS[size]),
+        },
+        judge=finding_each(20e-6, "ours none"),
+        rounds=None if size < 10_000 else 3,
+    )
+
+
+def _order(what: str, task: str) -> Row:
+    return Row(
+        f"{task}-order",
+        f"check_all, {what}, 10 000 nodes beside 1 000",
+        "n log n (at most 1.25 x)",
+        cases={
+            "ours": Case("ours", task, 10_000, 0),
+            "ours small": Case("ours", task, 1000, 0, 4),
+        },
+        judge=growing(sorting, 1000, 10_000, 1.25),
+        rounds=3,
+    )
+
+
+_CHECKS = tuple(
+    row
+    for shape in _SHAPES
+    for row in (
+        *(_check(shape, size) for size in _CHECKED),
+        _order(shape, f"check-{shape}"),
+        *(_check_lost(shape, size) for size in _CHECKED),
+    )
+)
+_DEEP = tuple(
+    _order(f"{kind}s in each other", f"check-deep-{kind}") for kind in ("fallback", "loop", "route")
+)
+_EFFECTS = tuple(
+    Row(
+        f"effects-{known}",
+        f"what a function does to state, {words}",
+        cases={"ours": Case("ours", f"effects-{known}", 100, 100)},
+        judge=each(100, shown),
+    )
+    for known, words in (
+        ("first", "the first look at each of a module's 100"),
+        ("known", "looked at before"),
+    )
+)
+
+#: Accesses in one sample of a row about state.
+_ACCESSES = 1000
+_FIELDS = {
+    "intent": "a text",
+    "due": "a datetime",
+    "level": "an Enum",
+    "home": "a model",
+    "tags": "a list of 10 texts",
+}
+
+
+def _accesses(side: str, task: str) -> Case:
+    return Case(side, task, _ACCESSES, _ACCESSES, 5)
+
+
+def _access(verb: str, by_hand: str, field: str) -> Row:
+    goal, judge = "", beside("adk raw")
+    if (verb, field) == ("write", "intent"):
+        goal, judge = "< 0.6 us", under(0.6e-6, "adk raw")
+    cases = {
+        "ours": _accesses("typed", f"state-{verb}-{field}"),
+        "adk raw": _accesses("adk", f"state-{verb}-{field}"),
+    }
+    if field != "intent":
+        cases["adk by hand"] = _accesses("adk", f"state-{by_hand}-{field}")
+    what = f"state: {verb} {_FIELDS[field]}, bound before"
+    return Row(f"state-{verb}-{field}", what, goal, cases=cases, judge=each(_ACCESSES, judge))
+
+
+def _append(count: int, goal: float) -> Row:
+    events = 50
+    return Row(
+        f"state-append-{count}",
+        f"SchemaSessionService, an event of {count} key{'s' * (count > 1)}, beside ADK's in memory",
+        f"at most {goal * 1e6:.0f} us an event above",
+        cases={
+            "ours": Case("typed", f"append-{count}", events, count),
+            "adk": Case("adk", f"append-{count}", events, count),
+        },
+        judge=each(events, above(goal, 1, "adk")),
+    )
+
+
+_STATE = (
+    Row(
+        "bind",
+        "state: bind a context and read a text",
+        "< 1 us",
+        "bind() per access < 0.1 ms",
+        {
+            "ours": _accesses("typed", "state-bind-read"),
+            "adk": _accesses("adk", "state-bind-read"),
+        },
+        each(_ACCESSES, under(1e-6)),
+    ),
+    *(_access("read", "decode", field) for field in _FIELDS),
+    *(_access("write", "encode", field) for field in _FIELDS),
+    _append(1, 5e-6),
+    _append(20, 20e-6),
+)
+
 ROWS: tuple[Row, ...] = (
     Row(
         "import",
@@ -134,50 +287,23 @@ ROWS: tuple[Row, ...] = (
         judge=growing(linear, 1000, 10_000, 1.25),
         rounds=3,
     ),
+    *_CHECKS,
     Row(
-        "check-100",
-        "check_all, 100 nodes",
-        "< 2 ms",
-        "contract checking < 100 ms",
-        {
-            "ours": Case("ours", "check", 100, 0, 20),
-            "mono": Case("mono", "check", 100, 100, 20),
-        },
-        under(0.002),
-    ),
-    Row(
-        "check-10000",
-        "check_all, 10 000 nodes, nothing to find",
-        "< 150 ms",
-        cases={"ours": Case("ours", "check", 10_000, 0)},
-        judge=under(0.150),
-        rounds=5,
-    ),
-    Row(
-        "check-order",
-        "check_all, 10 000 nodes beside 1 000",
-        "n log n (at most 1.25 x)",
-        cases={
-            "ours": Case("ours", "check", 10_000, 0),
-            "ours small": Case("ours", "check", 1000, 0, 4),
-        },
-        judge=growing(sorting, 1000, 10_000, 1.25),
-        rounds=3,
-    ),
-    Row(
-        "check-findings",
-        "check_all, 10 000 nodes with 5 000 findings beside none",
+        "check-names",
+        "check_all, 10 000 nodes, each name twice, beside once",
         "at most 20 us a finding",
         cases={
-            "ours": Case("ours", "check-findings", 10_000, 5000),
-            "ours none": Case("ours", "check", 10_000, 0),
+            "ours": Case("ours", "check-names-2", 10_000, 5000),
+            "ours none": Case("ours", "check-names-1", 10_000, 0),
         },
-        judge=above(20e-6, 5000, "ours none"),
+        judge=finding_each(20e-6, "ours none"),
         rounds=3,
     ),
+    *_DEEP,
+    *_EFFECTS,
     Row(
         "compile",
-        "compile 100 nodes to an App, beside making the agents by hand",
+        "compile 100 nodes to an App, unchecked, beside making the agents by hand",
         "at most 10 us a node above",
         cases={
             "ours": Case("ours", "compile", 100, 100, 3),
@@ -188,11 +314,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "compile-checked",
-        "compile 100 nodes to an App, with check",
+        "compile 100 nodes that use state to an App, with check",
         "< 5 ms",
         "backend compile < 200 ms",
         {
             "ours": Case("ours", "compile-checked", 100, 100, 3),
+            "ours off": Case("ours", "compile-unchecked", 100, 100, 3),
+            "ours again": Case("ours", "compile-known", 100, 100, 3),
             "adk": Case("adk", "construct", 100, 100, 3),
         },
         under(0.005),
@@ -307,27 +435,7 @@ ROWS: tuple[Row, ...] = (
         judge=level(0.01, 0.01),
         rounds=0,
     ),
-    Row(
-        "bind",
-        "StateSchema bind and read",
-        "< 1 us",
-        "bind() per access < 0.1 ms",
-        {
-            "ours": Case("typed", "bind-read", 1, "refund", 100_000),
-            "adk": Case("typed", "bare-read", 1, "refund", 100_000),
-        },
-        under(1e-6),
-    ),
-    Row(
-        "state-write",
-        "StateSchema write of a text",
-        "< 0.6 us",
-        cases={
-            "ours": Case("typed", "bound-write", 1, "refund", 100_000),
-            "adk": Case("typed", "bare-write", 1, "refund", 100_000),
-        },
-        judge=under(0.6e-6),
-    ),
+    *_STATE,
     Row("eval", "eval, a case", "<= bare runner + 1 ms", "100 cases, mock, < 60 s"),
     Row(
         "eval-case",

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent import Agent, Pipeline, gate
 from adk_fluent.contracts import check_all
-from bench.side import around
+from adk_fluent.ir import ExecutionConfig, Ref, RouteNode, walk
+from bench.side import around, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -45,46 +48,106 @@ def build(size: int) -> Callable[[], int]:
     return once
 
 
-def check(size: int) -> Callable[[], int]:
-    """All checks, nothing to find."""
-    ir = _chain(size).to_ir()
+def _checked(pipeline: Builder, *inputs: str) -> Callable[[], int]:
+    """All checks; gives how many findings there are."""
+    ir = pipeline.to_ir()
 
     def once() -> int:
-        return len(check_all(ir).errors)
+        return len(check_all(ir, inputs=inputs).diagnostics)
 
     return once
 
 
-def check_findings(size: int) -> Callable[[], int]:
-    """All checks; every second agent has the name of the one before."""
+def check(shape: str, size: int) -> Callable[[], int]:
+    """All checks of a shape, nothing to find."""
+    return _checked(shapes.SHAPES[shape](size))
+
+
+def check_lost(shape: str, size: int) -> Callable[[], int]:
+    """The same with agents that read what nothing writes."""
+    return _checked(shapes.SHAPES[shape](size, shapes.lost))
+
+
+def check_given(shape: str, size: int) -> Callable[[], int]:
+    """The very same, where everything that is read is there from the start."""
+    chain = shapes.SHAPES[shape](size, shapes.lost)
+    read = {ref.key for node in walk(chain.to_ir()) for ref in getattr(node, "reads_keys", ())}
+    routed = {node.key for node in walk(chain.to_ir()) if isinstance(node, RouteNode) and node.key}
+    return _checked(chain, *sorted(read | routed))
+
+
+def check_deep(kind: str, size: int) -> Callable[[], int]:
+    """The same of arrangements in each other."""
+    return _checked(shapes.deep(kind, size))
+
+
+def check_names(apart: int, size: int) -> Callable[[], int]:
+    """All checks; so many agents have each name."""
     chain = _chain(1)
     for i in range(1, size):
-        chain = chain >> Agent(f"a{i // 2}", MODEL).instruct(f"x{i}")
-    ir = chain.to_ir()
+        chain = chain >> Agent(f"a{i // apart}", MODEL).instruct(f"x{i}")
+    return _checked(chain)
+
+
+def effects(known: str, size: int) -> Callable[[], int]:
+    """What functions of one module do to state, looked at for the first time or once more."""
+    import linecache
+
+    from adk_fluent.contracts._effects import _analysis, effects_of_function
+    from adk_fluent.ir import _source
+
+    lines = [f"def f{i}(state):\n    return {{'k{i}': state['k{i - 1}']}}\n" for i in range(size)]
+    name, text = "<functions of the benchmark>", "\n".join(lines)
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), space)  # noqa: S102  # see `lines`
+    refs = [Ref.to(space[f"f{i}"]) for i in range(size)]
 
     def once() -> int:
-        return len(check_all(ir).errors)
+        if known == "first":
+            _analysis._known.clear()  # noqa: SLF001  # what is measured is what it saves
+            _source._indexes.clear()  # noqa: SLF001  # see above
+        return sum(len(effects_of_function(ref).writes) for ref in refs)
 
     return once
 
 
 def compile_app(size: int) -> Callable[[], int]:
-    """An ADK App from what is built."""
-    chain = _scripted(size)
+    """An ADK App from what is built, which nobody checks."""
+    chain, off = _scripted(size), ExecutionConfig(contracts="off")
 
     def once() -> int:
-        root: Any = chain.to_app().root_agent
+        root: Any = chain.to_app(off).root_agent
         return len(root.sub_agents)
 
     return once
 
 
-def compile_checked(size: int) -> Callable[[], int]:
-    """An ADK App from what is built, checked first."""
-    chain = _scripted(size)
+def _with_state(agents: int) -> Builder:
+    """A chain of scripted agents that use state."""
+    return shapes.chain(agents + 1, partial(shapes.agent, model=_model()))
+
+
+def compile_checked(contracts: Any, size: int) -> Callable[[], int]:
+    """An ADK App from a pipeline with state, which is another one each time."""
+    from adk_fluent.backends.adk import to_app
+
+    ir = _with_state(size).to_ir()
+    config, numbers = ExecutionConfig(contracts=contracts), count()
 
     def once() -> int:
-        root: Any = chain.validate().to_app().root_agent
+        root: Any = to_app(ir.replace(description=f"number {next(numbers)}"), config).root_agent
+        return len(root.sub_agents)
+
+    return once
+
+
+def compile_known(size: int) -> Callable[[], int]:
+    """An ADK App from a pipeline that was compiled before."""
+    chain = _with_state(size)
+
+    def once() -> int:
+        root: Any = chain.to_app().root_agent
         return len(root.sub_agents)
 
     return once
@@ -174,10 +237,16 @@ def _step(at: int) -> Callable[[Any], dict[str, Any]]:
 
 TASKS: dict[str, Task] = {
     "build": build,
-    "check": check,
-    "check-findings": check_findings,
+    **{f"check-{shape}": partial(check, shape) for shape in shapes.SHAPES},
+    **{f"check-{shape}-lost": partial(check_lost, shape) for shape in shapes.SHAPES},
+    **{f"check-{shape}-given": partial(check_given, shape) for shape in shapes.SHAPES},
+    **{f"check-deep-{kind}": partial(check_deep, kind) for kind in shapes.DEEP},
+    **{f"check-names-{apart}": partial(check_names, apart) for apart in (1, 2)},
     "compile": compile_app,
-    "compile-checked": compile_checked,
+    "compile-checked": partial(compile_checked, "error"),
+    "compile-known": compile_known,
+    "compile-unchecked": partial(compile_checked, "off"),
+    **{f"effects-{known}": partial(effects, known) for known in ("first", "known")},
     "resume": resume,
     "run": run,
     "run-app": run_app,

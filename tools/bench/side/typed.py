@@ -1,73 +1,63 @@
-"""State through a schema, and bare, on a context of ADK's."""
+"""Tasks of ours that use state by a schema."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime  # noqa: TC003  # the schema resolves it
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.sessions.session import Session
-from google.adk.tools.tool_context import ToolContext
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
-from adk_fluent.state import SessionScoped, StateSchema, UserScoped, field
+from adk_fluent.state import SchemaSessionService, SessionScoped, StateSchema
+from bench.side.access import VALUES, Address, Level, appending, context, keys, looped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from bench.side.worker import Task
 
+#: How many keys the schema has to which events are held.
+KEYS: Final = 20
+
 
 class Desk(StateSchema):
-    """As much as a small pipeline has."""
+    """A field of each kind."""
 
     intent: SessionScoped[str]
-    confidence: SessionScoped[float]
-    tier: UserScoped[str] = field(default="free")
-    tags: SessionScoped[list[str]] = field(default_factory=list)
+    due: SessionScoped[datetime]
+    level: SessionScoped[Level]
+    home: SessionScoped[Address]
+    tags: SessionScoped[list[str]]
 
 
-def _context() -> ToolContext:
-    state = {"intent": "refund"}
-    session = Session(id="1", app_name="bench", user_id="user", state=state)
-    return ToolContext(InvocationContext.model_construct(session=session))
-
-
-def bind_read(size: int) -> Callable[[], str]:
+def bind_read(size: int) -> Callable[[], int]:
     """Bind a context, and read a text."""
-    context, bind = _context(), Desk.bind
-    return lambda: bind(context).intent
+    return looped("Desk.bind(ctx).intent", size, Desk=Desk, ctx=context())
 
 
-def bare_read(size: int) -> Callable[[], str]:
-    """Read a text."""
-    context = _context()
-    return lambda: context.state["intent"]
+def read(name: str, size: int) -> Callable[[], int]:
+    """Read a field of bound state."""
+    desk = Desk.bind(context())
+    if getattr(desk, name) != VALUES[name]:
+        raise RuntimeError(f"{name} is {getattr(desk, name)!r}")
+    return looped(f"desk.{name}", size, desk=desk)
 
 
-def bound_write(size: int) -> Callable[[], str]:
-    """Write a text to what is bound."""
-    desk = Desk.bind(_context())
-
-    def once() -> str:
-        desk.intent = "refund"
-        return "refund"
-
-    return once
+def write(name: str, size: int) -> Callable[[], int]:
+    """Write a field of bound state."""
+    return looped(f"desk.{name} = value", size, desk=Desk.bind(context()), value=VALUES[name])
 
 
-def bare_write(size: int) -> Callable[[], str]:
-    """Write a text."""
-    state = _context().state
-
-    def once() -> str:
-        state["intent"] = "refund"
-        return "refund"
-
-    return once
+def append(count: int, size: int) -> Callable[[], Coroutine[Any, Any, int]]:
+    """Events that write so many keys to a service that holds them to a schema."""
+    hints = {key: type(value) for key, value in keys(KEYS).items()}
+    schema: Any = type(StateSchema)("Keys", (StateSchema,), {"__annotations__": hints})
+    return appending(SchemaSessionService(InMemorySessionService(), schema), count, size)
 
 
 TASKS: dict[str, Task] = {
-    "bind-read": bind_read,
-    "bare-read": bare_read,
-    "bound-write": bound_write,
-    "bare-write": bare_write,
+    "state-bind-read": bind_read,
+    **{f"state-read-{name}": partial(read, name) for name in VALUES},
+    **{f"state-write-{name}": partial(write, name) for name in VALUES},
+    **{f"append-{count}": partial(append, count) for count in (1, KEYS)},
 }

@@ -16,7 +16,10 @@ from bench.judges import (
     Finding,
     above,
     at_most,
+    beside,
     duration,
+    each,
+    finding_each,
     growing,
     level,
     linear,
@@ -111,6 +114,35 @@ def test_so_much_more_for_each_part() -> None:
     judged = above(0.02, 100, "adk")
     assert judged(samples(ours=2.0, adk=1.0)).reached is True
     assert judged(samples(ours=4.0, adk=1.0)).reached is False
+
+
+def test_so_much_for_one_of_many() -> None:
+    many = samples(ours=2.0, adk=1.0)
+    finding = each(100, under(0.03))(many)
+    assert finding.reached is True
+    assert finding.cells == {"ours": "20 ms", "adk": "10 ms"}
+    assert finding.ratio == "2 (<= 2) x adk"
+    assert each(100, under(0.02))(many).reached is False
+    assert many.seconds["ours"][0][0] == 2.0
+
+
+def test_so_much_more_for_each_finding() -> None:
+    found = samples(ours=2.0, ours_none=1.0)
+    judged = finding_each(0.02, "ours none")
+    found.results = {"ours": 110, "ours none": 10}
+    assert judged(found).reached is True
+    assert judged(found).numbers["findings"] == 100
+    found.results = {"ours": 50, "ours none": 10}
+    assert judged(found).reached is False
+    found.results = {"ours": 10, "ours none": 10}
+    found.seconds["ours"] = found.seconds["ours none"]
+    assert judged(found).reached is False  # nothing was found
+
+
+def test_a_ratio_without_a_goal() -> None:
+    finding = beside("adk raw")(samples(ours=3.0, adk_raw=1.0, adk_by_hand=0.5))
+    assert finding.reached is None
+    assert finding.ratio == "3 (<= 3) x adk raw"
 
 
 def test_what_gets_to_the_end_runs() -> None:
@@ -212,7 +244,10 @@ def test_processes_measure_and_check_what_was_done() -> None:
     measured, versions = interleaved(
         HERE,
         {
-            "build": {"ours": Case("ours", "build", 3, 3), "ours two": Case("ours", "check", 2, 0)},
+            "build": {
+                "ours": Case("ours", "build", 3, 3),
+                "ours two": Case("ours", "check-chain", 4, 0),
+            },
             "wrong": {"ours": Case("ours", "build", 3, 4)},
             "unknown": {"ours": Case("ours", "no such task", 3, 3)},
             "cold": {"ours": Case("ours", "import")},
@@ -254,6 +289,49 @@ def test_what_stands_around_a_run_is_asked() -> None:
     assert {row: found.failed for row, found in measured.items() if found.failed} == {}
 
 
+def test_shapes_have_as_many_findings_as_their_rows_say() -> None:
+    rows = {
+        row.id: {label: replace(case, size=200, repeat=1) for label, case in row.cases.items()}
+        for row in ROWS
+        if row.id.startswith(("check-chain", "check-wide", "check-nested", "check-routed"))
+        or row.id.startswith("check-deep")
+    }
+    rows = {
+        row: {label: case for label, case in cases.items() if case.side != "mono"}
+        for row, cases in rows.items()
+    }
+    assert len(rows) == 4 * 7 + 3
+    measured, _ = interleaved(
+        HERE,
+        rows,
+        rounds=lambda _row, _generation: 1,
+        processes=1,
+        progress=list[str]().append,
+    )
+    assert {row: found.failed for row, found in measured.items() if found.failed} == {}
+    lost = {row: each.results["ours"] for row, each in measured.items() if "findings" in row}
+    assert lost["check-chain-findings-100"] == 199
+    assert lost["check-wide-findings-100"] == 198
+    assert all(100 < count < 200 for count in lost.values())
+
+
+def test_state_is_used_on_both_sides() -> None:
+    rows = {
+        row.id: {label: replace(case, repeat=1) for label, case in row.cases.items()}
+        for row in ROWS
+        if row.id.startswith(("bind", "state-", "effects-"))
+    }
+    assert len(rows) == 15
+    measured, _ = interleaved(
+        HERE,
+        rows,
+        rounds=lambda _row, _generation: 1,
+        processes=1,
+        progress=list[str]().append,
+    )
+    assert {row: found.failed for row, found in measured.items() if found.failed} == {}
+
+
 @pytest.mark.parametrize("soak", ["soak-calls", "soak-runs"])
 def test_a_soak_goes_through_what_it_is_to_go_through(soak: str) -> None:
     measured, _ = interleaved(
@@ -285,9 +363,9 @@ def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "figures.json"
     here = ("--ours", sys.executable, "--mono", sys.executable)
     small = ("--quick", "--processes", "1", "--rounds", "1")
-    code = cli.main([*here, *small, "--rows", "check-10000,eval", "--json", str(out)])
+    code = cli.main([*here, *small, "--rows", "check-chain-10000,eval", "--json", str(out)])
     rows = json.loads(out.read_text())["rows"]
     assert code in (0, 1)
-    assert rows["check-10000"]["seconds"]["ours"]
+    assert rows["check-chain-10000"]["seconds"]["ours"]
     assert rows["eval"]["verdict"] == "not yet"
     assert "eval, a case" in capsys.readouterr().out
