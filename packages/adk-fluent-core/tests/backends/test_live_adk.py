@@ -6,15 +6,18 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator  # noqa: TC003  # ADK looks it up
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from adk_middlewares import made_of
 from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.agents.run_config import RunConfig
 from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads annotations
 from google.genai import types
 from pydantic import BaseModel
 from websockets.exceptions import ConnectionClosedError
@@ -22,11 +25,19 @@ from websockets.frames import Close
 
 from adk_fluent import Agent, FanOut, Pipeline, gate, map_over
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import BuildError, RunError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import (
+    BuildError,
+    RunError,
+    StateKeyError,
+    StateTypeError,
+    UnsupportedConfigError,
+    UsageError,
+)
+from adk_fluent.ir import StateFieldRef
 from adk_fluent.testing import Call, Script, ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -742,3 +753,56 @@ async def test_hooks_that_are_not_asked_are_told_of_once(
 async def test_a_pipeline_of_one_name_that_is_not_live_stays_as_it_was() -> None:
     agent = Pipeline("p", _agent("a"))
     assert await agent.ask_async("hello", config=ExecutionConfig(app_name="calls")) == "Yes."
+
+
+# --- state contracts -----------------------------------------------------------------------------
+
+
+class Desk:
+    """A state schema: a number, and a date that is stored as text."""
+
+    __state_fields__: ClassVar[dict[str, StateFieldRef]] = {
+        "n": StateFieldRef("n", int),
+        "day": StateFieldRef("day", date),
+    }
+
+    @classmethod
+    def __state_encode__(cls, delta: Mapping[str, Any], where: str, /) -> dict[str, Any]:
+        if isinstance(delta.get("n"), str):
+            raise StateTypeError(f"n is no int, as {where} has it", key="n")
+        return {k: v.isoformat() if isinstance(v, date) else v for k, v in delta.items()}
+
+
+async def test_what_is_written_in_a_live_run_keeps_to_the_schema() -> None:
+    def put(tool_context: ToolContext) -> str:
+        """Writes."""
+        tool_context.state["day"] = date(2020, 1, 2)
+        return "ok"
+
+    async def after_model(ctx: Any, response: Any) -> None:
+        ctx.state["n"] = 7
+
+    first = Agent("first", ScriptedModel(Call("put"), DONE)).tool(put)
+    pipeline = Pipeline("p", first, Agent("then").mock("done")).state(Desk)
+    talk = await Talk().about(pipeline.middleware(made_of(after_model=after_model)), "go")
+    assert {key: talk.session.state.get(key) for key in ("day", "n")} == {
+        "day": "2020-01-02",
+        "n": 7,
+    }
+
+
+async def test_what_a_hook_writes_in_a_live_run_keeps_to_the_schema() -> None:
+    async def after_model(ctx: Any, response: Any) -> None:
+        ctx.state["n"] = "seven"
+
+    pipeline = Pipeline("p", Agent("first", ScriptedModel("hello", default=DONE))).state(Desk)
+    with pytest.raises(StateTypeError, match="n is no int") as caught:
+        await Talk().about(pipeline.middleware(made_of(after_model=after_model)), "go")
+    assert caught.value.node == "first"
+
+
+async def test_a_live_run_begins_with_its_inputs() -> None:
+    model = ScriptedModel("hello")
+    with pytest.raises(StateKeyError, match="p begins without 'topic'"):
+        await Talk().about(Pipeline("p", Agent("a", model)).contract(inputs=["topic"]), "go")
+    assert not model.calls

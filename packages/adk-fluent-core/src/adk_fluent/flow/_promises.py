@@ -80,6 +80,8 @@ class Promises:
 
     def parts(self, strand: Strand) -> list[Part]:
         """The parts that a strand stands in, the innermost first."""
+        if not self._parts:
+            return []
         found = (self._parts.get(id(node)) for node in strand.around())
         return list(dict.fromkeys(part for part in found if part is not None))
 
@@ -147,7 +149,8 @@ def promises_of(root: Node) -> Promises | None:
     agents: list[AgentNode] = []
     first: dict[str, tuple[Node, Ref]] = {}
     for node in distinct(root):
-        reducers.update(_checked(node, ref_reducers(node), first))
+        if named := ref_reducers(node):
+            reducers.update(_checked(node, named, first))
         if isinstance(node, AgentNode) and node.delegates:
             agents.append(node)
         part = part_of(node)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from adk_fluent.ir._state import Contract, StateFieldRef
 
 
-def ref_reducers(node: Node) -> Iterator[tuple[str, Ref]]:
+def ref_reducers(node: Node) -> list[tuple[str, Ref]]:
     """The reducers of the state keys that a node itself names, by key."""
-    return ((ref.key, ref.reducer) for ref in _refs(node) if ref.reducer is not None)
+    return [(ref.key, ref.reducer) for ref in _refs(node) if ref.reducer is not None]
 
 
 def schema_reducers(contract: Contract | None) -> Iterator[tuple[str, Ref]]:
@@ -70,13 +70,14 @@ def read_keys(node: Node) -> Iterator[str]:
         yield from (test.key for test in (*tests, *own) if isinstance(test, Match))
 
 
-def _refs(node: Node) -> Iterator[StateFieldRef]:
+def _refs(node: Node) -> tuple[StateFieldRef, ...]:
+    refs: tuple[StateFieldRef, ...] = ()
     if isinstance(node, AgentNode):
-        yield from (*node.reads_keys, *node.writes_keys, *node.tool_writes)
+        refs = node.reads_keys + node.writes_keys + node.tool_writes
     elif isinstance(node, RemoteAgentNode):
-        yield from (*node.reads_keys, *node.writes_keys)
+        refs = node.reads_keys + node.writes_keys
     elif isinstance(node, FunctionNode | TransformNode | TapNode):
         effects = node.effects
-        yield from (*effects.reads, *effects.writes, *effects.may_write)
-    if node.contract is not None:
-        yield from (*(node.contract.inputs or ()), *(node.contract.outputs or ()))
+        refs = effects.reads + effects.writes + effects.may_write
+    contract = node.contract
+    return refs if contract is None else refs + (contract.inputs or ()) + (contract.outputs or ())

@@ -247,8 +247,6 @@ class FlowAgent(BaseAgent):
             leaf = self._leaf(ctx, run, kind=LiveLeaf)
             leaf.on(line, followed(plan.node, after=goes_on(vars(ctx))))
             around = self._around(ctx, leaf, chain, resumed=False)
-            if plan.promises is not None:
-                plan.promises.check_start(leaf.state)
             engine = Engine(
                 plan.node,
                 leaf,
@@ -258,10 +256,19 @@ class FlowAgent(BaseAgent):
                 promises=plan.promises,
             )
             leaf.bind(engine)
-            events = await stack.enter_async_context(aclosing(engine.run()))
+            events = await stack.enter_async_context(aclosing(_begun(engine)))
             made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
             async for event in await stack.enter_async_context(aclosing(made)):
                 yield event
+
+
+async def _begun(engine: Engine[Event]) -> AsyncGenerator[Event, None]:
+    """The events of a run, if state is as it says that it finds it."""
+    if engine.promises is not None:
+        engine.promises.check_start(engine.leaf.state)
+    async with aclosing(engine.run()) as events:
+        async for event in events:
+            yield event
 
 
 async def _put_out(
