@@ -43,8 +43,7 @@ class TestEveryWay:
             WAYS[way](desk("drafd", inputs=[]), ExecutionConfig())
         assert caught.value.node == "reader"
         assert [each.code for each in caught.value.report.errors] == ["FLW001"]
-        assert caught.value.location is not None
-        assert caught.value.location.file == __file__
+        assert str(caught.value.location).startswith(__file__)
 
     def test_what_is_right_is_let_through(self, way: str) -> None:
         assert WAYS[way](desk("draft", inputs=[]), ExecutionConfig())

@@ -247,7 +247,7 @@ PAIRS: Final[list[tuple[Any, Any, Fit]]] = [
     (Model, str, NO),
     (str, Model, NO),
     (list[Point], list[Model], SOME),
-    (list[dict], list[Model], YES),
+    (list[dict[str, int]], list[Model], YES),
     # classes
     (Dog, Animal, YES),
     (Animal, Dog, SOME),

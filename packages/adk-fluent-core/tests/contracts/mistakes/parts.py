@@ -18,6 +18,7 @@ _BOUNDARIES: Final = (
         finding=_KIND,
         at=(("social", "tags"),),
         help='inputs=["tags"]',
+        silent=True,
     ),
     Mistake(
         title="a part that declares an input which is there on some ways only",
@@ -36,6 +37,7 @@ _BOUNDARIES: Final = (
         finding="ScopeMismatch",
         at=(("confirm", "preferences"),),
         help="`user:preferences`",
+        silent=True,
     ),
     Mistake(
         title="a part that promises an output which it does not write",
@@ -45,6 +47,7 @@ _BOUNDARIES: Final = (
         finding=_KIND,
         at=(("social", "thread"),),
         help="out of the outputs",
+        silent=True,
     ),
     Mistake(
         title="a part that promises an output which it writes on some ways only",
@@ -63,6 +66,7 @@ _BOUNDARIES: Final = (
         finding=_KIND,
         at=(("pipeline", "titles"),),
         help="`title`",
+        silent=True,
     ),
     Mistake(
         title="a finding is allowed at another step than the one it is about",
@@ -121,6 +125,7 @@ _CALLED: Final = (
         finding=_KIND,
         at=(("greeter", "name"),),
         help='inputs=["name"]',
+        silent=True,
     ),
     Mistake(
         title="a delegate that needs what it writes itself",
@@ -161,6 +166,7 @@ _AROUND: Final = (
         finding=_KIND,
         at=(("speaker", "length"), ("pipeline", "language")),
         help="let `pick` keep it",
+        silent=True,
     ),
     Mistake(
         title="a pick between a key and the route that decides by it",
@@ -171,6 +177,7 @@ _AROUND: Final = (
         severity="warning",
         at=(("route", "severity"),),
         help="let `pick` keep it",
+        silent=True,
     ),
     Mistake(
         title="an expectation before what it is about",
@@ -204,6 +211,7 @@ _AROUND: Final = (
         finding=_KIND,
         at=(("stock_system", "products"),),
         help="`product`",
+        silent=True,
     ),
     Mistake(
         title="what the other one in a race writes, within a limit of time",
@@ -213,6 +221,7 @@ _AROUND: Final = (
         finding=_KIND,
         at=(("manuals", "answer"),),
         help="{answer?}",
+        silent=True,
     ),
     Mistake(
         title="a loop in a loop that needs what the outer one writes later",

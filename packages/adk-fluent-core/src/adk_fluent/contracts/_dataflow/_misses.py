@@ -137,7 +137,7 @@ class Misses:
         if site.found is None and site.key not in self._world.inputs and not self._world.unknown:
             return self._first_time(site)
         found = (*some(site.found), *some(site.later))
-        known = [each for each in found if each.node is not site.node] or found
+        known = [each for each in found if each.node is not site.node] or [*found]
         related = [*self._conditions(known, site), *writers(some(site.gone))]
         return MaybeUndefined.at(
             self._graph,

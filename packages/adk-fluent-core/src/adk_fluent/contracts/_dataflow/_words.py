@@ -55,8 +55,9 @@ _DECLARED: Final = frozenset({"promises", "begins with"})
 def _is_placeholder(site: Site) -> bool:
     """Whether an agent's instruction has the key as a placeholder that must be filled."""
     text = site.node.instruction if isinstance(site.node, AgentNode) else None
-    plain = site.how == "reads" and isinstance(text, str)
-    return plain and f"{{{site.key}}}" in text.replace(" ", "")
+    if site.how != "reads" or not isinstance(text, str):
+        return False
+    return f"{{{site.key}}}" in text.replace(" ", "")
 
 
 def writers(found: Iterable[Def], when: str = "") -> list[Related]:
