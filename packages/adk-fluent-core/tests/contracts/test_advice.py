@@ -437,3 +437,18 @@ def test_advice_that_is_followed_mends_what_it_was_given_for(advice: Advice) -> 
     assert any(advice.help in (each.help or "") for each in told), report.render()
     mended = check_all(advice.mended(), inputs=advice.inputs)
     assert [each for each in mended if each.code == advice.code or each.doubtful] == []
+
+
+def test_of_very_many_findings_the_last_ones_say_less_and_are_all_there() -> None:
+    parts = [
+        Route("k").eq(1, Agent(f"w{at}").writes(f"k{at}")) >> Agent(f"r{at}").reads(f"k{at}")
+        for at in range(300)
+    ]
+    report = check_all(Pipeline("p", *parts), inputs=["k"])
+    told = [each for each in report if each.code == "FLW002"]
+    assert len(told) == 300
+    notes = [each.related[0].message for each in told]
+    short = [note for note in notes if note.endswith("writes it on some ways only")]
+    full = [note for note in notes if note.endswith("writes it in a branch of `route`")]
+    assert len(short) + len(full) == 300
+    assert min(len(short), len(full)) >= 50
