@@ -339,6 +339,22 @@ class Agent(AdkFields, Capabilities, Builder):
         )
 
 
+def _templated(
+    known: tuple[StateFieldRef, ...], filled: tuple[StateFieldRef, ...]
+) -> tuple[StateFieldRef, ...]:
+    """All that is read; what ADK fills in must have a value, whatever default a field has."""
+    needed = {ref.key for ref in filled if ref.default is UNSET}
+    return merged(
+        tuple(
+            ref
+            if ref.default is UNSET or ref.key not in needed
+            else StateFieldRef(ref.key, ref.type, reducer=ref.reducer)
+            for ref in known
+        ),
+        filled,
+    )
+
+
 def _explaining(take: Callable[..., None]) -> Callable[..., None]:
     """An initialiser that says what to write for keywords that ADK's LlmAgent takes."""
 
