@@ -326,7 +326,7 @@ class Agent(AdkFields, Capabilities, Builder):
         fields = self._fields
         for text in (fields.get("instruction"), self._settings.get("global_instruction")):
             if isinstance(text, str) and "{" in text:
-                reads = merged(fields.get("reads_keys", ()), placeholders(text))
+                reads = _templated(fields.get("reads_keys", ()), placeholders(text))
                 fields = {**fields, "reads_keys": reads}
         return AgentNode(
             self.name,
