@@ -32,6 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--flow-seed", type=int, default=None, metavar="SEED", help="the ones of an earlier run"
     )
     group.addoption(
+        "--typed-examples",
+        type=int,
+        default=None,
+        metavar="N",
+        help="how many proven pipelines over typed state to run; other ones each time",
+    )
+    group.addoption(
+        "--typed-seed", type=int, default=None, metavar="SEED", help="those of an earlier run"
+    )
+    group.addoption(
         "--kills",
         type=int,
         default=None,
@@ -56,6 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.flow_seed is None:
         given = config.option.flow_examples is not None
         config.option.flow_seed = random.randrange(2**32) if given else 0
+    if config.option.typed_seed is None:
+        given = config.option.typed_examples is not None
+        config.option.typed_seed = random.randrange(2**32) if given else 0
     if config.option.kill_seed is None:
         given = config.option.kills is not None
         config.option.kill_seed = random.randrange(2**32) if given else 0
@@ -67,6 +80,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     option = terminalreporter.config.option
     examples = "" if option.flow_examples is None else f"--flow-examples {option.flow_examples} "
     terminalreporter.line(f"random pipelines: {examples}--flow-seed {option.flow_seed}")
+    examples = "" if option.typed_examples is None else f"--typed-examples {option.typed_examples} "
+    terminalreporter.line(f"typed pipelines: {examples}--typed-seed {option.typed_seed}")
     terminalreporter.line(f"killed runs: --kills {option.kills} --kill-seed {option.kill_seed}")
 
 

@@ -1,0 +1,419 @@
+"""What is proven about random typed pipelines holds when they run (success criterion 8).
+
+Each is a schema and a pipeline over it as source text; see `typed_pipelines`. Those that
+`check_all` calls proven run on the mock backend and on ADK, with sessions in memory, in SQLite and
+in a database, as they are and held to the schema: no key is missing, what is read is of its type,
+and what is left in the end can be read. CI runs 5 000, spread over the kinds of sessions, and the
+same ones every time. ``--typed-examples 100000`` runs that many, and other ones each time;
+``--typed-seed`` runs those of an earlier run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import gc
+import itertools
+import sys
+import warnings
+import zlib
+from collections import Counter
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from random import Random
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from adk_fluent.backends.mock import mock_backend
+from adk_fluent.config import ExecutionConfig
+from adk_fluent.contracts import check_all
+from adk_fluent.contracts._declared import predicates
+from adk_fluent.errors import ExpectationError
+from adk_fluent.flow import _engine, _failures, _steps
+from adk_fluent.ir import AgentNode, FunctionNode, LoopNode, Match, Ref, TransformNode, walk
+from adk_fluent.state import StateFieldRef
+
+_name = "typed_pipelines"
+if _name not in sys.modules:  # importlib mode puts nothing on `sys.path`
+    _spec = spec_from_file_location(_name, Path(__file__).with_name(_name) / "__init__.py")
+    assert _spec is not None
+    assert _spec.loader is not None
+    _module = sys.modules[_name] = module_from_spec(_spec)
+    _spec.loader.exec_module(_module)
+
+from typed_pipelines.fields import KINDS  # noqa: E402  # see above
+from typed_pipelines.parts import CHANCE, BrokenError  # noqa: E402
+from typed_pipelines.programs import Program, generate, load, programs  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    from adk_fluent.ir import Node
+
+EXAMPLES = 5_000
+SECONDS = 60  # for one pipeline; far more than any takes
+STORES = ("memory", "sqlite", "database")
+SETTINGS = settings(
+    phases=[Phase.generate, Phase.shrink],
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+#: Of so many examples, each trait is had by one at least.
+PLENTY = 400
+TRAITS = {
+    *("SequenceNode", "ParallelNode", "RouteNode", "LoopNode", "FallbackNode", "RaceNode"),
+    *("MapOverNode", "TimeoutNode", "TransferNode", "TapNode", "ExpectNode", "FunctionNode"),
+    *("answers", "answers several", "by tool", "tools", "agent tools", "delegates", "callbacks"),
+    *("template", "instruction function", "reads", "leaves"),
+    *("derived", "declared", "compared", "tested", "until", "reduced"),
+    *("merge", "delete_keys", "part schema", "part inputs", "part outputs"),
+    *("item key", "result key", "first_complete", "session", "user", "app", "temp"),
+    *KINDS,
+}
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+class Watch:
+    """What goes wrong while a pipeline runs, also where that is survived.
+
+    Attributes:
+        wrong: What steps raised, but for what they raise on purpose, and reads through schemas that
+            gave something else than is declared.
+        reads: How many there were.
+    """
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.reads = 0
+
+    def failed(self, error: BaseException) -> None:
+        if not isinstance(error, BrokenError | ExpectationError):
+            self.wrong.append(f"{type(error).__name__}: {error}")
+
+    def read(self, ref: Any, value: Any) -> None:
+        self.reads += 1
+        if not is_a(value, ref.type) and (value is not None or ref.required):
+            self.wrong.append(f"{ref!r} gives {value!r}")
+
+
+def is_a(value: Any, kind: Any) -> bool:  # noqa: PLR0911  # a row for each kind of type
+    """Whether a value is of a type; by nothing of what is tested."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return is_a(value, args[0])
+    if origin in (Union, UnionType):
+        return any(is_a(value, each) for each in args)
+    if origin is Literal:
+        return any(type(value) is type(each) and value == each for each in args)
+    if origin in (list, set):
+        return isinstance(value, origin) and all(is_a(each, args[0]) for each in value)
+    if origin is tuple:
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(is_a, value, args))
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            is_a(key, args[0]) and is_a(each, args[1]) for key, each in value.items()
+        )
+    if kind is float:
+        return type(value) in (int, float)
+    if kind in (int, dt.date):
+        return type(value) is kind
+    return isinstance(value, kind)
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[Watch]:
+    """Look at all that steps raise, and at all that is read through schemas."""
+    watch = Watch()
+    get = StateFieldRef.__get__
+
+    def read(self: Any, bound: Any, owner: Any = None) -> Any:
+        value = get(self, bound, owner)
+        if bound is not None:
+            watch.read(self, value)
+        return value
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (_engine, _failures, _steps):
+            add = module.add_place
+
+            def failed(error: Any, node: Any, add: Any = add) -> Any:
+                watch.failed(error)
+                return add(error, node)
+
+            patch.setattr(module, "add_place", failed)
+        patch.setattr(StateFieldRef, "__get__", read)
+        yield watch
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def configured(**changes: Any) -> ExecutionConfig:
+    return ExecutionConfig(max_llm_calls=10_000, **changes)
+
+
+async def on_mock(module: ModuleType, config: ExecutionConfig) -> None:
+    backend = mock_backend()
+    compiled = backend.compile(module.root.to_ir(), config)
+    try:
+        async for _ in backend.stream(compiled, "go", state=dict(module.start)):
+            pass
+    finally:
+        for session in backend._sessions.values():
+            look_at_all(module, session.state)
+
+
+class OnAdk:
+    """Runs on ADK, each pipeline in an app and a session of its own, which is read back.
+
+    Args:
+        service: Keeps the sessions.
+        held: Whether it is held to the schema.
+    """
+
+    def __init__(self, service: BaseSessionService, *, held: bool) -> None:
+        self.service = service
+        self.held = held
+        self.count = 0
+
+    async def __call__(self, module: ModuleType, config: ExecutionConfig) -> None:
+        self.count += 1
+        service: Any = self.service
+        if self.held:
+            from adk_fluent.state import SchemaSessionService
+
+            service = SchemaSessionService(service, module.Shop)
+        ids = {"user_id": f"user {self.count}", "session_id": f"session {self.count}"}
+        app = f"app_{self.count}"
+        try:
+            await module.root.run(
+                "go",
+                config=configured(app_name=app, contracts=config.contracts),
+                session_service=service,
+                state=dict(module.start),
+                **ids,
+            )
+        finally:
+            session = await service.get_session(app_name=app, **ids)
+            if session is not None:
+                look_at_all(module, session.state)
+                await service.delete_session(app_name=app, **ids)
+
+
+def look_at_all(module: ModuleType, state: Any) -> None:
+    """Read every field that has a value."""
+    bound = module.Shop.bind(dict(state))
+    for key, ref in module.Shop.__state_fields__.items():
+        if state.get(key) is not None:
+            getattr(bound, ref.name)
+
+
+async def ran(module: ModuleType, way: Any, chance: int, *, contracts: Any = "error") -> Watch:
+    """Run a pipeline, and tell what goes wrong."""
+    CHANCE.seed(chance)
+    with watching() as watch:
+        try:
+            async with asyncio.timeout(SECONDS):
+                await way(module, configured(contracts=contracts))
+        except Exception as error:  # noqa: BLE001  # it is told
+            watch.failed(error)
+    return watch
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # clients of earlier tests close themselves in whatever loop runs, or never
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(params=STORES)
+def service(
+    request: pytest.FixtureRequest, folder: Path, loop: asyncio.Runner
+) -> Iterator[BaseSessionService]:
+    if request.param == "memory":
+        from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+        yield InMemorySessionService()
+    elif request.param == "sqlite":
+        from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
+        yield SqliteSessionService(str(folder / "sessions.db"))
+    else:
+        from google.adk.sessions.database_session_service import DatabaseSessionService
+
+        service = DatabaseSessionService(f"sqlite+aiosqlite:///{folder / 'all.db'}")
+        yield service
+        loop.run(service.db_engine.dispose())
+
+
+# --- random pipelines ----------------------------------------------------------------------------
+
+
+class Examples:
+    """Random pipelines that are proven, and what occurs in them.
+
+    Args:
+        option: The options of the tests.
+        name: Of the test, which has examples of its own.
+        share: Of how many tests this one is.
+    """
+
+    def __init__(self, option: Any, name: str, share: int) -> None:
+        self.begin = zlib.crc32(name.encode()) ^ option.typed_seed
+        self.count = -(-(option.typed_examples or EXAMPLES) // share)
+        self.made = 0
+        self.proven = 0
+        self.reads = 0
+        self.met = Counter[str]()
+
+    def run(self, loop: asyncio.Runner, *ways: Any) -> None:
+        """Run each in all of these ways."""
+        passed: set[int] = set()
+
+        def holds(program: Program) -> None:
+            text = hash(program.text)
+            if text in passed:  # hypothesis likes to repeat itself
+                return
+            passed.add(text)
+            self.made += 1
+            module = load(program.text)
+            if not check_all(module.root).proven:
+                return
+            for way in ways:
+                watch = loop.run(ran(module, way, program.chance))
+                assert not watch.wrong, "\n".join(watch.wrong)
+                self.reads += watch.reads
+            self.proven += 1
+            self.met.update(set(traits(module)))
+
+        for turn in itertools.count(self.begin):
+            if self.proven >= self.count:
+                break
+            left = max(self.count - self.proven, 100)
+            more = settings(SETTINGS, max_examples=left)
+            seed(turn)(more(given(programs())(holds)))()
+        self.suffice()
+
+    def suffice(self) -> None:
+        """See that there was enough of everything."""
+        assert self.proven >= self.made * 0.4
+        assert self.reads > self.proven * 2
+        if self.count >= PLENTY:
+            rare = {trait for trait in TRAITS if self.met[trait] * PLENTY < self.proven}
+            assert rare == set()
+
+
+def traits(module: ModuleType) -> Iterator[str]:
+    """What occurs in a program: kinds of nodes, what there is of each, and types."""
+    root = module.root.to_ir()
+    for ref in module.Shop.__state_fields__.values():
+        yield ref.scope
+    yield from module.kinds
+    for node in walk(root):
+        yield type(node).__name__
+        yield from _traits_of_contract(node) if node is not root else ()
+        for test in predicates(node):
+            yield "compared" if isinstance(test, Match) else "tested"
+        match node:
+            case AgentNode():
+                yield from _traits_of_agent(node)
+            case FunctionNode():
+                yield "derived" if node.effects.opaque else "declared"
+            case TransformNode():
+                yield node.semantics
+            case LoopNode(until=until) if until is not None:
+                yield "until"
+            case _:
+                for name in ("item_key", "result_key"):
+                    if getattr(node, name, None) not in (None, "_item"):
+                        yield name.replace("_", " ")
+                if getattr(node, "merge", None) == "first_complete":
+                    yield "first_complete"
+
+
+def _traits_of_contract(node: Node) -> Iterator[str]:
+    contract = node.contract
+    if contract is not None:
+        yield from ["part schema"] if contract.schema is not None else []
+        yield from ["part inputs"] if contract.inputs is not None else []
+        yield from ["part outputs"] if contract.outputs is not None else []
+
+
+def _traits_of_agent(node: AgentNode) -> Iterator[str]:
+    names = [spec.name for spec in node.tools]
+    found = {
+        "answers": bool(node.writes_keys),
+        "answers several": len(node.writes_keys) > 1,
+        "by tool": bool(node.tool_writes),
+        "tools": bool(names),
+        "leaves": "leave" in names,
+        "agent tools": bool(node.agent_tools),
+        "delegates": bool(node.delegates),
+        "callbacks": bool(node.callbacks),
+        "instruction function": isinstance(node.instruction, Ref),
+        "template": isinstance(node.instruction, str) and "{" in node.instruction,
+        "reads": bool(node.reads_keys),
+        "reduced": any(ref.reducer is not None for ref in node.writes_keys),
+    }
+    yield from (name for name, holds in found.items() if holds)
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("held", [False, True], ids=["plain", "held"])
+def test_what_is_proven_holds(
+    request: pytest.FixtureRequest, loop: asyncio.Runner, service: BaseSessionService, held: bool
+) -> None:
+    examples = Examples(request.config.option, request.node.name, 2 * len(STORES))
+    examples.run(loop, on_mock, OnAdk(service, held=held))
+
+
+def test_what_is_proven_holds_without_adk(
+    request: pytest.FixtureRequest, loop: asyncio.Runner
+) -> None:
+    Examples(request.config.option, request.node.name, 10).run(loop, on_mock)
+
+
+# --- the other way round -------------------------------------------------------------------------
+
+MUTANTS = 500
+FLOORS = {"write": 10, "input": 60, "type": 10}  # of those that are no more proven and fail
+
+
+def test_what_is_mutated_so_that_it_is_no_more_proven_fails(loop: asyncio.Runner) -> None:
+    doubted, failed = Counter[str](), Counter[str]()
+    for program, flaw in itertools.islice(mutants(), MUTANTS):
+        why = program.flaws[flaw]
+        module = load(program.mutated(flaw))
+        proven = check_all(module.root).proven
+        watches = [loop.run(ran(module, on_mock, n, contracts="off")) for n in range(3)]
+        wrong = [each for watch in watches for each in watch.wrong]
+        if proven:  # nobody needed what was left out
+            assert wrong == [], f"{why}: {program.mutated(flaw)}"
+        else:
+            doubted[why] += 1
+            failed[why] += bool(wrong)
+    assert {why for why, least in FLOORS.items() if failed[why] < least} == set()
+    assert failed.total() > doubted.total() * 0.4
+
+
+def mutants() -> Iterator[tuple[Program, int]]:
+    """Programs that are proven, each with one thing to be mutated."""
+    for number in itertools.count():
+        random = Random(number)
+        program = generate(random.randint)
+        if program.flaws and check_all(load(program.text).root).proven:
+            flaws = list(program.flaws)
+            yield from ((program, flaw) for flaw in random.sample(flaws, min(3, len(flaws))))
