@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 from google.adk.agents.invocation_context import InvocationContext
@@ -281,6 +281,23 @@ async def test_it_closes_a_service_that_can_only_be_closed(kind: str) -> None:
     async with guarded(inner):
         assert closed == []
     assert closed == [each for each in [kind] if each != "none"]
+
+
+async def test_it_enters_and_leaves_a_service_that_is_a_context_manager() -> None:
+    done: list[Any] = []
+
+    class Entered(InMemorySessionService):
+        async def __aenter__(self) -> Self:
+            done.append("in")
+            return self
+
+        async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+            done.append(kind)
+
+    with pytest.raises(KeyError):
+        async with guarded(Entered()):
+            raise KeyError
+    assert done == ["in", KeyError]
 
 
 # --- on a machine ---------------------------------------------------------------------------------

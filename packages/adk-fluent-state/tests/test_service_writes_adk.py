@@ -380,6 +380,28 @@ async def test_keys_that_adk_itself_names_pass(name: str) -> None:
     await append(service, {key: 1})
 
 
+async def test_credentials_of_adk_pass_under_any_key() -> None:
+    from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes
+    from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+    service = SchemaSessionService(InMemorySessionService(), Desk)
+    credential = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
+    await append(service, {"my_service": credential})
+    with pytest.raises(StateTypeError):
+        await append(service, {"my_service": "k"})
+
+
+async def test_a_key_that_is_no_text() -> None:
+    from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+    event = Event(author="clerk")
+    event.actions.state_delta[3] = "x"  # pyright: ignore[reportArgumentType]
+    service = SchemaSessionService(InMemorySessionService(), Desk)
+    session = await service.create_session(**IDS)
+    with pytest.raises(StateTypeError, match="state keys are text"):
+        await service.append_event(session=session, event=event)
+
+
 async def test_a_slip_in_the_scope_is_no_key_of_a_library() -> None:
     from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
@@ -488,6 +510,17 @@ async def test_a_warning_is_logged_once_for_each_key(
     session = await stored(opened())
     assert session is not None
     assert session.state == {"inten": "x", "count": "three", "when": "2024-02-29T12:00:00Z"}
+
+
+async def test_programs_that_make_up_keys_do_not_fill_memory_and_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from google.adk.sessions.in_memory_session_service import InMemorySessionService
+
+    service = SchemaSessionService(InMemorySessionService(), Desk, enforce="warn")
+    with caplog.at_level(logging.WARNING, "adk_fluent"):
+        await append(service, {f"key_{at}": at for at in range(1_100)})
+    assert len(caplog.records) == 1_000
 
 
 # --- after a refusal ------------------------------------------------------------------------------

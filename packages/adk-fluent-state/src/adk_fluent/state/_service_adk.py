@@ -104,7 +104,7 @@ class SchemaSessionService(_Base):
 
         Args:
             state: What it starts with.
-            **asked: `app_name`, `user_id`, and what else the service takes.
+            **asked: ``app_name``, ``user_id``, and what else the service takes.
 
         Raises:
             StateTypeError: `state` breaks the schema; no session is made.
@@ -289,10 +289,10 @@ class SchemaSessionService(_Base):
     ) -> None:
         """Close the service."""
         inner: Any = self.inner
-        if hasattr(type(inner), "__aexit__"):
+        if hasattr(type(self.inner), "__aexit__"):
             await inner.__aexit__(kind, error, trace)
         elif hasattr(inner, "close"):
-            closing = inner.close()
+            closing: object = inner.close()
             if isawaitable(closing):
                 await closing
 
