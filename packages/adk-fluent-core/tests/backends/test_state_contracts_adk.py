@@ -33,6 +33,7 @@ from adk_fluent.errors import (
     UsageError,
 )
 from adk_fluent.ir import UNSET, Ref, StateFieldRef
+from adk_fluent.protocol import AgentReply
 from adk_fluent.testing import Call, ScriptedModel
 
 if TYPE_CHECKING:
@@ -285,6 +286,36 @@ async def test_a_step_that_is_tried_again_finds_state_as_it_was(
     step = (by_tool("n", "one") // Agent("y").mock("sorry")) >> look
     await go(desk(step), sessions, n=1)
     assert await stored(sessions) == {**START, "n": 1, "out": [1, None]}
+
+
+async def test_a_step_that_is_made_good_leaves_nothing_behind(
+    sessions: BaseSessionService,
+) -> None:
+    async def wrap_agent(call: Any, following: Any) -> AgentReply:
+        try:
+            return await following(call)
+        except StateTypeError:
+            return AgentReply("sorry")
+
+    def look(state: Any) -> dict[str, Any]:
+        return {"out": [state.get("n")]}
+
+    step: Any = by_tool("n", "one")
+    await go(desk(step.middleware(made_of(wrap_agent=wrap_agent)) >> look), sessions)
+    assert await stored(sessions) == {**START, "out": [None]}
+
+
+async def test_what_a_hook_wrote_before_a_call_that_fails(sessions: BaseSessionService) -> None:
+    async def before_model(ctx: Any, request: Any) -> None:
+        ctx.state["n"] = "one"
+
+    step = Agent("x", ScriptedModel(ValueError("down"))).middleware(
+        made_of(before_model=before_model)
+    )
+    with pytest.raises(StateTypeError, match="n cannot be 'one'") as caught:
+        await go(desk(step), sessions)
+    assert str(caught.value.__context__) == "down"
+    assert await stored(sessions) == START
 
 
 async def test_the_step_itself_reads_what_is_stored(sessions: BaseSessionService) -> None:

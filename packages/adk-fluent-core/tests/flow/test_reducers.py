@@ -228,6 +228,14 @@ async def test_a_fallback_takes_it_for_a_failure(b: Bench) -> None:
     assert b.clean_state == {"ok": 1}
 
 
+async def test_what_is_undone_then_is_what_was_written(b: Bench) -> None:
+    fork = b.par(b.say("x", ticks=9, k=1, hits=[1]), b.say("y", k=2, hits=[2]))
+    root = b.seq(keyed(reducer=Ref.to(boom)), b.fallback(fork, b.say("good")))
+    ran = await b.run(root)
+    assert ran.wrote[-1] == {"hits": None, "k": None}
+    assert b.clean_state == {}
+
+
 async def test_a_run_goes_on_where_its_reducer_failed(b: Bench) -> None:
     calls: list[Any] = []
 

@@ -169,6 +169,17 @@ async def test_what_a_reducer_makes_is_written_as_any_value(b: Bench) -> None:
     assert b.state["day"] == "2020-01-02"
 
 
+async def test_on_a_snapshot_what_was_merged_is_read_as_it_is_stored(b: Bench) -> None:
+    def later(one: str, other: str) -> date:
+        return date.fromisoformat(max(one, other))
+
+    seen: list[Any] = []
+    fork = b.par(b.say("x", day=DAY), b.say("y", day=DAY))
+    branch = b.seq(fork, b.fn("look", lambda s: seen.append(s["day"])))
+    await b.run(under(b.race(branch, b.hangs("h")), Rules(day=date, reducers={"day": later})))
+    assert seen == ["2020-01-02"]
+
+
 async def test_what_a_person_answers(b: Bench) -> None:
     gate = GateNode("ask", message="?", key="n")
     ran = await b.run(root := under(b.seq(gate, b.say("after")), Rules(n=str)))
@@ -489,6 +500,11 @@ async def test_a_pipeline_inside_a_step_keeps_to_what_stands_around_that(b: Benc
             both.kept({"n": "one"}, inner, strand)
         place = b.engine(inner).strand("0", inner, parent=None)
         assert both.kept({"only": 1}, inner, place) == {"only": 1}
+        innermost = promises_inside(inner, None, both, place)
+        assert innermost is not None
+        deepest = b.engine(inner).strand("0", inner, parent=None)
+        with pytest.raises(StateTypeError):
+            innermost.kept({"only": "one"}, inner, deepest)
     assert promises_inside(inner, None, None, strand) is None
 
 
@@ -501,6 +517,10 @@ async def test_reducers_of_what_stands_around_count_inside(b: Bench) -> None:
     both = promises_inside(root, outer, around, strand)
     assert both is not None
     assert set(both.reducers(strand)) == {"k", "l"}
+    plain = b.say("y")
+    inside = promises_inside(plain, None, outer, strand)
+    assert inside is not None
+    assert set(inside.reducers(b.engine(plain).strand("0", plain, parent=None))) == {"k"}
 
 
 def test_an_agent_that_is_a_tool_cannot_be_held_to_a_schema() -> None:

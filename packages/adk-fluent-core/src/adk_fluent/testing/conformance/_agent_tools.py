@@ -25,7 +25,7 @@ def agent_tools() -> Iterator[Program]:
         lambda p: Pipeline(
             "root",
             S.set(a="é"),
-            _calls(p, "e", "what?").agent_tool(
+            calls(p, "e", "what?").agent_tool(
                 p.agent(
                     "e", lambda asked: f"{asked.turns[-1].text} {_shown(asked)}", writes="k"
                 ).instruct("«{a}»")
@@ -46,7 +46,7 @@ def agent_tools() -> Iterator[Program]:
         "agent tool",
         lambda p: Pipeline(
             "root",
-            _calls(p, "pipe", "go").agent_tool(
+            calls(p, "pipe", "go").agent_tool(
                 (p.agent("e") >> p.agent("f") >> p.fn("g", {"k": 1})).named("pipe")
             ),
             p.agent("z"),
@@ -64,7 +64,7 @@ def agent_tools() -> Iterator[Program]:
     yield case(
         "agent tool/one that reports an error does not end its caller",
         "agent tool",
-        lambda p: _always_calls(p).agent_tool(p.agent("e", ends="reports")),
+        lambda p: _alwayscalls(p).agent_tool(p.agent("e", ends="reports")),
         text="told",
         calls=("d", "e", "d"),
         events=(". d calls e({'request': 'go'})", ". d result of e", ". d 'told'"),
@@ -73,7 +73,7 @@ def agent_tools() -> Iterator[Program]:
         "agent tool/one that raises is the caller's failure",
         "agent tool",
         lambda p: Fallback(
-            "root", _calls(p, "e", "go").agent_tool(p.agent("e", ends="raises")), p.agent("b")
+            "root", calls(p, "e", "go").agent_tool(p.agent("e", ends="raises")), p.agent("b")
         ),
         text="B",
         calls=("d", "e", "b"),
@@ -84,7 +84,7 @@ def agent_tools() -> Iterator[Program]:
         "agent tool",
         lambda p: Pipeline(
             "root",
-            _calls(p, "e", "go").agent_tool(p.agent("e", "SECRET")),
+            calls(p, "e", "go").agent_tool(p.agent("e", "SECRET")),
             p.agent("z", lambda asked: str(sum("[e] said" in t.text for t in asked.turns))),
         ),
         text="0",
@@ -99,7 +99,7 @@ def agent_tools() -> Iterator[Program]:
     yield case(
         "agent tool/in a loop",
         "agent tool",
-        lambda p: Loop("root", _always_calls(p).agent_tool(p.agent("e")), max=2),
+        lambda p: Loop("root", _alwayscalls(p).agent_tool(p.agent("e")), max=2),
         text="told",
         calls=("d", "e", "d") * 2,
         events=tuple(
@@ -110,7 +110,7 @@ def agent_tools() -> Iterator[Program]:
     )
 
 
-def _calls(p: Bench, tool: str, request: str) -> Agent:
+def calls(p: Bench, tool: str, request: str) -> Agent:
     """An agent that calls another one, and then says what it was told."""
 
     def says(asked: Asked) -> str | Reply:
@@ -122,7 +122,7 @@ def _calls(p: Bench, tool: str, request: str) -> Agent:
     return p.agent("d", says)
 
 
-def _always_calls(p: Bench) -> Agent:
+def _alwayscalls(p: Bench) -> Agent:
     def says(asked: Asked) -> str | Reply:
         told = asked.turns[-1].text.startswith("[result e")
         return "told" if told else reply(Call("e", {"request": "go"}))

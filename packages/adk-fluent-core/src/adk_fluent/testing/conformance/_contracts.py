@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from adk_fluent.builders import Fallback, FanOut, Pipeline, S, effects, map_over, race, tap
 from adk_fluent.errors import StateTypeError
 from adk_fluent.ir import ExecutionConfig, Ref, StateFieldRef
+from adk_fluent.testing.conformance._agent_tools import calls
 from adk_fluent.testing.conformance._case import case
+from adk_fluent.testing.conformance._delegates import handing, hands_over
 from adk_fluent.testing.conformance._order import beside
 from adk_fluent.testing.conformance._program import Raised
 
@@ -66,6 +68,7 @@ def contracts() -> Iterator[Program]:
     yield from _refused()
     yield from _beginnings()
     yield from _declared()
+    yield from _below()
 
 
 def _held(*steps: StepLike, **options: Any) -> Pipeline:
@@ -250,3 +253,102 @@ def _declared() -> Iterator[Program]:
         calls=("f",),
         raises=Raised("UsageError", "ADKF101", "'other', which it is not declared", node="f"),
     )
+
+
+def _below() -> Iterator[Program]:
+    """Agents and pipelines below agents."""
+    yield case(
+        "contract/a delegate is held to what stands around, and to what it says itself",
+        "delegation",
+        lambda p: _held(
+            hands_over(p, "d", "e").delegates(
+                p.agent("e", writes="word").state(Desk, extra="allow")
+            )
+        ),
+        end={"word": "E"},
+        text="E",
+        calls=("d", "e"),
+        events=(*handing("d", "s0", "e"), "s0 d@e 'E' {'word': 'E'}"),
+    )
+    yield case(
+        "contract/a delegate that breaks what it says itself",
+        "delegation",
+        lambda p: Pipeline(
+            "root", hands_over(p, "d", "e").delegates(p.agent("e", writes="n").state(Desk))
+        ),
+        calls=("d", "e"),
+        events=handing("d", "s0", "e"),
+        raises=Raised("StateTypeError", "ADKF313", "n is no int", node="d"),
+        config=_UNCHECKED,
+    )
+    yield case(
+        "contract/a pipeline below may write what stands around declares",
+        "delegation",
+        lambda p: _held(
+            hands_over(p, "d", "inner").delegates(
+                Pipeline("inner", p.fn("f", {"word": "x"}), p.fn("g", {"n": 1})).state(_Number)
+            )
+        ),
+        end={"word": "x", "n": 1},
+        calls=("d", "f", "g"),
+        events=(
+            *handing("d", "s0", "inner"),
+            "s0.s0 f@inner {'word': 'x'}",
+            "s0.s1 g@inner {'n': 1}",
+        ),
+    )
+    yield case(
+        "contract/a pipeline below begins with its inputs",
+        "delegation",
+        lambda p: Pipeline(
+            "root",
+            hands_over(p, "d", "inner").delegates(
+                Pipeline("inner", p.agent("e")).contract(inputs=["topic"])
+            ),
+        ),
+        calls=("d",),
+        events=handing("d", "s0", "inner"),
+        raises=Raised("StateKeyError", "ADKF312", "inner begins without 'topic'"),
+        config=_UNCHECKED,
+    )
+    yield case(
+        "contract/a pipeline that is a tool begins with its inputs",
+        "agent tool",
+        lambda p: Pipeline(
+            "root",
+            calls(p, "inner", "go").agent_tool(
+                Pipeline("inner", p.agent("e")).contract(inputs=["topic"])
+            ),
+        ),
+        calls=("d",),
+        events=("s0 d calls inner({'request': 'go'})",),
+        raises=Raised("StateKeyError", "ADKF312", "inner begins without 'topic'"),
+        config=_UNCHECKED,
+    )
+    yield case(
+        "contract/a pipeline that is a tool is held to what it says itself",
+        "agent tool",
+        lambda p: Pipeline(
+            "root",
+            calls(p, "inner", "go").agent_tool(
+                Pipeline("inner", p.fn("f", {"n": "one"})).state(Desk)
+            ),
+        ),
+        calls=("d", "f"),
+        events=("s0 d calls inner({'request': 'go'})",),
+        raises=Raised("StateTypeError", "ADKF313", "n is no int"),
+        config=_UNCHECKED,
+    )
+    yield case(
+        "contract/an agent that is a tool cannot be held to a schema of its own",
+        "agent tool",
+        lambda p: Pipeline("root", calls(p, "e", "go").agent_tool(p.agent("e").state(Desk))),
+        raises=Raised("UnsupportedNodeError", text="e runs as a tool", node="e"),
+        config=_UNCHECKED,
+    )
+
+
+class _Number(Desk):
+    """A schema of the number alone."""
+
+    __state_fields__: ClassVar[Mapping[str, StateFieldRef]] = {"n": StateFieldRef("n", int)}
