@@ -280,6 +280,19 @@ ADVICE: Final = [
             inputs=["k"], outputs=[StateFieldRef("draft", default=None)]
         ),
     ),
+    Advice(
+        "FLW002",
+        "write `draft` again after it is removed",
+        lambda: WRITE >> Route("k").eq(1, S.drop("draft")).otherwise(NOTE) >> READ,
+        lambda: WRITE >> Route("k").eq(1, S.drop("draft")).otherwise(NOTE) >> WRITE >> READ,
+        ["k"],
+    ),
+    Advice(
+        "FLW001",
+        "give what it is made of a value",
+        lambda: S.merge("a", "b", into="draft") >> READ,
+        lambda: S.set(a="1", b="2") >> S.merge("a", "b", into="draft") >> READ,
+    ),
     # --- types
     Advice(
         "FLW003",

@@ -5,7 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from adk_fluent.contracts._dataflow._places import by_call, condition, elsewhere, meeting
+from adk_fluent.contracts._dataflow._places import (
+    by_call,
+    condition,
+    elsewhere,
+    meeting,
+    of_sources,
+)
 from adk_fluent.contracts._dataflow._values import Def, Need
 from adk_fluent.contracts._dataflow._verdicts import Found, Verdicts, is_taken, some
 from adk_fluent.contracts._dataflow._words import CALLS, lenient, reads, writers
@@ -75,7 +81,7 @@ class Misses:
         self._verdicts = Verdicts(world.inputs, unknown=world.unknown)
         self._writers: dict[str, Def] = {}
         for each in analysis.defs:
-            if not each.removes:
+            if not each.removes and not _only_changes(each):
                 self._writers.setdefault(each.key, each)
         self._searches = _SEARCHES
         self._explains = _EXPLAINED
@@ -138,7 +144,7 @@ class Misses:
             return self._first_time(site)
         found = (*some(site.found), *some(site.later))
         known = [each for each in found if each.node is not site.node] or [*found]
-        related = [*self._conditions(known, site), *writers(some(site.gone))]
+        related = self._conditions([*known, *some(site.gone)], site)
         return MaybeUndefined.at(
             self._graph,
             site.node,
@@ -150,7 +156,7 @@ class Misses:
     def _conditions(self, known: list[Def], site: Site) -> list[Related]:
         """Who writes a key that need not have a value, and when."""
         if not self._explain():
-            return writers(known, "on some ways only")
+            return writers(known, "" if site.gone else "on some ways only")
         return [
             note for each in known for note in writers([each], condition(self._graph, each, site))
         ]
@@ -164,6 +170,8 @@ class Misses:
         """What to do about a key that is written on some ways."""
         if site.how == "collects":
             return f"write `{site.key}` on every way through the body of `{site.node.name}`"
+        if site.gone is not None and not site.bare:
+            return f"write `{site.key}` again after it is removed, or {lenient(site)}"
         if known and all(map(by_call, known)) and not self._calls(site, known[0]):
             agent = f"`{known[0].node.name}`"
             declare = f'.writes("{site.key}", via="tool")'
@@ -228,17 +236,7 @@ class Misses:
         if site.how == "collects":
             return self._not_collected(site, writer)
         if writer is not None and writer.node is not site.node:
-            if _is_item(writer):
-                related = writers([writer], "for each item")
-                help = f"read it inside `{writer.node.name}`, or {lenient(site)}"
-                return _Said(f"which has a value only inside `{writer.node.name}`", related, help)
-            when, help = "elsewhere", f"move what writes `{key}` before this"
-            if self._explain():
-                when, help = elsewhere(self._graph, writer, site)
-            related = writers([writer], when)
-            return _Said(
-                "but nothing has written it by then", related, f"{help}, or {lenient(site)}"
-            )
+            return self._in_vain(site, writer)
         if writer is None and (near := self._near(site)) is not None:
             return _Said("but nothing writes it", self._written(near), f"did you mean `{near}`?")
         if site.how == "promises":
@@ -246,8 +244,32 @@ class Misses:
         else:
             declare = f'declare it: .contract(inputs=["{key}"])'
             help = f"write it in a step before, {declare}, or {lenient(site)}"
-        who = "nothing" if writer is None else "nothing but itself"
+        who = "nothing" if writer is None else f"only `{site.node.name}` itself"
         return _Said(f"but {who} writes it", [], help)
+
+    def _in_vain(self, site: Site, writer: Def) -> _Said:
+        """There is a writer, and its value does not get to the reader."""
+        key, name = site.key, writer.node.name
+        if self._lacks_all(writer):
+            related = writers([writer], of_sources(writer) or "")
+            help = f"give what it is made of a value, or {lenient(site)}"
+            return _Said("which gets no value", related, help)
+        if _is_item(writer):
+            related = writers([writer], "for each item")
+            help = f"read it inside `{name}`, or {lenient(site)}"
+            return _Said(f"which has a value only inside `{name}`", related, help)
+        when, help = "elsewhere", f"move what writes `{key}` before this"
+        if self._explain():
+            when, help = elsewhere(self._graph, writer, site)
+        help = f"{help}, or {lenient(site)}"
+        return _Said("but nothing has written it by then", writers([writer], when), help)
+
+    def _lacks_all(self, made: Def) -> bool:
+        """Whether nothing that a write makes its value of has one."""
+        sources = made.sources
+        if sources is None:
+            return False
+        return all(self._verdicts.of(each) is Found.NEVER for each in sources)
 
     def _not_collected(self, site: Site, writer: Def | None) -> _Said:
         """A map's results are what its body writes, whatever is written elsewhere."""
@@ -353,6 +375,11 @@ class Misses:
                 known = known and always
             node = above
         return known
+
+
+def _only_changes(made: Def) -> bool:
+    """Whether a write gives its key a value only if it has one."""
+    return made.sources is not None and all(each.key == made.key for each in made.sources)
 
 
 def _is_item(made: Def) -> bool:

@@ -60,7 +60,7 @@ def condition(graph: Graph, made: Def, site: Site) -> str:
     if own is not None:
         return own
     node, above = made.node, graph.above([site.node])
-    otherwise = _of_sources(made)
+    otherwise = of_sources(made)
     if node is site.node:
         return "if it has run before"
     while len(parents := graph.parents(node)) == 1 and node is not site.node:
@@ -74,7 +74,7 @@ def condition(graph: Graph, made: Def, site: Site) -> str:
             otherwise = otherwise or f"in `{node.name}`, which may be left before that"
     if isinstance(node, AgentNode) and id(node) in above:
         return f"if `{node.name}` calls it first"
-    return otherwise or "on some ways only"
+    return otherwise or ("" if site.gone else "on some ways only")
 
 
 def _its_own(made: Def) -> str | None:
@@ -92,7 +92,7 @@ def _its_own(made: Def) -> str | None:
     return "unless it hands over" if node.delegates else None
 
 
-def _of_sources(made: Def) -> str | None:
+def of_sources(made: Def) -> str | None:
     """What must have a value, so that a write gives its key one."""
     others = [f"`{each.key}`" for each in made.sources or () if each.key != made.key]
     return f"if there is {' or '.join(others)}" if others else None
