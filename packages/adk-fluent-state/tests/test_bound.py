@@ -182,6 +182,22 @@ def test_a_value_of_another_type_is_refused_both_ways(state: dict[str, Any], des
     assert isinstance(caught.value, TypeError)
 
 
+def test_errors_keep_secrets_to_themselves() -> None:
+    class Keys(StateSchema):
+        api_key: SessionScoped[int]
+        settings: SessionScoped[list[str]]
+
+    keys = Keys.bind({})
+    for name, value in (("api_key", "sk-12345"), ("settings", {"password": "hunter2", "x": 1})):
+        with pytest.raises(StateTypeError) as error:
+            setattr(keys, name, value)
+        assert "sk-" not in str(error.value)
+        assert "hunter2" not in str(error.value)
+    with pytest.raises(StateTypeError) as error:
+        print(Keys.bind({"api_key": "sk-12345"}).api_key)
+    assert "sk-" not in str(error.value)
+
+
 def test_an_error_shows_little_of_a_value(desk: Any) -> None:
     with pytest.raises(StateTypeError) as caught:
         desk.tags = ["x" * 1000, 3]

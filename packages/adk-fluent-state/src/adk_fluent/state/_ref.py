@@ -242,18 +242,27 @@ class StateFieldRef(Generic[T]):
 
     # --- errors -----------------------------------------------------------------------------------
 
+    def _shown(self, value: object) -> str:
+        """A value in an error, without what its key or a key in it says is a secret."""
+        from adk_fluent.protocol import Redactor  # noqa: PLC0415  # only errors need it
+
+        redactor = Redactor()
+        if redactor.hides(self.name):
+            return f"a value of type {type(value).__name__}"
+        return shown(redactor.redact(value))
+
     def _guarded(self, encode: Callable[[Any], Any], value: object, where: str) -> Any:
         try:
             return encode(value)
         except RefusedError as error:
             by = f" by {where}" if where else ""
             raise StateTypeError(
-                f"{self!r} cannot be given {shown(value)}{by}: {error}", key=self.key
+                f"{self!r} cannot be given {self._shown(value)}{by}: {error}", key=self.key
             ) from error
 
     def _holds(self, value: object, error: RefusedError) -> StateTypeError:
         return StateTypeError(
-            f"state has {shown(value)} in {self!r}: {error}",
+            f"state has {self._shown(value)} in {self!r}: {error}",
             key=self.key,
             help="something wrote it past the schema; SchemaSessionService finds out what",
         )
