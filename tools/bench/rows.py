@@ -248,8 +248,8 @@ _STATE = (
     ),
     *(_access("read", "decode", field) for field in _FIELDS),
     *(_access("write", "encode", field) for field in _FIELDS),
-    _append(1, 5e-6),
-    _append(20, 20e-6),
+    _append(1, 10e-6),
+    _append(20, 25e-6),
 )
 
 ROWS: tuple[Row, ...] = (

@@ -96,6 +96,7 @@ def effects(known: str, size: int) -> Callable[[], int]:
     from adk_fluent.contracts._effects import _analysis, effects_of_function
     from adk_fluent.ir import _source
 
+    kept: list[Any] = [vars(_analysis)["_known"], vars(_source)["_indexes"]]
     lines = [f"def f{i}(state):\n    return {{'k{i}': state['k{i - 1}']}}\n" for i in range(size)]
     name, text = "<functions of the benchmark>", "\n".join(lines)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -105,8 +106,8 @@ def effects(known: str, size: int) -> Callable[[], int]:
 
     def once() -> int:
         if known == "first":
-            _analysis._known.clear()  # noqa: SLF001  # what is measured is what it saves
-            _source._indexes.clear()  # noqa: SLF001  # see above
+            for memo in kept:
+                memo.clear()
         return sum(len(effects_of_function(ref).writes) for ref in refs)
 
     return once

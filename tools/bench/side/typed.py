@@ -50,8 +50,9 @@ def write(name: str, size: int) -> Callable[[], int]:
 
 def append(count: int, size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     """Events that write so many keys to a service that holds them to a schema."""
-    hints = {key: type(value) for key, value in keys(KEYS).items()}
-    schema: Any = type(StateSchema)("Keys", (StateSchema,), {"__annotations__": hints})
+    hints: dict[str, Any] = {key: type(value) for key, value in keys(KEYS).items()}
+    made: Any = type(StateSchema)
+    schema = made("Keys", (StateSchema,), {"__annotations__": hints})
     return appending(SchemaSessionService(InMemorySessionService(), schema), count, size)
 
 

@@ -156,7 +156,6 @@ def _held(node: Node) -> Iterator[object]:
     if node.boundary is not None:
         yield node.boundary
         yield from (node.boundary.transport, node.boundary.scaling)
-    yield from predicates(node)
     match node:
         case ir.AgentNode():
             yield node.content
@@ -169,7 +168,7 @@ def _held(node: Node) -> Iterator[object]:
         case ir.AppNode() if node.execution is not None:
             yield from (node.execution, node.execution.compaction)
         case _:
-            pass
+            yield from predicates(node)
 
 
 def _combinations(graph: Graph, node: Node) -> Iterator[Diagnostic]:

@@ -107,22 +107,6 @@ def schema_of(cls: type) -> Schema:
     return schema
 
 
-def changes_of(cls: Any) -> Callable[[Any], list[tuple[str, Any]]]:
-    """Compile what gives the fields of a record that are not the very default: name and value.
-
-    Most fields of most records are, and so this takes half the time of a loop over all fields.
-    """
-    space: dict[str, Any] = {}
-    lines = ["def changes(record):", "  found = []"]
-    fields: dict[str, FieldSpec] = cls.__record__.fields
-    for name, spec in fields.items():
-        space[f"_default_{name}"] = spec.default
-        lines.append(f"  value = record.{name}")
-        lines.append(f"  if value is not _default_{name}: found.append(({name!r}, value))")
-    exec("\n".join([*lines, "  return found"]), space)  # noqa: S102  # see _compile_init
-    return space["changes"]
-
-
 def reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     """What reads these attributes of an object, quickly."""
     if len(names) > 1:

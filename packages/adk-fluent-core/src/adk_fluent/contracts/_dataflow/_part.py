@@ -8,6 +8,7 @@ n log n, however deep and wide it is.
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from adk_fluent.contracts._dataflow._values import (
@@ -209,17 +210,14 @@ def _late(parts: Iterable[Part], key: str, *, none: bool) -> Change:
     return total
 
 
-def beside(parts: list[Part], clash: Callable[[str, Writers, Writers], None]) -> Part:
+def beside(parts: Iterable[Part], clash: Callable[[str, Writers, Writers], None]) -> Part:
     """Several parts at the same time, joined in declared order. Uses them up.
 
     Args:
-        parts: In declared order.
+        parts: In declared order; each is used up before the next is asked for.
         clash: Told of a key that two of them change, with who does in the one and in the other.
     """
-    total = parts[0]
-    for part in parts[1:]:
-        total = _beside(total, part, clash)
-    return total
+    return reduce(partial(_beside, clash=clash), parts)
 
 
 def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], None]) -> Part:

@@ -295,23 +295,26 @@ def settle(reads: Reads, change: Change, *, tainted: bool) -> None:
     A `change` that may leave the key alone is the whole pipeline's: what the key was at its start
     is then found, too.
     """
-    todo: list[tuple[Reads, Seen]]
-    todo = [(reads, Seen(change.defs, None, None, change.gone, None, False))]
+    first = Seen(change.defs, None, None, change.gone, None, False)
+    todo: list[tuple[Reads, Seen]] = [(reads, first)]
     while todo:
         here, seen = todo.pop()
         if isinstance(here, Open):
             inside = _inside(here, seen)
             for each in here.parts:
-                todo.append((each, inside))
+                todo.append((each, inside))  # noqa: PERF401  # far quicker
             continue
-        here.found = both(here.found, seen.defs)
-        here.held = both(here.held, seen.held)
-        here.later = both(here.later, seen.later)
-        here.gone = both(here.gone, seen.gone)
-        here.races = both(here.races, seen.races)
+        defs, held, later, gone, races, sure = seen
+        here.found = both(here.found, defs)
+        if seen is not first:
+            here.held = both(here.held, held)
+            here.later = both(here.later, later)
+            here.races = both(here.races, races)
+        here.gone = both(here.gone, gone)
         here.tainted |= tainted
-        here.entry |= change.through
-        here.bare |= change.through and not seen.sure
+        if change.through:
+            here.entry = True
+            here.bare |= not sure
 
 
 def _inside(here: Open, seen: Seen) -> Seen:
