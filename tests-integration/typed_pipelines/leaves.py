@@ -108,7 +108,9 @@ class Leaves(Functions):
         """The fields that its answer writes."""
         fields = [f for f in self.some(self.writable(draft.place), 0, 2) if f not in draft.told]
         if not draft.inner:
-            return fields
+            tools = any("tool(" in line for line in draft.lines)
+            # ADK 1.x gets what an agent with tools answers by a tool, which takes simple types
+            return [f for f in fields if not tools or (KINDS[f.kind].plain and not f.optional)]
         return [f for f in fields if f.kind == "text" and not f.optional][:1]  # all that ADK writes
 
     def _answers(self, fields: list[Field]) -> list[str]:
