@@ -62,7 +62,6 @@ class Join:
             self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
         if self.written:
             self.written = dict(self.engine.kept(self.strand, self.node, self.written))
-            self.final.update((key, self.written[key]) for key in several if key in self.written)
         return self.written
 
     def _take(self, key: str, value: Any, now: Any) -> None:
