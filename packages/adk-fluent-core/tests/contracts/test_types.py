@@ -320,7 +320,7 @@ def nested(depth: int) -> Any:
         {"a": int},
         (int, str),
         lambda: int,
-        Literal[[1]],  # type: ignore[valid-type]
+        Literal[[1]],
         Annotated[int, []],
         Annotated[list[int], {"min": 1}],
         nested(5_000),

@@ -41,7 +41,7 @@ def written(page: str) -> str:
         f"```python\n{each.program}```\n\n```text\n{_printed(each)}\n```\n"
         for each in mistakes(page)
     ]
-    return "\n".join((f"# {title}\n", _INTRODUCTION, *sections))
+    return "\n".join((f"# {title}\n", _INTRODUCTION, "<!-- fmt: off -->\n", *sections))
 
 
 def _printed(mistake: Mistake) -> str:
