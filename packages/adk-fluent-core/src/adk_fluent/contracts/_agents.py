@@ -50,8 +50,7 @@ def _tool_name(tool: ToolSpec) -> str | None:
 def check_placeholders(graph: Graph) -> Iterator[Diagnostic]:
     """What looks like a placeholder is one that ADK fills in."""
     for agent in graph.of(AgentNode):
-        texts = (agent.instruction, agent.static_instruction)
-        for text, filled in zip(texts, (True, False), strict=True):
+        for text, filled in ((agent.instruction, True), (agent.static_instruction, False)):
             if not isinstance(text, str) or "{" not in text:
                 continue
             if filled and all(map(_fills, _PLACEHOLDER.findall(text))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -70,9 +71,9 @@ class Graph:
         self.facts: dict[str, object] = {}
         self._parents: dict[int, list[Node]] = {id(root): []}
         self.nodes: tuple[Node, ...] = tuple(self._visit())
-        self._kinds: dict[type[Node], list[Node]] = {}
+        self._kinds: dict[type[Node], list[Node]] = defaultdict(list)
         for node in self.nodes:
-            self._kinds.setdefault(type(node), []).append(node)
+            self._kinds[type(node)].append(node)
         self._allowed: dict[int, frozenset[str]] | None = None
         self._searches = _SEARCHES
         self._violations: tuple[Violation, ...] | None = None

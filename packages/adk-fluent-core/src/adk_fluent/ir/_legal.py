@@ -93,10 +93,9 @@ def _broken(look: Look[Node]) -> list[Violation]:
 
 
 def _violations(rules: Iterable[Rule], look: Look[Node]) -> list[Violation]:
-    found: list[Violation] = []
-    for rule in rules:
-        for what in rule.check(look):
-            node, place = look.node, look.node.location
-            place = place if isinstance(place, Location) else None  # of whatever a pass made
-            found.append(Violation(rule.name, class_of(node).__name__, str(node.name), what, place))
-    return found
+    return [_violation(rule, look.node, what) for rule in rules for what in rule.check(look)]
+
+
+def _violation(rule: Rule, node: Node, what: str) -> Violation:
+    place = node.location if isinstance(node.location, Location) else None  # whatever a pass made
+    return Violation(rule.name, class_of(node).__name__, str(node.name), what, place)

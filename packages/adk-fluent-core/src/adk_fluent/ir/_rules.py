@@ -80,6 +80,8 @@ def _typed(look: Look[Node]) -> Iterable[str]:
 
 
 def _plain(look: Look[Node]) -> Iterable[str]:
+    if not look.strange:
+        return ()
     return [f"{field} holds {what}" for field, part in look.strange if (what := _living(part))]
 
 
@@ -103,6 +105,8 @@ def _named(look: Look[Node]) -> Iterable[str]:
 
 
 def _keyed(look: Look[Node]) -> Iterable[str]:
+    if not look.nameless:
+        return ()
     return [f"{field} is empty; it is the name of a state key" for field in look.nameless]
 
 
@@ -169,9 +173,9 @@ def _edged(look: Look[SequenceNode]) -> Iterable[str]:
 
 
 def _called(look: Look[AgentNode]) -> Iterable[str]:
-    names = [name for name, _ in look.node.callbacks]
-    if not names:
+    if not look.node.callbacks:
         return ()
+    names = [name for name, _ in look.node.callbacks]
     unknown = [name for name in dict.fromkeys(names) if name not in CALLBACKS]
     return [
         *[f"{name!r} is none of ADK's callbacks: {', '.join(CALLBACKS)}" for name in unknown],
@@ -180,8 +184,10 @@ def _called(look: Look[AgentNode]) -> Iterable[str]:
 
 
 def _sorted_settings(look: Look[AgentNode | AppNode]) -> Iterable[str]:
+    if not look.node.settings:
+        return ()
     names = [name for name, _ in look.node.settings]
-    if not names or names == sorted(set(names)):
+    if names == sorted(set(names)):
         return ()
     return (f"settings are {names}; they have to be sorted by field, each field once",)
 

@@ -149,7 +149,9 @@ class Analysis(Steps):
     def below(self, node: Node) -> Part:
         """What a node below does; a part of its own, if the node stands in other places, too."""
         if self._is_simple(node):
-            return self._part(node)
+            part = Part()
+            STEPS[type(node)](self, part, node)
+            return part
         part = self._parts.get(id(node))
         if part is None:  # it leads to itself, of which there is another finding
             return Part()

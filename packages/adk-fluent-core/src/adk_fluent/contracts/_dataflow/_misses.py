@@ -95,8 +95,10 @@ class Misses:
             if site.need is Need.PROBE:
                 continue
             found = self._verdicts.of(site)
+            if found is Found.SURE and site.races is None:
+                continue
             place = (id(site.node), site.key)
-            if (found is Found.SURE and site.races is None) or place in told:
+            if place in told:
                 continue
             issue = self._race(site, found) if site.races is not None else self._lack(site, found)
             if issue is not None:

@@ -223,10 +223,10 @@ def beside(parts: Iterable[Part], clash: Callable[[str, Writers, Writers], None]
 def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], None]) -> Part:
     swapped = len(other) > len(one)
     base, small = (other, one) if swapped else (one, other)
-    late = {
-        key: _joined(one.late.get(key) or one.change(key), other.late.get(key) or other.change(key))
-        for key in (*one.late, *other.late)
-    }
+    late: dict[str, Change] = {}
+    for key in (*one.late, *other.late):
+        first, second = (part.late.get(key) or part.change(key) for part in (one, other))
+        late[key] = _joined(first, second)
     for known in (small.reads, small.tainted):
         for key, reads in known.items():
             change = base.change(key)

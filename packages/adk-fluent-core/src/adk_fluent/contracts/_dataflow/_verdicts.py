@@ -58,6 +58,9 @@ class Verdicts:
         lacks = site.gone is not None or is_taken(site) or (site.bare and not given)
         has = given or site.held is not None or (site.entry and self.unknown)
         for each in _unsure(site):
+            if each.sources is None:  # as most
+                has = True
+                continue
             found = self.gives(each)
             lacks = lacks or found is not Found.SURE
             has = has or found is not Found.NEVER
