@@ -7,13 +7,13 @@ failure is survived; branches take turns in any order. It shares no code with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adk_fluent.ir import (
     UNSET,
     AgentNode,
+    Effects,
     ExpectNode,
     FallbackNode,
     FunctionNode,
@@ -26,13 +26,19 @@ from adk_fluent.ir import (
     ParallelNode,
     Predicate,
     RaceNode,
+    Ref,
     RouteNode,
     SequenceNode,
     StateFieldRef,
     TapNode,
     TimeoutNode,
+    TransferNode,
     TransformNode,
+    declared_effects,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LASTING = ("user:", "app:")
 #: Who wrote a key: the path of an open attempt or branch, or None before it all began.
@@ -112,6 +118,7 @@ class Explorer:
                 self._index[id(node)] = len(self.nodes)
                 self.nodes.append(node)
                 todo.extend(node.children)
+        self._named = {node.name: node for node in self.nodes}
         self.keys = sorted({key for node in self.nodes for key in _keys(node)} | inputs)
         self.misses: set[Miss] = set()
         self._most = most
@@ -200,30 +207,40 @@ class Explorer:
 
     def _test(self, node: Node, test: Predicate | None, store: Store) -> tuple[bool, ...]:
         """How a predicate may turn out."""
-        if isinstance(test, Match):
-            if not self._has(store, test.key):
-                self.misses.add(Miss(node.name, test.key, False))
-                return (True, False) if self._free else (test.operator == "ne",)
+        if isinstance(test, Match) and not self._has(store, test.key):
+            self.misses.add(Miss(node.name, test.key, False))
+            return (True, False) if self._free else (test.operator == "ne",)
         return (True, False)
 
     def _steps(self, term: Any, store: Store, around: Around) -> Iterator[Next]:
         kind = term[0]
         node = self.nodes[term[1]]
-        if kind == "begin":
-            yield from self._begin(node, term, store, around)
-        elif kind == "act":
-            yield from self._act(node, term, store, around)
-        else:
-            yield from getattr(self, f"_{kind}")(node, term, store, around)
+        contract = node.contract if node is not self._root else None
+        if kind == "begin" and contract is not None:
+            self._read(node, contract.inputs or (), store)
+        for each in getattr(self, f"_{kind}")(node, term, store, around):
+            if each.end is OK and contract is not None:
+                self._read(node, contract.outputs or (), each.store)
+            yield each
 
-    def _begin(self, node: Node, term: Any, store: Store, around: Around) -> Iterator[Next]:
+    def _begin(  # noqa: C901, PLR0912, PLR0915  # a row for each kind of node
+        self, node: Node, term: Any, store: Store, around: Around
+    ) -> Iterator[Next]:
         here = term[1]
         if around.attempt and (self._free or isinstance(node, AgentNode | FunctionNode)):
             yield Next(None, FAILED, store)
         match node:
             case AgentNode():
-                self._read(node, node.reads_keys, store)
-                yield Next(("act", here), None, store)
+                yield from self._go(("hooks", here, "before_agent", 0, None), store)
+            case TransferNode():
+                outcomes = (True,)
+                if node.condition is not None:
+                    outcomes = self._test(node, node.condition, store)
+                if True in outcomes:
+                    target = self._enter(self._named[node.target])
+                    yield from self._go(("transfer", here, target), store)
+                if False in outcomes:
+                    yield Next(None, OK, store)
             case FunctionNode() | TapNode():
                 self._read(node, node.effects.reads, store)
                 yield Next(("act", here), None, store)
@@ -282,22 +299,108 @@ class Explorer:
         if around.attempt:
             yield Next(None, FAILED, store)
         if isinstance(node, AgentNode):
-            if node.tools:  # it may leave the loop, and owes nothing then
-                yield Next(None, LEFT if around.loop else OK, store)
-            for ref in node.writes_keys:
+            for ref in (*node.writes_keys, *node.tool_writes):
                 store = self._write(store, ref.key, True, around.scope)
-            yield Next(None, OK, store)
+            yield from self._go(("hooks", term[1], "after_agent", 0, OK), store)
             return
         assert isinstance(node, FunctionNode | TapNode)
-        stores = [store]
-        for ref in node.effects.may_write:
-            stores += [self._write(each, ref.key, True, around.scope) for each in stores]
-        for each in stores:
-            for ref in node.effects.writes:
-                each = self._write(each, ref.key, True, around.scope)  # noqa: PLW2901
+        for each in self._effects(node.effects, store, around):
             yield Next(None, OK, each)
 
-    def _transformed(self, node: TransformNode, store: Store, around: Around) -> Store:
+    def _effects(self, effects: Effects, store: Store, around: Around) -> list[Store]:
+        """State after a function that has written, perhaps not all that it may."""
+        stores = [store]
+        for ref in effects.may_write:
+            stores += [self._write(each, ref.key, True, around.scope) for each in stores]
+        for ref in effects.writes:
+            stores = [self._write(each, ref.key, True, around.scope) for each in stores]
+        return stores
+
+    def _called(self, node: Node, fn: Ref, store: Store, around: Around) -> list[Store]:
+        """State after a tool or a callback."""
+        effects = declared_effects(fn.value)
+        assert effects is not None
+        self._read(node, effects.reads, store)
+        return self._effects(effects, store, around)
+
+    def _hooks(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        """Callbacks before or after an agent: one that answers leaves out those behind it."""
+        _, here, when, at, end = term
+        hooks = dict(node.callbacks).get(when, ())
+        if at < len(hooks):
+            for each in (store, *self._called(node, hooks[at], store, around)):
+                yield from self._go(("hooks", here, when, at + 1, end), each)
+        elif end is not None:
+            yield Next(None, end, store)
+        else:
+            self._read(node, node.reads_keys, store)
+            yield from self._go(("calls", here, None), store)
+
+    def _calls(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        """An agent calls what it has, any number of times, or is done."""
+        _, here, inner = term
+        if inner is not None:
+            yield from getattr(self, f"_calls_{inner[0]}")(here, inner, store, around)
+            return
+        yield from self._go(("act", here), store)
+        functions = [tool.tool for tool in node.tools]
+        for when, hooks in node.callbacks:
+            functions += hooks if when not in ("before_agent", "after_agent") else ()
+        for fn in functions:
+            if getattr(fn.value, "leaves", False):  # and owes nothing then
+                end = LEFT if around.loop else OK
+                yield from self._go(("hooks", here, "after_agent", 0, end), store)
+                continue
+            for each in self._called(node, fn, store, around):
+                yield from self._go(("calls", here, None), each)
+        for at, each in enumerate(node.agent_tools):
+            session = ("agent", at, self._enter(each), self._view(store))
+            yield from self._go(("calls", here, session), store)
+        for at, each in enumerate(node.delegates):
+            yield from self._go(("calls", here, ("delegate", at, self._enter(each))), store)
+
+    def _calls_agent(self, here: int, inner: Any, store: Store, around: Around) -> Iterator[Next]:
+        """An agent that is a tool, in a session of its own; what it wrote comes back at its end."""
+        _, at, term, own = inner
+        inside = Around((*around.path, at), (at,), around.attempt)
+        for each in self._steps(term, own, inside):
+            if each.end is None:
+                session = ("agent", at, each.term, each.store)
+                yield from self._go(("calls", here, session), store)
+            elif each.end is FAILED:
+                yield Next(None, FAILED, store)
+            else:
+                after = store
+                for key, present in self._written(each.store):
+                    after = self._write(after, key, present, around.scope)
+                yield from self._go(("calls", here, None), after)
+
+    def _calls_delegate(
+        self, here: int, inner: Any, store: Store, around: Around
+    ) -> Iterator[Next]:
+        """An agent that was handed over to: it has the last word, or hands back."""
+        _, at, term = inner
+        for each in self._steps(term, store, around.at(at)):
+            if each.end is None:
+                yield from self._go(("calls", here, ("delegate", at, each.term)), each.store)
+            elif each.end is FAILED:
+                yield each
+            else:
+                yield from self._go(("hooks", here, "after_agent", 0, each.end), each.store)
+                if each.end is OK:
+                    yield from self._go(("begin", here), each.store)
+
+    def _transfer(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
+        _, here, inner = term
+        for each in self._steps(inner, store, around.at(0)):
+            if each.end is None:
+                yield from self._go(("transfer", here, each.term), each.store)
+            else:
+                yield each
+
+    def _transformed(  # noqa: C901, PLR0912  # a row for each kind of transform
+        self, node: TransformNode, store: Store, around: Around
+    ) -> Store:
         before, scope = store, around.scope
         if node.semantics == "delete_keys":
             for key in node.affected_keys or ():
@@ -314,7 +417,7 @@ class Explorer:
                 store = self._write(store, ref.key, True, scope)
         elif kind == "Rename":
             moved = [(old, new) for old, new in node.fn.value.names if self._has(before, old)]
-            for old, new in node.fn.value.names:
+            for old, _ in node.fn.value.names:
                 if not self._has(before, old):
                     self.misses.add(Miss(node.name, old, False))
             for old, _ in moved:
@@ -447,9 +550,7 @@ class Explorer:
                 else:
                     yield Next(("race", here, after), None, store)
 
-    def _won(
-        self, winner: int, own: Store, pairs: Any, store: Store, around: Around
-    ) -> Store:
+    def _won(self, winner: int, own: Store, pairs: Any, store: Store, around: Around) -> Store:
         """What the winner wrote counts, and of the others what outlives the session."""
         for at, (_, other) in enumerate(pairs):
             for key, present in self._written(own if at == winner else other):
@@ -464,7 +565,13 @@ class Explorer:
         return self._write(store, node.output_key, True, around.scope)
 
     def _map_items(self, view: Store, key: str) -> Store:
-        return self._over_keys(view, lambda known: (lambda _: ((None, True),)) if known == key else None)
+        return self._over_keys(
+            view, lambda known: (lambda _: ((None, True),)) if known == key else None
+        )
+
+    def _is_item(self, node: Any, store: Store) -> bool:
+        """Whether the result is the item itself."""
+        return node.result_key == node.item_key and self._has(store, node.item_key)
 
     # the items of a map work apart from each other, so one after the other is all there is to see
     def _map(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
@@ -486,9 +593,13 @@ class Explorer:
             elif each.end is FAILED:
                 yield Next(None, FAILED, store)
             else:
-                now = (*written, *self._written(each.store))
+                made = self._written(each.store)
+                if node.result_key is not None:
+                    found = (node.result_key, True) in made
+                    if not found and not self._is_item(node, each.store):
+                        self.misses.add(Miss(node.name, node.result_key, True))
+                now = (*written, *made)
                 yield Next(("map", here, left, None, view, view, now), None, store)
-
 
 
 def _in(owner: Owner, scope: tuple[int, ...]) -> bool:
@@ -496,10 +607,19 @@ def _in(owner: Owner, scope: tuple[int, ...]) -> bool:
     return owner is not None and bool(scope) and owner[: len(scope)] == scope
 
 
-def _keys(node: Node) -> Iterator[str]:
+def _keys(node: Node) -> Iterator[str]:  # noqa: C901, PLR0912  # a row for each kind of node
+    if node.contract is not None:
+        refs = (*(node.contract.inputs or ()), *(node.contract.outputs or ()))
+        yield from (ref.key for ref in refs)
     match node:
         case AgentNode():
-            yield from (ref.key for ref in (*node.reads_keys, *node.writes_keys))
+            yield from (r.key for r in (*node.reads_keys, *node.writes_keys, *node.tool_writes))
+            hooks = (hook for _, hooks in node.callbacks for hook in hooks)
+            for fn in (*hooks, *(tool.tool for tool in node.tools)):
+                effects = declared_effects(fn.value)
+                if effects is not None:
+                    refs = (*effects.reads, *effects.writes, *effects.may_write)
+                    yield from (ref.key for ref in refs)
         case FunctionNode() | TapNode() | TransformNode():
             effects = node.effects
             refs = (*effects.reads, *effects.writes, *effects.may_write)
@@ -514,7 +634,10 @@ def _keys(node: Node) -> Iterator[str]:
             yield node.key or node.name
             if isinstance(node.predicate, Match):
                 yield node.predicate.key
+        case TransferNode(condition=Match(key=key)):
+            yield key
         case MapOverNode():
             yield from (node.list_key, node.item_key, node.output_key)
+            yield from () if node.result_key is None else (node.result_key,)
         case _:
             return

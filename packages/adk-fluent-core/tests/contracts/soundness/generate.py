@@ -9,6 +9,7 @@ from adk_fluent import S
 from adk_fluent.ir import (
     UNSET,
     AgentNode,
+    Contract,
     Effects,
     ExpectNode,
     FallbackNode,
@@ -28,6 +29,8 @@ from adk_fluent.ir import (
     TapNode,
     TimeoutNode,
     ToolSpec,
+    TransferNode,
+    declare_effects,
 )
 
 
@@ -37,8 +40,13 @@ def leave(tool_context: Any) -> str:
     return "left"
 
 
+leave.leaves = True  # as the explorer knows it
 _LEAVE = ToolSpec(Ref.to(leave))
 _NOTHING = Ref.to(lambda state: None)
+
+
+#: What hands on to the parts below it, for which the explorer takes it.
+_RELAYS = (RouteNode, TimeoutNode, MiddlewareNode)
 
 
 class Generator:
@@ -49,12 +57,13 @@ class Generator:
     """
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)  # noqa: S311  # to be the same each time is what it is for
+        self.random = Random(seed)  # to be the same each time is what it is for
         self.keys = ["k", "user:u", *(["m", "n"][: self.random.randrange(3)])]
         self.count = 0
         self.budget = self.random.choice((2, 3, 4, 5, 6))
         self.inputs = frozenset(key for key in self.keys if self.random.random() < 0.2)
-        self.root = self.node(3)
+        self.made: list[str] = []
+        self.root = SequenceNode("root", (self.node(3), AgentNode("last")))
 
     def name(self, kind: str) -> str:
         self.count += 1
@@ -76,7 +85,28 @@ class Generator:
         operator = self.random.choice(("eq", "ne", "contains", "gt"))
         return Match(operator, self.random.choice(self.keys), 1)
 
+    def function(self) -> Ref:
+        """A tool or callback that says what it does."""
+
+        def act() -> None:
+            """Act."""
+
+        act.__name__ = self.name("act")
+        maybe = self.writes() if self.random.random() < 0.3 else ()
+        declare_effects(act, Effects(self.reads(), self.writes(), False, maybe))
+        return Ref.to(act)
+
     def node(self, depth: int) -> Node:
+        made = self._node(depth)
+        if self.random.random() < 0.08 and not isinstance(made, _RELAYS):
+            inputs = self.reads() if self.random.random() < 0.7 else None
+            outputs = self.reads() if self.random.random() < 0.5 else None
+            made = made.replace(contract=Contract(inputs=inputs, outputs=outputs))
+        if not isinstance(made, TransferNode | MiddlewareNode):  # which are no targets
+            self.made.append(made.name)
+        return made
+
+    def _node(self, depth: int) -> Node:
         self.budget -= 1
         if depth == 0 or self.budget <= 0 or self.random.random() < 0.25:
             return self.leaf()
@@ -88,19 +118,45 @@ class Generator:
 
     def leaf(self) -> Node:
         chance = self.random.random()
+        if self.made and self.random.random() < 0.06:
+            condition = self.match() if self.random.random() < 0.3 else None
+            return TransferNode(self.name("transfer"), self.random.choice(self.made), condition)
         if chance < 0.5:
-            tools = (_LEAVE,) if self.random.random() < 0.2 else ()
-            return AgentNode(
-                self.name("agent"),
-                reads_keys=self.reads(),
-                writes_keys=self.writes(),
-                tools=tools,
-            )
+            return self.agent()
         if chance < 0.7:
             effects = Effects(self.reads(), self.writes(), False, self.writes())
             return FunctionNode(self.name("function"), _NOTHING, effects)
-        return getattr(self, self.random.choice(("tap", "drop", "keep", "default", "rename",
-                                                 "merge", "gate", "expect")))()
+        return getattr(
+            self,
+            self.random.choice(
+                ("tap", "drop", "keep", "default", "rename", "merge", "gate", "expect")
+            ),
+        )()
+
+    def agent(self, *, alone: bool = False) -> Node:
+        """An agent, maybe with tools, callbacks and agents of its own."""
+        rolls = [self.random.random() for _ in range(6)]
+        tools = [_LEAVE] if rolls[0] < 0.2 else []
+        said: tuple[StateFieldRef, ...] = ()
+        if rolls[1] < 0.15:
+            tools.append(ToolSpec(self.function()))
+            said = self.writes() if rolls[2] < 0.3 else ()
+        callbacks: list[tuple[str, tuple[Ref, ...]]] = []
+        if rolls[3] < 0.15:
+            when = self.random.choice(("before_agent", "after_agent", "before_model"))
+            callbacks.append((when, (self.function(),)))
+        inner = () if alone or rolls[4] > 0.08 else (self.agent(alone=True),)
+        delegates = () if alone or rolls[5] > 0.08 else (self.agent(alone=True),)
+        return AgentNode(
+            self.name("agent"),
+            reads_keys=self.reads(),
+            writes_keys=self.writes(),
+            tool_writes=said,
+            tools=tuple(tools),
+            callbacks=tuple(callbacks),
+            agent_tools=inner,
+            delegates=delegates,
+        )
 
     def tap(self) -> Node:
         return TapNode(self.name("tap"), _NOTHING, Effects(self.reads(), opaque=False))
@@ -174,9 +230,9 @@ class Generator:
     def map(self, depth: int) -> Node:
         keys = self._in_scope()
         item, output = self.random.choice(("_item", *keys)), self.random.choice(keys)
-        return MapOverNode(
-            self.name("map"), self.random.choice(keys), self.node(depth), item, output
-        )
+        result = self.random.choice(keys) if self.random.random() < 0.3 else None
+        listed = self.random.choice(keys)
+        return MapOverNode(self.name("map"), listed, self.node(depth), item, output, result)
 
     def wrapped(self, depth: int) -> Node:
         body = self.node(depth)

@@ -162,20 +162,31 @@ class Steps:
             self.reads(part, node, effects_of_instruction(node.instruction).reads, "instructs")
         after = callbacks.pop("after_agent", ())
         surely = True
+        others: list[Part] = []
         if node.tools or callbacks or node.agent_tools or node.delegates:
-            start, called = len(self.defs), self._called(node, callbacks)
+            delegates = [self.below(each) for each in node.delegates]
+            others = [each.copy() for each in delegates]
+            start, called = len(self.defs), self._called(node, callbacks, delegates)
             # who leaves owes nothing, and only in a loop does nothing come after that
-            surely = not node.delegates and (not called.leaves or self.is_in_loop(node))
+            surely = not called.leaves or self.is_in_loop(node)
             part.add(called)
             said = {ref.key for ref in node.tool_writes}
             for made in self.defs[start:] if said else ():  # one write, which is said twice
                 made.used = made.used or made.key in said
-        self.writes(part, node, node.writes_keys, _answer_type(node), through=not surely)
-        self.writes(part, node, node.tool_writes, through=not surely)
+            if called.leaves and surely:  # but its own callbacks
+                for fn in after:
+                    self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
+        own = Part() if others else part
+        self.writes(own, node, node.writes_keys, _answer_type(node), through=not surely)
+        self.writes(own, node, node.tool_writes, through=not surely)
+        if others:  # who hands over owes nothing, and has not the last word
+            part.add(alternatives([own, *others]))
         for fn in after:
             self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
 
-    def _called(self, node: AgentNode, callbacks: Mapping[str, Sequence[Ref]]) -> Part:
+    def _called(
+        self, node: AgentNode, callbacks: Mapping[str, Sequence[Ref]], delegates: Sequence[Part]
+    ) -> Part:
         """What may happen while it runs, any number of times and in any order."""
         own = Part()
         for tool in node.tools:
@@ -186,7 +197,7 @@ class Steps:
             for fn in fns:
                 self.does(own, node, effects_of_callback(fn), CALLS + fn.name, always=False)
         parts = [own, *(left(self.below(each)) for each in node.agent_tools)]
-        parts += [self.below(each) for each in node.delegates]
+        parts += delegates
         leaves = any(each.leaves for each in parts)
         for each in parts:
             each.leaves, each.late = False, {}
