@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -14,6 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KILLS = 20  # in CI
+
+
+def _provide(name: str) -> None:
+    """Make a package beside this file importable; importlib mode puts nothing on `sys.path`."""
+    if name in sys.modules:
+        return
+    spec = spec_from_file_location(name, Path(__file__).with_name(name) / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+_provide("typed_pipelines")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

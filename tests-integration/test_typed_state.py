@@ -11,46 +11,27 @@ same ones every time. ``--typed-examples 100000`` runs that many, and other ones
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import datetime as dt
 import gc
 import itertools
-import sys
 import warnings
 import zlib
 from collections import Counter
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from random import Random
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from typed_pipelines.fields import KINDS
+from typed_pipelines.programs import Program, generate, load, programs
+from typed_pipelines.running import OnAdk, on_mock, ran
 
-from adk_fluent.backends.mock import mock_backend
-from adk_fluent.config import ExecutionConfig
 from adk_fluent.contracts import check_all
 from adk_fluent.contracts._declared import predicates
-from adk_fluent.errors import ExpectationError
-from adk_fluent.flow import _engine, _failures, _steps
 from adk_fluent.ir import AgentNode, FunctionNode, LoopNode, Match, Ref, TransformNode, walk
-from adk_fluent.state import StateFieldRef
-
-_name = "typed_pipelines"
-if _name not in sys.modules:  # importlib mode puts nothing on `sys.path`
-    _spec = spec_from_file_location(_name, Path(__file__).with_name(_name) / "__init__.py")
-    assert _spec is not None
-    assert _spec.loader is not None
-    _module = sys.modules[_name] = module_from_spec(_spec)
-    _spec.loader.exec_module(_module)
-
-from typed_pipelines.fields import KINDS  # noqa: E402  # see above
-from typed_pipelines.parts import CHANCE, BrokenError  # noqa: E402
-from typed_pipelines.programs import Program, generate, load, programs  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from types import ModuleType
 
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -58,7 +39,6 @@ if TYPE_CHECKING:
     from adk_fluent.ir import Node
 
 EXAMPLES = 5_000
-SECONDS = 60  # for one pipeline; far more than any takes
 STORES = ("memory", "sqlite", "database")
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -78,156 +58,6 @@ TRAITS = {
     *("item key", "result key", "first_complete", "session", "user", "app", "temp"),
     *KINDS,
 }
-
-
-# --- what goes wrong -----------------------------------------------------------------------------
-
-
-class Watch:
-    """What goes wrong while a pipeline runs, also where that is survived.
-
-    Attributes:
-        wrong: What steps raised, but for what they raise on purpose, and reads through schemas that
-            gave something else than is declared.
-        reads: How many there were.
-    """
-
-    def __init__(self) -> None:
-        self.wrong: list[str] = []
-        self.reads = 0
-
-    def failed(self, error: BaseException) -> None:
-        if not isinstance(error, BrokenError | ExpectationError):
-            self.wrong.append(f"{type(error).__name__}: {error}")
-
-    def read(self, ref: Any, value: Any) -> None:
-        self.reads += 1
-        if not is_a(value, ref.type) and (value is not None or ref.required):
-            self.wrong.append(f"{ref!r} gives {value!r}")
-
-
-def is_a(value: Any, kind: Any) -> bool:  # noqa: PLR0911  # a row for each kind of type
-    """Whether a value is of a type; by nothing of what is tested."""
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return is_a(value, args[0])
-    if origin in (Union, UnionType):
-        return any(is_a(value, each) for each in args)
-    if origin is Literal:
-        return any(type(value) is type(each) and value == each for each in args)
-    if origin in (list, set):
-        return isinstance(value, origin) and all(is_a(each, args[0]) for each in value)
-    if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(args) and all(map(is_a, value, args))
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            is_a(key, args[0]) and is_a(each, args[1]) for key, each in value.items()
-        )
-    if kind is float:
-        return type(value) in (int, float)
-    if kind in (int, dt.date):
-        return type(value) is kind
-    return isinstance(value, kind)
-
-
-@contextlib.contextmanager
-def watching() -> Iterator[Watch]:
-    """Look at all that steps raise, and at all that is read through schemas."""
-    watch = Watch()
-    get = StateFieldRef.__get__
-
-    def read(self: Any, bound: Any, owner: Any = None) -> Any:
-        value = get(self, bound, owner)
-        if bound is not None:
-            watch.read(self, value)
-        return value
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (_engine, _failures, _steps):
-            add = module.add_place
-
-            def failed(error: Any, node: Any, add: Any = add) -> Any:
-                watch.failed(error)
-                return add(error, node)
-
-            patch.setattr(module, "add_place", failed)
-        patch.setattr(StateFieldRef, "__get__", read)
-        yield watch
-
-
-# --- running -------------------------------------------------------------------------------------
-
-
-def configured(**changes: Any) -> ExecutionConfig:
-    return ExecutionConfig(max_llm_calls=10_000, **changes)
-
-
-async def on_mock(module: ModuleType, config: ExecutionConfig) -> None:
-    backend = mock_backend()
-    compiled = backend.compile(module.root.to_ir(), config)
-    try:
-        async for _ in backend.stream(compiled, "go", state=dict(module.start)):
-            pass
-    finally:
-        for session in backend._sessions.values():
-            look_at_all(module, session.state)
-
-
-class OnAdk:
-    """Runs on ADK, each pipeline in an app and a session of its own, which is read back.
-
-    Args:
-        service: Keeps the sessions.
-        held: Whether it is held to the schema.
-    """
-
-    def __init__(self, service: BaseSessionService, *, held: bool) -> None:
-        self.service = service
-        self.held = held
-        self.count = 0
-
-    async def __call__(self, module: ModuleType, config: ExecutionConfig) -> None:
-        self.count += 1
-        service: Any = self.service
-        if self.held:
-            from adk_fluent.state import SchemaSessionService
-
-            service = SchemaSessionService(service, module.Shop)
-        ids = {"user_id": f"user {self.count}", "session_id": f"session {self.count}"}
-        app = f"app_{self.count}"
-        try:
-            await module.root.run(
-                "go",
-                config=configured(app_name=app, contracts=config.contracts),
-                session_service=service,
-                state=dict(module.start),
-                **ids,
-            )
-        finally:
-            session = await service.get_session(app_name=app, **ids)
-            if session is not None:
-                look_at_all(module, session.state)
-                await service.delete_session(app_name=app, **ids)
-
-
-def look_at_all(module: ModuleType, state: Any) -> None:
-    """Read every field that has a value."""
-    bound = module.Shop.bind(dict(state))
-    for key, ref in module.Shop.__state_fields__.items():
-        if state.get(key) is not None:
-            getattr(bound, ref.name)
-
-
-async def ran(module: ModuleType, way: Any, chance: int, *, contracts: Any = "error") -> Watch:
-    """Run a pipeline, and tell what goes wrong."""
-    CHANCE.seed(chance)
-    with watching() as watch:
-        try:
-            async with asyncio.timeout(SECONDS):
-                await way(module, configured(contracts=contracts))
-        except Exception as error:  # noqa: BLE001  # it is told
-            watch.failed(error)
-    return watch
 
 
 @pytest.fixture(scope="module")
