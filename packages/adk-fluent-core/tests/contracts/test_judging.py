@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pytest
 
-from adk_fluent import Agent, Pipeline, Route, S, transfer
+from adk_fluent import Agent, Pipeline, Route, S, race, transfer
 from adk_fluent.contracts import (
     ContractReport,
     Severity,
@@ -30,6 +30,7 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adk_fluent.builders import Builder
     from adk_fluent.contracts import Diagnostic
 
 
@@ -298,6 +299,26 @@ class TestRuns:
         pipeline = Pipeline("p", writer(), Route("k").eq(1, Agent("a")), transfer("a"))
         assert codes(pipeline.check())
         assert codes(check_runs(pipeline.to_ir())) == []
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            reader() // Agent("b"),  # the other attempt makes good for it
+            race(reader(), Agent("b")),
+            Route("draft").eq(1, Agent("b")).otherwise(Agent("c")),  # takes the otherwise
+            Agent("a").contract(inputs=["draft"]),  # of whole runs only
+            Agent("a").contract(outputs=["draft"]),
+        ],
+    )
+    def test_what_no_run_fails_at_is_no_error(self, part: Builder) -> None:
+        pipeline = Pipeline("p", writer("k", "w"), part).contract(inputs=[])
+        assert codes(check_all(pipeline).errors) == ["FLW001"]
+        assert check_runs(pipeline.to_ir()).ok
+        assert codes(check_runs(pipeline.to_ir()).warnings) == ["FLW001"]
+
+    def test_the_last_attempt_matters(self) -> None:
+        pipeline = (writer("k", "w") // reader()).contract(inputs=[])
+        assert codes(check_runs(pipeline.to_ir()).errors) == ["FLW001"]
 
     def test_what_is_meant_to_be_so_is_heeded(self) -> None:
         report = check_runs(reader().contract(inputs=[]).allow("FLW001").to_ir())

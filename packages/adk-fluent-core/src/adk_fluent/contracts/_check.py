@@ -72,7 +72,7 @@ def check_runs(root: Node) -> ContractReport:
     Args:
         root: The pipeline.
     """
-    graph = Graph(root, World(unknown=True))
+    graph = Graph(root, World(unknown=True, runs=True))
     found = (*_state.check_dataflow_contracts(graph), *_state.check_type_contracts(graph))
     return ContractReport.of(each for each in found if each.doubtful)
 

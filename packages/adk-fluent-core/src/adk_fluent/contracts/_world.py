@@ -29,12 +29,14 @@ class World:
         inputs: Keys that have a value when it begins.
         outputs: Keys that somebody reads when it is done; None: nothing is known about that.
         unknown: Whether other keys may have a value when it begins.
+        runs: Whether a run is about to begin, so that only what it fails at is an error.
         schema: The state schema that all of it keeps to, beside those of its parts.
     """
 
     inputs: Mapping[str, StateFieldRef] = field(default_factory=dict[str, StateFieldRef])
     outputs: Mapping[str, StateFieldRef] | None = None
     unknown: bool = False
+    runs: bool = False
     schema: StateRules | None = None
 
     def within(self, contract: Contract | None) -> World:
@@ -46,7 +48,7 @@ class World:
         if contract.outputs is not None:
             outputs = {ref.key: ref for ref in contract.outputs} | dict(outputs or {})
         unknown = self.unknown and contract.inputs is None
-        return World(inputs, outputs, unknown, self.schema)
+        return World(inputs, outputs, unknown, self.runs, self.schema)
 
 
 def as_refs(

@@ -9,6 +9,7 @@ from adk_fluent.contracts._dataflow._places import (
     by_call,
     condition,
     elsewhere,
+    is_survived,
     meeting,
     of_sources,
 )
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from adk_fluent.ir import Node
 
 LASTING: Final = ("user:", "app:")
+#: Reads that nobody does: they say what was promised.
+_PROMISES: Final = frozenset({"begins with", "collects", "promises"})
 _SEARCHES: Final = 10
 _CANDIDATES: Final = 500
 #: Findings that are looked at from all sides: in deep pipelines with many it takes long.
@@ -112,7 +115,7 @@ class Misses:
         kept = site.gone is None and not is_taken(site)
         first = site.bare and kept and site.key not in self._world.inputs
         doubtful = site.need is not Need.REQUIRED or site.tainted or self._world.unknown
-        certain = first and found is not Found.SURE and not doubtful and self._happens(site.node)
+        doubtful = doubtful or not first or found is Found.SURE
         other, does = by[0].node.name, "removes" if by[0].removes else "writes"
         both = meeting(self._graph, by[0].node, site.node) if self._explain() else None
         before = f"`{both.name}`" if isinstance(both, ParallelNode) else "the two"
@@ -120,7 +123,7 @@ class Misses:
             self._graph,
             site.node,
             f"{reads(site)} while `{other}` {does} it: they run at the same time",
-            severity=Severity.ERROR if certain else Severity.WARNING,
+            severity=self._severity(site, doubtful=doubtful),
             related=writers(by, "in a branch beside it"),
             help=f"run `{other}` before {before}, or let each use a key of its own",
         )
@@ -186,12 +189,11 @@ class Misses:
 
     def _first_time(self, site: Site) -> Diagnostic:
         """Only an earlier time round a loop gives the key a value, and there may be none."""
-        certain = not site.tainted and self._happens(site.node) and self._begins_with(site)
         return ReadBeforeWrite.at(
             self._graph,
             site.node,
             f"{reads(site)}, but nothing has written it the first time round",
-            severity=Severity.ERROR if certain else Severity.WARNING,
+            severity=self._severity(site, doubtful=not self._begins_with(site)),
             related=writers(some(site.later), "later in the loop"),
             help=f"write `{site.key}` before the loop, or {lenient(site)}",
         )
@@ -215,8 +217,6 @@ class Misses:
                 return self._other_scope(site, other)
         said = self._why(site, writer)
         soft = site.need is Need.SOFT and (writer is not None or site.how == "reads")
-        # a run goes on with None where a key was removed, or an item wrote no result
-        soft = soft or (self._world.unknown and (site.gone is not None or site.how == "collects"))
         return ReadBeforeWrite.at(
             self._graph,
             site.node,
@@ -311,10 +311,16 @@ class Misses:
             help=f"did you mean `{near}`?",
         )
 
-    def _severity(self, site: Site, *, doubtful: bool) -> Severity:
-        if doubtful or site.tainted or not self._happens(site.node):
-            return Severity.WARNING
-        return Severity.ERROR
+    def _severity(self, site: Site, *, doubtful: bool = False) -> Severity:
+        certain = not doubtful and not site.tainted and self._happens(site.node)
+        return Severity.ERROR if certain and self._matters(site) else Severity.WARNING
+
+    def _matters(self, site: Site) -> bool:
+        """Whether it is an error here: of a run that begins, only what the run fails at."""
+        if not self._world.runs:
+            return True
+        goes_on = site.need is not Need.REQUIRED or site.gone is not None or site.how in _PROMISES
+        return not goes_on and not is_survived(self._graph, site.node)
 
     # --- what is near ----------------------------------------------------------------------------
 

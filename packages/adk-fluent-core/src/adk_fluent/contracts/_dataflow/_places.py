@@ -37,6 +37,21 @@ def meeting(graph: Graph, one: Node, other: Node) -> Node | None:
     return one
 
 
+def is_survived(graph: Graph, node: Node) -> bool:
+    """Whether a run may go on after a node has failed: another attempt or branch may make good."""
+    while parents := graph.parents(node):
+        above = parents[0]
+        if isinstance(above, FallbackNode) and node is not above.attempts[-1]:
+            return True
+        racing = isinstance(above, RaceNode) or (
+            isinstance(above, ParallelNode) and above.merge == "first_complete"
+        )
+        if racing and len(above.children) > 1:
+            return True
+        node = above
+    return False
+
+
 def elsewhere(graph: Graph, made: Def, site: Site) -> tuple[str, str]:
     """Where a key is written that has no value when it is read, and how to mend that.
 
