@@ -457,10 +457,11 @@ class ExpectationError(RunError, AssertionError):
 
 
 class OutputMissingError(RunError, LookupError):
-    """An agent did not write a key that it declares.
+    """A step did not write a key that it declares.
 
-    Cause: it gave no answer, it reported an error instead, or no tool wrote the key.
-    Fix: make the step write it, or remove the declaration from `.writes(...)`.
+    Cause: an agent gave no answer, it reported an error instead, no tool wrote the key, or a
+    function returned no value for it.
+    Fix: make the step write it, or remove the declaration from `.writes(...)` or `@effects(...)`.
 
     Attributes:
         keys: The declared keys that are missing.
