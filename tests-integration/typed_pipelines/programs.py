@@ -23,7 +23,7 @@ from typed_pipelines.fields import (
 from typed_pipelines.leaves import Leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from hypothesis.strategies import SearchStrategy
 
@@ -273,7 +273,7 @@ class _Programs(Leaves):
             made += f".otherwise({part})"
         else:
             after.append(place.have)
-        return Made(made, frozenset.intersection(*after))
+        return Made(made, _common(after))
 
     def parallel(self, depth: int, place: Place) -> Made:
         """Branches that write different keys, or those that have a reducer."""
@@ -301,7 +301,7 @@ class _Programs(Leaves):
         made = [
             self.part(depth, inside._replace(attempt=at > 0)) for at in range(self.choose(1, 2) + 1)
         ]
-        have = frozenset.intersection(*(after for _, after in made))
+        have = _common(after for _, after in made)
         if self.happens(50):
             return Made(f"FanOut({', '.join(p for p, _ in made)}, merge='first_complete')", have)
         return Made(f"race({', '.join(p for p, _ in made)})", have)
@@ -310,7 +310,7 @@ class _Programs(Leaves):
         inside = place._replace(apart=True)
         made = [self.part(depth, inside._replace(attempt=True)) for _ in range(self.choose(1, 2))]
         made.append(self.part(depth, place))
-        have = frozenset.intersection(*(after for _, after in made))
+        have = _common(after for _, after in made)
         if self.happens(40):
             return Made(f"({' // '.join(_whole(part) for part, _ in made)})", have)
         return Made(f"Fallback({', '.join(part for part, _ in made)})", have)
@@ -364,6 +364,12 @@ class _Programs(Leaves):
     def timeout(self, depth: int, place: Place) -> Made:
         body, have = self.part(depth, place)
         return Made(f"timeout({body}, 100)", have)
+
+
+def _common(after: Iterable[Have]) -> Have:
+    """What has a value behind each of several parts."""
+    first, *rest = after
+    return first.intersection(*rest)
 
 
 def _whole(part: str) -> str:

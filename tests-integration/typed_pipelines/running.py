@@ -18,7 +18,7 @@ from adk_fluent.state import StateFieldRef
 from typed_pipelines.parts import CHANCE, BrokenError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import ModuleType
 
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -51,21 +51,16 @@ class Watch:
 
 def is_a(value: Any, kind: Any) -> bool:  # noqa: PLR0911  # a row for each kind of type
     """Whether a value is of a type; by nothing of what is tested."""
-    origin, args = get_origin(kind), get_args(kind)
+    origin: Any = get_origin(kind)
+    args: tuple[Any, ...] = get_args(kind)
     if origin is Annotated:
         return is_a(value, args[0])
     if origin in (Union, UnionType):
         return any(is_a(value, each) for each in args)
     if origin is Literal:
         return any(type(value) is type(each) and value == each for each in args)
-    if origin in (list, set):
-        return isinstance(value, origin) and all(is_a(each, args[0]) for each in value)
-    if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(args) and all(map(is_a, value, args))
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            is_a(key, args[0]) and is_a(each, args[1]) for key, each in value.items()
-        )
+    if origin in (list, set, tuple, dict):
+        return isinstance(value, origin) and _holds(value, origin, args)
     if kind is float:
         return type(value) in (int, float)
     if kind in (int, dt.date):
@@ -73,11 +68,20 @@ def is_a(value: Any, kind: Any) -> bool:  # noqa: PLR0911  # a row for each kind
     return isinstance(value, kind)
 
 
+def _holds(value: Any, origin: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a container holds what it should."""
+    if origin is tuple:
+        return len(value) == len(args) and all(map(is_a, value, args))
+    if origin is dict:
+        return _holds(value.values(), list, args[1:]) and _holds(value.keys(), list, args)
+    return all(is_a(each, args[0]) for each in value)
+
+
 @contextlib.contextmanager
-def watching() -> Iterator[Watch]:
+def watching() -> Generator[Watch]:
     """Look at all that steps raise, and at all that is read through schemas."""
     watch = Watch()
-    get = StateFieldRef.__get__
+    get: Any = vars(StateFieldRef)["__get__"]
 
     def read(self: Any, bound: Any, owner: Any = None) -> Any:
         value = get(self, bound, owner)

@@ -327,7 +327,8 @@ class Agent(AdkFields, Capabilities, Builder):
         for text in (fields.get("instruction"), self._settings.get("global_instruction")):
             if isinstance(text, str) and "{" in text:
                 reads = _templated(fields.get("reads_keys", ()), placeholders(text))
-                fields = {**fields, "reads_keys": reads}
+                fields = fields.copy()
+                fields["reads_keys"] = reads
         return AgentNode(
             self.name,
             self._model,

@@ -153,7 +153,10 @@ class Explorer:
         def change(entries: tuple[tuple[Owner, bool], ...]) -> tuple[tuple[Owner, bool], ...]:
             return (*(each for each in entries if each[0] != scope), (scope, present))
 
-        return self._over_keys(store, lambda known: change if known == key else None)
+        def of(known: str) -> Any:
+            return change if known == key else None
+
+        return self._over_keys(store, of)
 
     def _over_keys(self, store: Store, of: Any) -> Store:
         made: list[Any] = []
@@ -172,7 +175,10 @@ class Explorer:
             last = {owner: at for at, (owner, _) in enumerate(found)}
             return tuple(each for at, each in enumerate(found) if last[each[0]] == at)
 
-        return self._over_keys(store, lambda _: change)
+        def of(_: str) -> Any:
+            return change
+
+        return self._over_keys(store, of)
 
     def _discard(self, store: Store, scope: tuple[int, ...], parent: tuple[int, ...]) -> Store:
         """What was written in a scope did not happen, but for what outlives the session."""
@@ -214,7 +220,7 @@ class Explorer:
 
     def _steps(self, term: Any, store: Store, around: Around) -> Iterator[Next]:
         kind = term[0]
-        node = self.nodes[term[1]]
+        node = self.nodes[int(term[1])]
         contract = node.contract if node is not self._root else None
         if kind == "begin" and contract is not None:
             self._read(node, contract.inputs or (), store)
@@ -411,13 +417,14 @@ class Explorer:
                 if key not in (node.affected_keys or ()) and StateFieldRef(key).scope == "session":
                     store = self._write(store, key, False, scope)
             return store
-        kind = type(node.fn.value).__name__ if node.fn else ""
+        function: Any = node.fn.value if node.fn else None
+        kind = type(function).__name__
         if kind == "Assign":
             for ref in node.effects.writes:
                 store = self._write(store, ref.key, True, scope)
         elif kind == "Rename":
-            moved = [(old, new) for old, new in node.fn.value.names if self._has(before, old)]
-            for old, _ in node.fn.value.names:
+            moved = [(old, new) for old, new in function.names if self._has(before, old)]
+            for old, _ in function.names:
                 if not self._has(before, old):
                     self.misses.add(Miss(node.name, old, False))
             for old, _ in moved:
@@ -425,12 +432,11 @@ class Explorer:
             for _, new in moved:
                 store = self._write(store, new, True, scope)
         elif kind == "Combine":
-            combine = node.fn.value
-            for key in combine.keys:
+            for key in function.keys:
                 if not self._has(before, key):
                     self.misses.add(Miss(node.name, key, False))
-            if any(self._has(before, key) for key in combine.keys):
-                store = self._write(store, combine.into, True, scope)
+            if any(self._has(before, key) for key in function.keys):
+                store = self._write(store, function.into, True, scope)
         else:
             raise AssertionError(kind)
         return store
@@ -565,9 +571,15 @@ class Explorer:
         return self._write(store, node.output_key, True, around.scope)
 
     def _map_items(self, view: Store, key: str) -> Store:
-        return self._over_keys(
-            view, lambda known: (lambda _: ((None, True),)) if known == key else None
-        )
+        """State as an item of a map finds it."""
+
+        def given(_: Any) -> Any:
+            return ((None, True),)
+
+        def of(known: str) -> Any:
+            return given if known == key else None
+
+        return self._over_keys(view, of)
 
     def _is_item(self, node: Any, store: Store) -> bool:
         """Whether the result is the item itself."""
