@@ -118,6 +118,10 @@ class Graph:
         """The nodes directly above a node: one entry for each place where it stands."""
         return tuple(self._parents[id(node)])
 
+    def shared(self) -> set[int]:
+        """The ids of nodes that stand in several places."""
+        return {key for key, above in self._parents.items() if len(above) > 1}
+
     def path(self, node: Node) -> str:
         """One way from the root to a node, as text; a long one is cut in the middle."""
         names: list[str] = []

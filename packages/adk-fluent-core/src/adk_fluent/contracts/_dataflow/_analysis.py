@@ -72,8 +72,7 @@ class Analysis(Steps):
         self._transferred = {
             id(target) for node in graph.of(TransferNode) for target in self._targets(node)
         }
-        shared = (id(node) for node in graph.nodes if len(graph.parents(node)) > 1)
-        self._shared = self._transferred.union(shared)
+        self._shared = self._transferred | graph.shared()
         part = self._walk(graph.root)
         self._interleave()
         self._start(part)

@@ -37,6 +37,8 @@ class Verdicts:
     def of(self, site: Site) -> Found:
         """What a read finds."""
         known = self._known
+        if _is_sure(site):
+            return Found.SURE
         if not _asks(site):
             return self._judge(site)
         todo, open_ = [site], set[int]()
@@ -74,6 +76,14 @@ class Verdicts:
             return Found.SURE
         # a question that leads to itself, around a loop, is open
         return max((self._known.get(id(s), Found.MAYBE) for s in made.sources), default=Found.SURE)
+
+
+def _is_sure(site: Site) -> bool:
+    """Whether it is plain that there is a value: one place gives it, on every way, as for most."""
+    made = site.found
+    if site.bare or not isinstance(made, Def):
+        return False
+    return made.sources is site.later is site.gone is site.races is None
 
 
 def _asks(site: Site) -> list[Site]:
