@@ -42,6 +42,7 @@ from typed_pipelines.parts import *
 """
 _TOKEN: Final = re.compile("\x01(\\d+)\x02(.*?)\x03(.*?)\x04", re.DOTALL)
 _FILE: Final = "<typed program>"
+_COMMON: Final = ("text", "text", "texts", "texts", "wholes", "whole")  # others, too, need these
 _MOST_PARTS: Final = 12
 _BYTES: Final = 1_500  # more than one needs
 
@@ -151,7 +152,7 @@ class _Programs(Leaves):
         """The schema, as one class or as several."""
         for at in range(self.choose(3, 9)):
             scope = self.one_of(["session"] * 6 + ["user", "app", "temp"])
-            kind = self.one_of(list(KINDS))
+            kind = self.one_of([*KINDS, *_COMMON])
             optional, default = self.happens(12), self.happens(12)
             reduced = kind in ADDED and not optional and self.happens(60)
             self.fields.append(Field(f"k{at}", kind, scope, optional, default, reduced))
@@ -343,7 +344,7 @@ class _Programs(Leaves):
         options = [f"output_key={output.ref}"]
         item = "_item"
         items = [f for f in inside.own if f.kind == ITEMS[source.kind] and f.required]
-        if items and self.happens(50):
+        if items and self.happens(80):
             field = self.one_of(items)
             item = field.key
             options.append(f"item_key={field.ref}")
@@ -353,9 +354,11 @@ class _Programs(Leaves):
             name = self.name("f")
             self.define(f"def {name}(state):", f'    note(state["{item}"])', "    return None")
             body = f"Pipeline({name}, {body})"
-        results = sorted(f for f in have - inside.have if f.kind == "text")
-        if results and self.happens(50):
-            options.append(f"result_key={self.one_of(results).ref}")
+        texts = [f for f in inside.own if f.kind == "text" and f.scope == "session"]
+        if texts and self.happens(50):
+            result = self.one_of(texts)
+            body = f"Pipeline({body}, S.set({result.name}={self.value(result)}))"
+            options.append(f"result_key={result.ref}")
         if self.happens(30):
             options.append("concurrency=1")
         made = f"map_over({source.ref}, {body}, {', '.join(options)})"
