@@ -138,6 +138,15 @@ CASES = [
         SOMETIMES,
     ),
     Case(
+        "a key that the same function reads",
+        ("a: SessionScoped[int]",),
+        "def g(state):\n    note(Shop.bind(state).a)\n    return {'a': GAP}\n"
+        "root = Pipeline(g).state(Shop).contract(inputs=[Shop.a])\nstart = {'a': 1}",
+        "'x'",
+        "2",
+        "what a function writes itself is taken to be of the type of the field that it reads",
+    ),
+    Case(
         "a list as a tuple",
         ("a: SessionScoped[list[int]]",),
         "class Other(StateSchema):\n    a: SessionScoped[GAP]\n"
