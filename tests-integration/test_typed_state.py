@@ -213,7 +213,7 @@ def test_what_is_proven_holds(
 def test_what_is_proven_holds_without_adk(
     request: pytest.FixtureRequest, loop: asyncio.Runner
 ) -> None:
-    Examples(request.config.option, request.node.name, 10).run(loop, on_mock)
+    Examples(request.config.option, request.node.name, 50).run(loop, on_mock)
 
 
 # --- the other way round -------------------------------------------------------------------------
