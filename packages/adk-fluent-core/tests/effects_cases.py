@@ -46,7 +46,6 @@ def told(derived: Derived) -> dict[str, str]:
         "removes": " ".join(derived.removes),
         "may_remove": " ".join(derived.may_remove),
         "assumed": " ".join(derived.assumed),
-        "strict": " ".join(derived.strict),
         "also": " ".join(
             name for name in ("reads_all", "escalates", "transfers") if getattr(derived, name)
         ),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pytest
 from effects_cases import Case, Cases, told
 
+from adk_fluent import S
 from adk_fluent.contracts._effects import (
     effects_of_callback,
+    effects_of_function,
     effects_of_instruction,
+    effects_of_node,
     effects_of_tool,
 )
-from adk_fluent.ir import Ref, StateFieldRef
+from adk_fluent.ir import Ref, StateFieldRef, TransformNode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 if TYPE_CHECKING:
     ToolContext = Any
@@ -45,6 +48,14 @@ class Schema:
     @classmethod
     def delta(cls, **values: Any) -> Any:
         """A delta."""
+
+
+class Other(Schema):
+    """Another one, which says something else of a key."""
+
+    more: ClassVar = StateFieldRef("more", str)
+    odd: ClassVar = StateFieldRef("odd", Annotated[int, {"no": "hash"}])
+    __state_fields__: ClassVar[Mapping[str, StateFieldRef]] = {"more": more, "odd": odd}
 
 
 if not TYPE_CHECKING:
@@ -162,7 +173,7 @@ async def with_other_parts_of_the_context(q: str, tool_context: Any) -> None:
     tool_context.state["n"] = len(tool_context.session.events)
 
 
-@tools.told(reads="intent user:tier? note tags", writes="note tags", strict="intent note tags")
+@tools.told(reads="intent user:tier? note tags", writes="note tags")
 def with_a_schema(tool_context: Any) -> str:
     state = Schema.bind(tool_context)
     state.note = f"{state.intent} {state.tier} {state.note}"
@@ -177,14 +188,14 @@ def with_a_field_that_has_a_default(tool_context: Any) -> None:
         more.append("x")
 
 
-@tools.told(reads="intent", writes="note", strict="intent", removes="tags")
+@tools.told(reads="intent", writes="note", removes="tags")
 def with_a_schema_by_annotation(state: SchemaState) -> str:
     state.note = state.intent.strip()
     state.unset("tags")
     return "ok"
 
 
-@tools.told(reads="intent?", writes="note", strict="")
+@tools.told(reads="intent?", writes="note")
 def with_a_guarded_schema(tool_context: Any) -> None:
     state = Schema.bind(tool_context.state)
     if tool_context.state.get(Schema.intent.key):
@@ -281,14 +292,90 @@ def test_an_instruction(case: Case) -> None:
     assert told(effects_of_instruction(Ref.to(case.fn))) == case.expected
 
 
-def test_the_types_of_a_schema_are_known() -> None:
-    found = effects_of_tool(Ref.to(with_a_schema))
-    assert {ref.key: ref.type for ref in (*found.reads, *found.writes)} == {
-        "intent": str,
-        "user:tier": str,
-        "note": str,
-        "tags": list,
-    }
+class TestTypes:
+    @staticmethod
+    def of(refs: Sequence[StateFieldRef]) -> list[tuple[str, Any]]:
+        return [(ref.key, ref.type) for ref in refs]
+
+    def test_those_of_a_schema_are_known(self) -> None:
+        found = effects_of_tool(Ref.to(with_a_schema))
+        assert self.of(found.reads) == [
+            *(("intent", str), ("user:tier", str), ("note", str), ("tags", list)),
+        ]
+        assert self.of(found.writes) == [("note", str), ("tags", list)]
+
+    def test_a_step_writes_what_it_gives_whatever_it_reads(self) -> None:
+        def step(state: Any) -> dict[str, Any]:
+            helper(Schema.bind(state).note)
+            return {"note": 1}
+
+        found = effects_of_function(Ref.to(step))
+        assert self.of(found.reads) == [("note", str)]
+        assert self.of(found.writes) == [("note", int)]
+
+    def test_a_tool_writes_what_it_gives_whatever_it_reads(self) -> None:
+        def tool(tool_context: Any) -> None:
+            helper(Schema.bind(tool_context).note)
+            tool_context.state["note"] = 1
+
+        assert self.of(effects_of_tool(Ref.to(tool)).writes) == [("note", int)]
+
+    def test_a_delta_has_the_types_of_its_schema(self) -> None:
+        def step(state: Any) -> Any:
+            return Schema.delta(note=state["x"], tags=None)
+
+        found = effects_of_function(Ref.to(step))
+        assert self.of(found.writes) == [("note", str)]
+
+        def other(state: Any) -> Any:
+            return {"note": 1} if state["x"] else Schema.delta(note="x")
+
+        assert self.of(effects_of_function(Ref.to(other)).writes) == [("note", None)]
+
+    def test_a_field_that_is_sometimes_unset_keeps_its_type(self) -> None:
+        def tool(tool_context: Any, x: int) -> None:
+            state = Schema.bind(tool_context)
+            state.unset("note")
+            if x:
+                state.note = "x"
+            else:
+                state.unset("note")
+
+        found = effects_of_tool(Ref.to(tool))
+        assert self.of(found.may_write) == [("note", str)]
+
+    def test_a_read_as_nothing_special_does_not_hide_a_type(self) -> None:
+        def step(state: Any) -> None:
+            helper(state.get("note"), state.get("tags", []), Schema.bind(state).note)
+
+        found = effects_of_function(Ref.to(step))
+        assert found.reads == (StateFieldRef("note", str), StateFieldRef("tags", default=None))
+
+    def test_two_types_are_two_reads_and_absence_is_an_error_for_both(self) -> None:
+        def step(state: Any) -> None:
+            helper(Schema.bind(state).more, Other.bind(state).more)
+
+        found = effects_of_function(Ref.to(step))
+        assert found.reads == (StateFieldRef("more", list), StateFieldRef("more", str))
+
+    def test_several_functions_keep_the_types_of_each(self) -> None:
+        def one(state: Any) -> Any:
+            return Schema.bind(state).more
+
+        def two(state: Any) -> Any:
+            return Other.bind(state).more
+
+        node = S.compute(x=one, y=two).to_ir()
+        assert isinstance(node, TransformNode)
+        assert self.of(effects_of_node(node).reads) == [("more", list), ("more", str)]
+
+    def test_a_type_need_not_have_a_hash(self) -> None:
+        def tool(tool_context: Any, x: int) -> None:
+            state = Other.bind(tool_context)
+            value = state.odd if x else 3
+            state.odd = value
+
+        assert self.of(effects_of_tool(Ref.to(tool)).writes) == [("odd", Other.odd.type)]
 
 
 class TestToolsOfADK:

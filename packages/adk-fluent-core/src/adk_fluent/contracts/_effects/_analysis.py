@@ -98,7 +98,7 @@ def _looked_at(
         for name, value in given.items():
             walk.bind(name, value, facts, tree)
         if role == "step":
-            log.types |= _types_of(function)
+            log.returned |= _types_of(function)
         walk.run(tree, facts)
     except Unclear as unclear:
         return unknown(str(unclear), log.reads)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.contracts._effects._analysis import Role, analysed
 from adk_fluent.contracts._effects._calls import looks_only
 from adk_fluent.contracts._effects._derived import Derived, unknown
-from adk_fluent.ir import UNSET, StateFieldRef
+from adk_fluent.contracts._effects._log import Log
+from adk_fluent.ir import StateFieldRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,16 +118,14 @@ def _asking_first(done: Derived, tool: Any) -> Derived:
 
 def reads_of(every: Sequence[Derived], writes: Derived) -> Derived:
     """What a step does that calls several functions, each with state, and writes what they give."""
-    reads: dict[str, StateFieldRef] = {}
+    log = Log()
     for ref in (ref for each in every for ref in each.reads):
-        if ref.key not in reads or ref.default is UNSET:
-            reads[ref.key] = ref
+        log.read(ref.key, ref.default, ref.type)
     return Derived(
-        tuple(reads.values()),
+        log.reads,
         writes.writes,
         writes.may_write,
         assumed=tuple(ref.key for ref in writes.writes),
         opaque=next((each.opaque for each in every if each.opaque), None),
-        strict=tuple(dict.fromkeys(key for each in every for key in each.strict)),
         reads_all=any(each.reads_all for each in every),
     )

@@ -186,13 +186,12 @@ class Calls(Objects):
         """What a function step returns: values by the names of fields."""
         made = Fields({})
         for each in node.keywords:
-            value = _flat(self.plain(each.value, facts))
+            value = self.plain(each.value, facts)
             field = None if each.arg is None else field_of(owner.it, each.arg)
             if field is None:
                 made = made.opened(f"`{owner.it.__name__}` has no such field")
             else:
-                self.log.types[field.key] = field.type
-                made = made.with_item(field.key, value)
+                made = made.with_item(field.key, Plain(none_of(value), field.type))
         return made
 
     def _binds(self, owner: Live, node: ast.Call, facts: Facts) -> Value:

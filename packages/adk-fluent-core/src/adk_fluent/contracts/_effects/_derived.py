@@ -24,7 +24,6 @@ class Derived:
         may_remove: Keys it sets to None sometimes.
         assumed: Keys it writes whose value might be None, as far as one can see.
         opaque: Why not everything is known, in one clause; None if it is.
-        strict: Keys of `reads` that must hold something else than None, too, as schemas want it.
         reads_all: Whether it looks at all keys there are, which misses none.
         escalates: Whether it may end the loop around it.
         transfers: Whether it may hand over to another agent.
@@ -37,7 +36,6 @@ class Derived:
     may_remove: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     opaque: str | None = None
-    strict: tuple[str, ...] = ()
     reads_all: bool = False
     escalates: bool = False
     transfers: bool = False

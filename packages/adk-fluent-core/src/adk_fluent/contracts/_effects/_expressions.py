@@ -491,8 +491,7 @@ def _sum(one: Value, two: Value) -> Value:
     texts = [each.value for each in (one, two) if isinstance(each, Const)]
     if len(texts) == 2 and all(isinstance(each, str) for each in texts):
         return Const("".join(texts), outside=True)
-    kinds = {type_of(one), type_of(two)}
-    kind = kinds.pop() if len(kinds) == 1 else None
+    kind = type_of(one) if type_of(one) == type_of(two) else None
     return Plain(IS_NOT, kind if kind in (str, int, float, list) else None)
 
 

@@ -19,41 +19,37 @@ class Log:
         reads_all: Whether it looks at all keys there are.
         escalates: Whether it may end a loop.
         transfers: Whether it may hand over.
-        types: The declared types of keys, where the function says them.
+        returned: The types of keys that the function says it returns.
     """
 
     __slots__ = (
-        *("_inside", "_reads", "_strict", "_ways", "_written"),
-        *("escalates", "reads_all", "transfers", "types"),
+        *("_inside", "_read_as", "_reads", "_ways", "_written"),
+        *("escalates", "reads_all", "returned", "transfers"),
     )
 
     def __init__(self) -> None:
-        self._reads: dict[str, StateFieldRef] = {}
+        self._reads: dict[str, Any] = {}
+        self._read_as: dict[str, list[Any]] = {}
         self._written: dict[str, tuple[int, Any]] = {}
         self._inside: dict[str, int] = {}
-        self._strict: dict[str, None] = {}
         self._ways: list[Mapping[str, int]] = []
-        self.types: dict[str, Any] = {}
+        self.returned: dict[str, Any] = {}
         self.reads_all: bool = False
         self.escalates: bool = False
         self.transfers: bool = False
 
-    def read(
-        self, key: str, default: Any = UNSET, type: Any = None, *, strict: bool = False
-    ) -> None:
+    def read(self, key: str, default: Any = UNSET, type: Any = None) -> None:
         """Note that a key is read; without a default its absence is an error.
 
         Args:
             key: The key.
             default: What the function gets instead.
             type: What it takes the value to be.
-            strict: None is an error as well, if absence is.
         """
-        if strict and default is UNSET:
-            self._strict[key] = None
-        known = self._reads.get(key)
-        if known is None or (known.default is not UNSET and default is UNSET):
-            self._reads[key] = StateFieldRef(key, type, default=default)
+        if default is UNSET or key not in self._reads:
+            self._reads[key] = default
+        if type is not None and type not in (known := self._read_as.setdefault(key, [])):
+            known.append(type)
 
     def write(self, key: str, none: int, type: Any, *, inside: bool = False) -> None:
         """Note that a key is written on some way.
@@ -61,16 +57,17 @@ class Log:
         Args:
             key: The key.
             none: Whether the value is None.
-            type: Its type.
+            type: Its type; of None there is nothing to know.
             inside: A function inside does it, which may be called at any time.
         """
         if inside:
             self._inside[key] = self._inside.get(key, 0) | none
-        known = self._written.get(key)
-        if known is not None:
-            none |= known[0]
-            type = type if known[1] == type else None
-        self._written[key] = (none, type)
+        before, known = self._written.get(key, (0, None))
+        if none == IS_NONE:
+            type = known
+        elif before & ~IS_NONE and known != type:
+            type = None
+        self._written[key] = (before | none, type)
 
     def returns(self, given: Mapping[str, int]) -> None:
         """Note a way to the end of the function, and what was written on all of it."""
@@ -78,8 +75,12 @@ class Log:
 
     @property
     def reads(self) -> tuple[StateFieldRef, ...]:
-        """What is read."""
-        return tuple(self._reads.values())
+        """What is read: a key once for each type that it is taken to be."""
+        return tuple(
+            StateFieldRef(key, type, default=default)
+            for key, default in self._reads.items()
+            for type in self._read_as.get(key, (None,))
+        )
 
     def derived(self) -> Derived:
         """All of it."""
@@ -96,7 +97,6 @@ class Log:
             tuple(removes),
             tuple(may_remove),
             tuple(key for key, none in some.items() if none & UNCLEAR),
-            strict=tuple(self._strict),
             reads_all=self.reads_all,
             escalates=self.escalates,
             transfers=self.transfers,
@@ -114,5 +114,5 @@ class Log:
 
     def _refs(self, keys: Iterable[str]) -> tuple[StateFieldRef, ...]:
         return tuple(
-            StateFieldRef(key, self.types.get(key) or self._written[key][1]) for key in keys
+            StateFieldRef(key, self.returned.get(key) or self._written[key][1]) for key in keys
         )

@@ -143,7 +143,6 @@ class Objects(Machine):
         found = field_of(owner.schema, name)
         if found is None:
             self.unclear(node, f"uses `{owner.name}.{name}`")
-        self.log.types[found.key] = found.type
         return found
 
     def _reads_field(self, owner: Tracked, node: ast.Attribute, facts: Facts) -> Value:
@@ -154,7 +153,7 @@ class Objects(Machine):
         if field.key not in facts.given:
             missing = needs_value(field) and not self.forgives(StateKeyError)
             default = UNSET if missing and field.key not in facts.held else None
-            self.log.read(field.key, default, field.type, strict=True)
+            self.log.read(field.key, default, field.type)
             if needs_value(field):
                 facts.holds(field.key)
         exact = isinstance(field.type, type)
@@ -187,7 +186,8 @@ class Objects(Machine):
             self.log.transfers |= name == "transfer_to_agent" and not off
         elif owner.kind == "bound":
             self.needs_writable(owner, node)
-            self.writes(self._field(owner, name, node).key, value, facts)
+            field = self._field(owner, name, node)
+            self.writes(field.key, Plain(none_of(value), field.type), facts)
         elif owner.kind != "actions" or name not in ("skip_summarization", "transfer_reason"):
             self.unclear(node, f"sets `{owner.name}.{name}`")
 
@@ -272,7 +272,6 @@ class Objects(Machine):
         """A field that is given as itself, or by the name of its attribute."""
         value = self.plain(name, facts)
         if isinstance(value, Live) and is_ref(value.it):
-            self.log.types[value.it.key] = value.it.type
             return value.it
         return self._field(owner, self.key(value, name, "names"), name)
 
@@ -288,5 +287,6 @@ class Objects(Machine):
 
     def takes_back(self, owner: Tracked, facts: Facts) -> None:
         """What becomes of it in the end: what was not changed is not written."""
-        sure = needs_value(owner.schema)
-        (self.writes if sure else self.may_write)(owner.schema.key, Plain(IS_NOT), facts)
+        field = owner.schema
+        writes = self.writes if needs_value(field) else self.may_write
+        writes(field.key, Plain(IS_NOT, field.type), facts)

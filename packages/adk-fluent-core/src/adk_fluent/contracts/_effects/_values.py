@@ -19,7 +19,7 @@ class Plain:
 
     Attributes:
         none: Whether it is None.
-        type: Its exact type, where that is certain.
+        type: Its exact type, or the one that a schema declares, where that is certain.
         key: The state key it was looked up under by ``get``, which told whether it is there.
         default: What that gives where it is not: a constant, or `UNSET` if it is not one.
         of: The state key that a tool changes by changing the value in place.
@@ -40,7 +40,7 @@ class Plain:
         )
 
     def __hash__(self) -> int:
-        return hash((self.none, self.type, self.key))
+        return hash((self.none, self.key))  # a declared type need not have a hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,8 +175,8 @@ def joined(one: Value, two: Value) -> Value:
     if here and there and (isinstance(one, Fields) or isinstance(two, Fields)):
         return _joined_fields(here, there)
     none = none_of(one) | none_of(two)
-    kinds = {type_of(each) for each in (one, two) if none_of(each) != IS_NONE}
-    return Plain(none, kinds.pop() if len(kinds) == 1 else None)
+    kinds = [type_of(each) for each in (one, two) if none_of(each) != IS_NONE]
+    return Plain(none, kinds[0] if kinds and kinds[0] == kinds[-1] else None)
 
 
 def _joined_fields(one: Fields, two: Fields) -> Fields:
