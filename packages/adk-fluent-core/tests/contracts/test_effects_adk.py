@@ -8,14 +8,17 @@ import pytest
 from effects_cases import told
 from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext  # noqa: TC002  # ADK looks at annotations
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, google_search
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # the same
 from google.adk.tools.transfer_to_agent_tool import transfer_to_agent
 
+from adk_fluent import Agent
 from adk_fluent.contracts._effects import effects_of_callback, effects_of_tool
-from adk_fluent.ir import Ref
+from adk_fluent.ir import ExecutionConfig, Ref
+from adk_fluent.testing import ScriptedModel
 
 pytestmark = pytest.mark.adk
 
@@ -59,6 +62,29 @@ def test_tools(tool: Any, expected: dict[str, str]) -> None:
 def test_a_callback() -> None:
     expected = {"reads": "greeted?", "may_write": "greeted"}
     assert told(effects_of_callback(Ref.to(greet))) == expected
+
+
+def in_the_session(callback_context: CallbackContext) -> None:
+    """Write where no event tells of it."""
+    callback_context.session.state["greeted"] = True
+
+
+async def test_what_is_written_to_the_session_itself_is_found_and_not_kept() -> None:
+    found: list[Any] = []
+
+    def look(callback_context: CallbackContext) -> None:
+        found.append(callback_context.state.get("greeted"))
+
+    pipeline = Agent("a").before_agent(in_the_session) >> Agent("b").before_agent(look)
+    service = InMemorySessionService()
+    config = ExecutionConfig(default_model=Ref.to(ScriptedModel("x", "y")))
+    ran = await pipeline.run("hi", config=config, session_service=service)
+    assert found == [True]
+    assert "greeted" not in ran.state
+    [stored] = (await service.list_sessions(app_name=config.app_name)).sessions
+    assert "greeted" not in stored.state
+    why = effects_of_callback(Ref.to(in_the_session)).opaque or ""
+    assert why.startswith("it writes to `callback_context.session.state`, which no session keeps,")
 
 
 def test_a_function_tool_that_asks_first() -> None:

@@ -106,9 +106,10 @@ class Objects(Machine):
             self.may_write(value.of, Plain(IS_NOT), facts)
 
     def needs_writable(self, owner: Tracked, node: ast.AST) -> None:
-        """Give up where writing fails."""
+        """Give up where writing fails, or does not last."""
         if owner.manner != "adk":
-            self.unclear(node, f"writes to `{owner.name}`, which is read-only,")
+            why = "which no session keeps" if owner.manner == "live" else "which is read-only"
+            self.unclear(node, f"writes to `{owner.name}`, {why},")
 
     # --- attributes ------------------------------------------------------------------------------
 
@@ -120,12 +121,11 @@ class Objects(Machine):
         called = f"{owner.name}.{name}"
         match owner.kind, name:
             case (("context" | "session"), "state"):
-                frozen = owner.kind == "session"
-                return Tracked("state", "frozen" if frozen else owner.manner, None, called)
+                return Tracked("state", owner.manner, None, called)
             case "context", "actions" if owner.manner == "adk":
                 return Tracked("actions", "adk", None, called)
             case "context", "session":
-                return Tracked("session", "frozen", None, called)
+                return Tracked("session", "live", None, called)
             case "actions", "state_delta":
                 return Tracked("delta", "adk", None, called)
             case "actions", _:

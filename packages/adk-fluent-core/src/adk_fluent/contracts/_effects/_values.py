@@ -87,7 +87,8 @@ class Tracked:
         kind: ``state``, ``context``, ``session``, ``actions``, ``delta``, ``bound`` (a schema's
             view of state), ``edited`` (what such a view lends) or ``sometimes`` (not always one).
         manner: How state behaves: ``view`` is core's, ``adk`` is ADK's that can be written,
-            ``frozen`` is ADK's that cannot.
+            ``frozen`` is ADK's that cannot, ``live`` is that of a session in a run: steps after it
+            find what is written there, but it is part of no event, so that nothing stores it.
         schema: The state schema of a view.
         name: What the source calls it.
     """
