@@ -115,15 +115,22 @@ class Analysis(Steps):
     def _interleave(self) -> None:
         """Where branches write the same key, each may find what the others make of its value."""
         for (_, key), node in {(id(each[0]), each[1]): each[0] for each in self.clashes}.items():
-            branches = [id(each) for each in node.children]
             same = (each for each in self.defs if each.key == key)
-            defs = [(each, self.graph.above([each.node])) for each in same]
+            defs = [(each, self._branches(node, each.node)) for each in same]
             for site in self.sites:
-                if site.key == key:
-                    above = self.graph.above([site.node])
-                    others = [branch for branch in branches if branch not in above]
-                    if len(others) < len(branches):
-                        _find(site, [each for each, up in defs if not up.isdisjoint(others)])
+                if site.key == key and (own := self._branches(node, site.node)):
+                    _find(site, [each for each, of in defs if of and len(own | of) > 1])
+
+    def _branches(self, node: Node, part: Node) -> set[int]:
+        """The branches of a node in which a part runs, there itself or because of a transfer."""
+        above = self.graph.above([part])
+        while leading := [
+            each
+            for each in self.graph.of(TransferNode)
+            if id(each) not in above and any(id(to) in above for to in self._targets(each))
+        ]:
+            above |= self.graph.above(leading)
+        return {at for at, each in enumerate(node.children) if id(each) in above}
 
     # --- one node --------------------------------------------------------------------------------
 
