@@ -296,13 +296,79 @@ def test_a_subclass_is_stored_as_what_is_declared(state: dict[str, Any], desk: A
     assert desk.when == Moment(2024, 1, 1, tzinfo=dt.UTC)
 
 
-def test_a_subclass_of_a_model_would_lose_its_fields(state: dict[str, Any], desk: Any) -> None:
-    class Villa(Home):
-        pool: bool = True
+class Villa(Home):
+    pool: bool = True
 
-    with pytest.raises(StateTypeError, match="would be read as another value"):
+
+def test_a_subclass_of_a_model_would_lose_its_fields(state: dict[str, Any], desk: Any) -> None:
+    with pytest.raises(StateTypeError, match="it would be read as Home: declare it as Villa"):
         desk.home = Villa(street="x")
     assert state == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "says"),
+    [
+        (
+            tuple,
+            (1, (2, 3)),
+            (
+                "(1, (2, 3)) (tuple): its part [1] would be read as list: "
+                "declare all that is in it by its exact type"
+            ),
+        ),
+        (
+            Any,
+            {"a": (1,)},
+            (
+                "{'a': (1,)} (dict): its part ['a'] would be read as list: "
+                "declare all that is in it by its exact type"
+            ),
+        ),
+        (
+            Any,
+            {1: 2},
+            (
+                "{1: 2} (dict): it would be read as another value: "
+                "declare all that is in it by its exact type"
+            ),
+        ),
+        (
+            list[Home],
+            [Villa(street="x")],
+            (
+                "[Villa(street='x', tags=[], pool=True)] (list): its part [0] would be read "
+                "as Home: declare it as Villa"
+            ),
+        ),
+        (
+            str | dt.date,
+            dt.date(2024, 1, 2),
+            (
+                "datetime.date(2024, 1, 2) (date): it would be read as str: members of the union "
+                "look alike when they are stored; leave one out, or tell models apart by a "
+                "discriminator"
+            ),
+        ),
+        (int, ("a", ("b",)), "('a', ('b',)) (tuple): Input should be a valid integer"),
+        (int, {"password": 1, "x": (2,)}, "{'x': [2]} (dict): Input should be a valid integer"),
+        (int, ({"token": 1},), "[{}] (tuple): Input should be a valid integer"),
+    ],
+)
+def test_an_error_shows_what_was_given(kind: Any, value: Any, says: str) -> None:
+    class Schema(StateSchema):
+        value: kind  # pyright: ignore[reportInvalidTypeForm]
+
+    bound: Any = Schema.bind({})
+    with pytest.raises(StateTypeError) as caught:
+        bound.value = value
+    assert message(caught).partition("cannot be given ")[2] == says
+
+
+def test_what_was_read_is_shown_as_a_list(desk: Any) -> None:
+    desk.tags = ["a"]
+    with pytest.raises(StateTypeError, match=r"cannot be given \['a'\] \(list\): "):
+        desk.intent = desk.tags
 
 
 def test_a_model_that_was_changed_to_something_wrong_is_refused(desk: Any) -> None:

@@ -16,6 +16,8 @@ from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._frozen import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import TypeAdapter, ValidationError
 
 #: Types whose values are stored as they are.
@@ -146,10 +148,11 @@ class Codec:
         except RefusedError as error:
             raise RefusedError(f"what is stored of it cannot be read again: {error}") from error
         if not same(back, value):
-            raise RefusedError(
-                f"it would be read as another value ({type(back).__name__}): name its exact type, "
-                "or tell the members of the union apart by a discriminator"
-            )
+            path, read, given = _first_other(back, value)
+            part = f"its part {path}" if path else "it"
+            other = type(read).__name__ if type(read) is not type(given) else "another value"
+            advice = _advice(adapter.core_schema, read, given)
+            raise RefusedError(f"{part} would be read as {other}: {advice}")
 
     def _made(self) -> TypeAdapter[Any]:
         """The adapter, made when the first value needs it: pydantic is slow to import."""
@@ -165,16 +168,29 @@ class Codec:
                 if error.code != "type-adapter-config-unused":
                     raise
                 adapter = TypeAdapter[Any](self.type)  # a model has settings of its own
+            _ = adapter.core_schema["type"]  # raises, or is made, if it was put off
+            looked_through = _looked_through(adapter.core_schema)
         except Exception as error:
+            if is_unfinished(error):
+                raise SchemaError(
+                    f"values of {self.field} cannot be stored yet: pydantic waits for a name",
+                    found=str(error).partition("\n")[0],
+                    help="define every type that its models and dataclasses name before it is used",
+                ) from error
             raise SchemaError(
                 f"values of {self.field} cannot be stored: pydantic knows no way to",
                 found=str(error).partition("\n")[0],
                 help="declare a type that pydantic knows, such as a model or a dataclass",
             ) from error
         self._dumps = JSONEncoder(allow_nan=False).encode
-        self._doubtful, self._deep = _looked_through(adapter.core_schema)
+        self._doubtful, self._deep = looked_through
         self._adapter = adapter
         return adapter
+
+
+def is_unfinished(error: BaseException | None) -> bool:
+    """Whether pydantic says by an error that a model or dataclass names a type not defined yet."""
+    return getattr(error, "code", None) in ("class-not-fully-defined", "undefined-annotation")
 
 
 def _checked(adapter: TypeAdapter[Any], text: str) -> Any:
@@ -223,10 +239,14 @@ def plain_classes(type: Any) -> frozenset[Any]:
     """The classes among the members of a type whose values need no check, and are JSON."""
     if type is Any or type is object:
         return SCALARS
-    members = get_args(type) if get_origin(type) in (Union, UnionType) else (type,)
     return frozenset(
-        each for each in members if isinstance(each, builtins.type) and each in SCALARS
+        each for each in members(type) if isinstance(each, builtins.type) and each in SCALARS
     )
+
+
+def members(type: Any) -> tuple[Any, ...]:
+    """The types of a union; of anything else, itself."""
+    return get_args(type) if get_origin(type) in (Union, UnionType) else (type,)
 
 
 def is_optional(type: Any) -> bool:
@@ -244,7 +264,13 @@ def is_optional(type: Any) -> bool:
 
 def _looked_through(schema: Any) -> tuple[bool, bool]:
     """Whether values may come back as others, and whether containers may stand in containers."""
-    doubtful, containers = False, 0
+    parts = list(_parts_of(schema))
+    doubtful = not all(_is_faithful(part["type"], part) for part in parts)
+    return doubtful, doubtful or sum(part["type"] in _CONTAINERS for part in parts) > 1
+
+
+def _parts_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """One of pydantic's core schemas, and all that are in it."""
     todo: list[Any] = [schema]
     while todo:
         part = todo.pop()
@@ -252,12 +278,21 @@ def _looked_through(schema: Any) -> tuple[bool, bool]:
             todo.extend(cast("list[Any]", part))
         elif isinstance(part, dict):
             part = cast("dict[str, Any]", part)
-            kind = part.get("type")
-            if isinstance(kind, str):
-                doubtful = doubtful or not _is_faithful(kind, part)
-                containers += kind in _CONTAINERS
+            if isinstance(part.get("type"), str):
+                yield part
             todo.extend(value for key, value in part.items() if key not in ("metadata", "default"))
-    return doubtful, doubtful or containers > 1
+
+
+def _advice(schema: Any, read: object, given: object) -> str:
+    """How to declare a type so that a value of it comes back as it was."""
+    if type(read) is not type(given) and isinstance(given, type(read)):
+        return f"declare it as {type(given).__name__}"
+    if any(part["type"] == "union" for part in _parts_of(schema)):
+        return (
+            "members of the union look alike when they are stored; leave one out, or tell models "
+            "apart by a discriminator"
+        )
+    return "declare all that is in it by its exact type"
 
 
 def _is_faithful(kind: str, schema: dict[str, Any]) -> bool:
@@ -284,6 +319,20 @@ def same(one: Any, other: Any) -> bool:
         ones, others = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
         return ones.keys() == others.keys() and all(same(ones[key], others[key]) for key in ones)
     return bool(one == other)
+
+
+def _first_other(one: Any, other: Any, path: str = "") -> tuple[str, Any, Any]:
+    """Where two values that are not the same differ first: the path, and what either has there."""
+    if type(one) is type(other):
+        pairs: list[tuple[Any, Any, Any]] = []
+        if isinstance(one, list | tuple) and len(one := cast("list[Any]", one)) == len(other):
+            pairs = [(at, *both) for at, both in enumerate(zip(one, other, strict=True))]
+        elif isinstance(one, dict) and (one := cast("dict[Any, Any]", one)).keys() == other.keys():
+            pairs = [(key, one[key], other[key]) for key in one]
+        for key, mine, theirs in pairs:
+            if not same(mine, theirs):
+                return _first_other(mine, theirs, f"{path}[{key!r}]")
+    return path, one, other
 
 
 def _made_of_dict(made: Any, value: Any) -> bool:

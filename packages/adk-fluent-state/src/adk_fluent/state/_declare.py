@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from dataclasses import replace
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, cast, get_args, get_origin
 
+from adk_fluent.backends._storable import fault_of
 from adk_fluent.ir import UNSET, is_reserved_key
 from adk_fluent.ir import StateFieldRef as Key
-from adk_fluent.state._codec import SCALARS, is_optional
+from adk_fluent.state._codec import SCALARS, is_optional, members, plain_classes
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._field import Spec
 from adk_fluent.state._reduce import Reduce
-from adk_fluent.state._ref import SessionScoped, StateFieldRef, shown, type_name
+from adk_fluent.state._ref import SessionScoped, StateFieldRef, Unreadable, shown, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _PYDANTIC: Final = "pydantic.fields"
+#: Constraints that need no pydantic, whose import is slow.
+_HOLDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "lt": operator.lt,
+    "le": operator.le,
+    "min_length": lambda value, least: len(value) >= least,
+    "max_length": lambda value, most: len(value) <= most,
+}
 
 
 class UnknownTypeError(Exception):
@@ -35,14 +46,26 @@ def annotations_of(cls: type) -> dict[str, Any]:
     return dict(cls.__dict__.get("__annotations__", {}))  # noqa: RUF063
 
 
-def resolved(cls: type, annotation: Any, names: Mapping[str, Any], module: dict[str, Any]) -> Any:
-    """An annotation as a type.
+def names_of(cls: type, visible: Mapping[str, Any]) -> dict[str, Any]:
+    """What names in the annotations of a class may mean, beside those of its module.
+
+    Args:
+        cls: The class whose body has the annotations.
+        visible: The local variables where it stands.
+    """
+    # a field's own default is no type, as of `date: date | None = None`
+    own = annotations_of(cls)
+    return {**visible, **{key: value for key, value in vars(cls).items() if key not in own}}
+
+
+def resolved(cls: type, name: str, annotation: Any, *names: dict[str, Any]) -> Any:
+    """The annotation of a field as a type.
 
     Args:
         cls: The class whose body has it.
+        name: The field's name.
         annotation: The annotation.
-        names: The local variables where the class stands.
-        module: The names of its module.
+        names: The names of its module, and those of `names_of`.
 
     Raises:
         UnknownTypeError: It has a name that means nothing yet.
@@ -50,18 +73,22 @@ def resolved(cls: type, annotation: Any, names: Mapping[str, Any], module: dict[
     """
     from typing import get_type_hints  # noqa: PLC0415
 
-    # a field's own default is no type, as of `date: date | None = None`
-    body = {key: value for key, value in vars(cls).items() if key not in annotations_of(cls)}
     holder = type("_", (), {"__annotations__": {"field": annotation}, "__module__": cls.__module__})
     try:
-        return get_type_hints(holder, module, {**names, **body}, include_extras=True)["field"]
+        return get_type_hints(holder, *names, include_extras=True)["field"]
     except NameError as error:
         raise UnknownTypeError(error.name or str(error)) from error
     except Exception as error:
-        raise SchemaError(
-            f"an annotation of {cls.__name__} cannot be evaluated",
-            found=f"{annotation!r}: {error}",
-        ) from error
+        raise unreadable(f"{cls.__name__}.{name}", annotation, error) from error
+
+
+def unreadable(where: str, annotation: Any, error: Exception) -> SchemaError:
+    """The error about an annotation that cannot be evaluated."""
+    return SchemaError(
+        f"the annotation of {where} cannot be evaluated",
+        found=f"{annotation!r}: {type(error).__name__}: {error}",
+        help="write a type, as in SessionScoped[str]",
+    )
 
 
 def is_class_variable(annotation: Any) -> bool:
@@ -87,7 +114,10 @@ def declared(cls: type, name: str, annotation: Any, value: Any) -> StateFieldRef
     spec.scope = kind.scope_of()
     _check_key(where, spec, name)
     _check_default(where, spec)
-    return kind.declared(cls, name, spec)
+    ref = kind.declared(cls, name, spec)
+    if not _surely_fits(spec):
+        ref.check_default()
+    return ref
 
 
 def _given(value: Any) -> tuple[Spec, list[Any]]:
@@ -147,6 +177,8 @@ def _adopt(spec: Spec, info: Any) -> None:
 
 
 def _check_type(where: str, annotation: Any) -> None:
+    if isinstance(annotation, Unreadable):
+        raise unreadable(where, annotation.text, annotation.error) from annotation.error
     if _is_scope(annotation):
         raise SchemaError(
             f"{where} has a scope, and no type", help=f"{annotation.__name__}[str], for example"
@@ -197,6 +229,28 @@ def _check_default(where: str, spec: Spec) -> None:
         or (isinstance(type_, type) and type_ in SCALARS and type(value) is not type_)
     ):
         raise SchemaError(f"the default of {where} is no {type_name(type_)}", found=shown(value))
+
+
+def _surely_fits(spec: Spec) -> bool:
+    """Whether a default fits that needs no pydantic, whose import is slow; also if there is none.
+
+    What a factory of somebody's makes is looked at when it is read, as pydantic does.
+    """
+    value = spec.plain_default
+    if value is UNSET or value is None:
+        return True
+    kind = cast("type[Any]", type(value))
+    if kind in plain_classes(spec.annotation):
+        fits = fault_of(value) is None
+    else:  # an empty tuple may be too short
+        empty = kind in (list, dict, set, frozenset) and not value
+        fits = empty and any(
+            (get_origin(each) or each) is kind for each in members(spec.annotation)
+        )
+    try:
+        return fits and all(_HOLDS[name](value, given) for name, given in spec.constraints.items())
+    except (KeyError, TypeError):
+        return False
 
 
 def _is_scope(value: Any) -> bool:

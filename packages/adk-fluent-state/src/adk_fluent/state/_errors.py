@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class SchemaError(UsageError):
     """A state schema as written has no meaning, or is used as what it is not.
 
-    Cause: a name in an annotation that cannot be resolved, a field name that is taken, a default
-    that does not fit, and the like.
+    Cause: an annotation that cannot be evaluated, a field name that is taken, a default that does
+    not fit, and the like.
     Fix: change the field that the message names.
     """
 
@@ -24,8 +24,10 @@ class SchemaError(UsageError):
 class SchemaCompositionError(SchemaError):
     """Two state schemas that are put together contradict each other.
 
-    Cause: the same field with another type or scope, or two fields with the same key.
-    Fix: give both the same declaration, or one of them another name.
+    Cause: the same field with another type, scope, key, reducer or default, or two fields with the
+    same key.
+    Fix: give both the same declaration, or one of them another name; where only reducers or
+    defaults differ, the class that has both may declare the field itself.
     """
 
     code = "ADKF601"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin
 
 from adk_fluent.ir import UNSET, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: Factories that may be called at any time: each gives something empty, and nothing else happens.
+_EMPTY: Final = (list, dict, set, tuple, frozenset, str, bytes, int, float, bool)
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +50,15 @@ class Spec:
 
             self._type = Annotated[self.annotation, Field(**self.constraints)]
         return self._type
+
+    @property
+    def plain_default(self) -> Any:
+        """The default, unless a function that somebody wrote makes it; then `UNSET`."""
+        factory = self.default_factory
+        if factory is None:
+            return self.default
+        kind = get_origin(factory) or factory  # list of list[str]
+        return kind() if any(kind is each for each in _EMPTY) else UNSET
 
 
 def field(

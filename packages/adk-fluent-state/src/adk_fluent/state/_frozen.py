@@ -120,5 +120,11 @@ def frozen(value: Any, *, deep: bool) -> Any:
     return value
 
 
+def type_of(value: object) -> type[Any]:
+    """The type of a value for people: what is read from state is a list, dict or set."""
+    kind = type(value)
+    return cast("type[Any]", kind.__base__) if kind in (ReadList, ReadDict, ReadSet) else kind
+
+
 def _each(values: Any) -> list[Any]:
     return [each if type(each) in _ATOMS else frozen(each, deep=True) for each in values]

@@ -14,6 +14,7 @@ from adk_fluent.state._declare import (
     annotations_of,
     declared,
     is_class_variable,
+    names_of,
     resolved,
 )
 from adk_fluent.state._errors import SchemaCompositionError, SchemaError
@@ -34,6 +35,7 @@ class Declared:
 
     Attributes:
         fields: All fields by their names; None while an annotation waits for a name.
+        keys: The same by their full keys.
         own: Those of its own body.
         waiting: Annotations that are not resolved yet, and the values assigned there.
         visible: Local variables where the class stands.
@@ -42,6 +44,7 @@ class Declared:
     """
 
     fields: Mapping[str, StateFieldRef[Any]] | None = None
+    keys: Mapping[str, StateFieldRef[Any]] = field(default_factory=dict[str, StateFieldRef[Any]])
     own: dict[str, StateFieldRef[Any]] = field(default_factory=dict[str, StateFieldRef[Any]])
     waiting: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
     visible: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -85,7 +88,8 @@ class SchemaType(type):
         @property
         def __state_fields__(cls) -> Mapping[str, StateFieldRef[Any]]:
             """The fields by their full keys."""
-            return MappingProxyType({ref.key: ref for ref in fields_of(cls).values()})
+            fields_of(cls)
+            return cls.__schema__.keys
 
         def __getattr__(cls, name: str) -> Any:
             """Say which field was meant."""
@@ -179,19 +183,19 @@ def _read(cls: Any, *, last: bool = False) -> None:
         SchemaError: A declaration makes no sense; or, at `last`, has a name that means nothing.
     """
     known: Declared = cls.__schema__
+    names = names_of(cls, known.visible) if known.waiting else {}
     for name, (annotation, value) in list(known.waiting.items()):
         try:
-            made = resolved(cls, annotation, known.visible, known.module)
+            made = resolved(cls, name, annotation, known.module, names)
         except UnknownTypeError as error:
             if last:
                 raise _unresolved(cls, name, error) from error
             type.__setattr__(cls, name, Later(name))
             continue
-        del known.waiting[name]
-        if is_class_variable(made):
-            continue
-        known.own[name] = declared(cls, name, made, value)
-        type.__setattr__(cls, name, known.own[name])
+        if not is_class_variable(made):
+            known.own[name] = declared(cls, name, made, value)
+            type.__setattr__(cls, name, known.own[name])
+        known.waiting.pop(name, None)  # another thread may have been faster
     if not known.waiting:
         known.visible = {}  # whatever they hold may go
 
@@ -202,30 +206,51 @@ def _merge(cls: Any) -> None:
     Raises:
         SchemaCompositionError: They contradict each other.
     """
-    by_name: dict[str, StateFieldRef[Any]] = {}
-    by_key: dict[str, StateFieldRef[Any]] = {}
+    found: dict[str, list[StateFieldRef[Any]]] = {}
     for each in reversed(_schemas_of(cls)):
         for name, ref in each.__schema__.own.items():
-            other = by_name.get(name)
-            if other is not None and not (other == ref and _merge_alike(other, ref)):
-                raise SchemaCompositionError(
-                    f"{cls.__name__} has two different fields {name!r}",
-                    found=f"{_described(other)}, and {_described(ref)}",
-                    help="declare both alike, or give one of them another name",
-                )
-            same = by_key.setdefault(ref.key, ref)
-            if same.name != name:
-                raise SchemaCompositionError(
-                    f"{cls.__name__} has two fields for the key {ref.key!r}",
-                    found=f"{_described(same)}, and {_described(ref)}",
-                    help="leave one of them out, or give it another key",
-                )
-            by_name[name] = ref
+            found.setdefault(name, []).append(ref)
+    by_name = {name: _agreed(cls, refs) for name, refs in found.items()}
+    by_key: dict[str, StateFieldRef[Any]] = {}
+    for ref in by_name.values():
+        same = by_key.setdefault(ref.key, ref)
+        if same is not ref:
+            raise SchemaCompositionError(
+                f"{cls.__name__} has two fields for the key {ref.key!r}",
+                found=f"{_described(same)}, and {_described(ref)}",
+                help="leave one of them out, or give it another key",
+            )
+    cls.__schema__.keys = MappingProxyType(by_key)
     cls.__schema__.fields = by_name
 
 
-def _merge_alike(one: StateFieldRef[Any], other: StateFieldRef[Any]) -> bool:
-    return one.reducer is None or other.reducer is None or one.reducer == other.reducer
+def _agreed(cls: Any, refs: list[StateFieldRef[Any]]) -> StateFieldRef[Any]:
+    """What declarations of one field come to: the one that Python finds, if none contradicts it.
+
+    Args:
+        cls: The schema that has them all.
+        refs: The declarations, that of the schema nearest to `cls` last.
+
+    Raises:
+        SchemaCompositionError: One does.
+    """
+    *others, ref = refs
+    for other in others:
+        if other != ref:
+            raise SchemaCompositionError(
+                f"{cls.__name__} has two different fields {ref.name!r}",
+                found=f"{_described(other)}, and {_described(ref)}",
+                help="declare both alike, or give one of them another name",
+            )
+        again = any(each is not other and issubclass(each.owner, other.owner) for each in refs)
+        if not again and (other.reducer != ref.reducer or not other.has_default_of(ref)):
+            raise SchemaCompositionError(
+                f"{cls.__name__} has two fields {ref.name!r} that differ",
+                found=f"{_described(other)}, and {_described(ref)}",
+                help=f"declare both alike, or say which holds: declare {ref.name!r} in "
+                f"{cls.__name__}, too",
+            )
+    return ref
 
 
 def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
@@ -259,10 +284,10 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
 
 
 def _described(ref: StateFieldRef[Any]) -> str:
-    more = "" if ref.reducer is None else f", {ref.reducer!r}"
-    return (
-        f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({ref.scope}, {ref.key!r}{more})"
-    )
+    more = [ref.scope, repr(ref.key), *([] if ref.reducer is None else [repr(ref.reducer)])]
+    if default := ref.shown_default():
+        more.append(f"default {default}")
+    return f"{ref.owner.__name__}.{ref.name}: {type_name(ref.type)} ({', '.join(more)})"
 
 
 def _unresolved(cls: Any, name: str, error: UnknownTypeError) -> SchemaError:

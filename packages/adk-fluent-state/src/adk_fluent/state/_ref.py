@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 
 from adk_fluent.errors import StateKeyError, StateTypeError, UsageError, nearest_name
 from adk_fluent.ir import UNSET, Scope
-from adk_fluent.state._codec import Codec, RefusedError, is_optional, plain_classes, same_type
+from adk_fluent.state._codec import (
+    Codec,
+    RefusedError,
+    is_optional,
+    is_unfinished,
+    plain_classes,
+    same,
+    same_type,
+)
 from adk_fluent.state._errors import SchemaError
+from adk_fluent.state._frozen import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +38,17 @@ PREFIXES: Final[dict[Scope, str]] = {
 _LARGE: Final = 1 << 62  # beyond, an int or float is looked at more closely
 _SHOWN: Final = 60  # characters of a value in an error
 _KEYS_SHOWN: Final = 12
+
+
+class Unreadable:
+    """Stands for the text in ``SessionScoped["1+"]``, of which `typing` can make nothing.
+
+    It raises before there is a class and a field that an error could name.
+    """
+
+    def __init__(self, text: str, error: SyntaxError) -> None:
+        self.text: str = text
+        self.error: SyntaxError = error
 
 
 class StateFieldRef(Generic[T]):
@@ -68,6 +88,14 @@ class StateFieldRef(Generic[T]):
     _plain: frozenset[Any]
     _reducer: Reducer | None
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, type_: Any) -> Any:
+            try:
+                return super().__class_getitem__(type_)
+            except SyntaxError as error:
+                return super().__class_getitem__(Unreadable(type_, error))
+
     @classmethod
     def scope_of(cls) -> Scope:
         """The scope that the class stands for."""
@@ -102,6 +130,34 @@ class StateFieldRef(Generic[T]):
         if spec.default is UNSET:
             return cast("T", None if is_optional(spec.annotation) else UNSET)
         return deepcopy(spec.default)
+
+    def has_default_of(self, other: StateFieldRef[Any]) -> bool:
+        """Whether a reader gets the same when the key is absent."""
+        return same(self._default_or_factory(), other._default_or_factory())
+
+    def shown_default(self) -> str:
+        """The default in an error; empty if there is none."""
+        default = self._default_or_factory()
+        return "" if default is UNSET else self._shown(default)
+
+    def _default_or_factory(self) -> Any:
+        spec = self._spec
+        default = spec.plain_default
+        if default is not UNSET:
+            return default
+        return spec.default_factory or (UNSET if self.required else None)
+
+    def check_default(self) -> None:
+        """Look at the default, as reading it does, if its type is known by now.
+
+        Raises:
+            SchemaError: It does not fit.
+        """
+        try:
+            self._loaded(self._spec.plain_default)
+        except SchemaError as error:
+            if not is_unfinished(error.__cause__):
+                raise
 
     @property
     def required(self) -> bool:
@@ -235,6 +291,10 @@ class StateFieldRef(Generic[T]):
         default = self.default
         if default is None or default.__class__ in self._plain:
             return default
+        return self._loaded(default)
+
+    def _loaded(self, default: Any) -> Any:
+        """A default as if it had been stored."""
         try:
             return self.codec.load(self.codec.dump(default))
         except RefusedError as error:
@@ -248,8 +308,13 @@ class StateFieldRef(Generic[T]):
 
         redactor = Redactor()
         if redactor.hides(self.name):
-            return f"a value of type {type(value).__name__}"
-        return shown(redactor.redact(value))
+            return f"a value of type {type_of(value).__name__}"
+        kept = redactor.redact(value)
+        try:  # what is redacted has lists instead of tuples
+            whole = repr(kept) == repr(Redactor(()).redact(value))
+        except Exception:  # noqa: BLE001  # an object's own repr
+            whole = True
+        return shown(value if whole else kept, type_of(value))
 
     def _guarded(self, encode: Callable[[Any], Any], value: object, where: str) -> Any:
         try:
@@ -387,14 +452,15 @@ def present(state: Any) -> list[str]:
     return sorted(key for key, value in items if value is not None and not is_reserved_key(key))
 
 
-def shown(value: object) -> str:
-    """A value in an error: short, and with its type."""
+def shown(value: object, type_: AnyClass | None = None) -> str:
+    """A value in an error: short, and with its type, which may be that of what it stands for."""
+    called = (type_ or type(value)).__name__
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001  # an int of too many digits, or an object's own repr
-        return f"a value of type {type(value).__name__}"
+        return f"a value of type {called}"
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    return f"{text} ({type(value).__name__})"
+    return f"{text} ({called})"
 
 
 def type_name(type_: Any) -> str:
