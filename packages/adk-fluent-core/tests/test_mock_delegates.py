@@ -294,6 +294,17 @@ async def test_a_pipeline_that_is_a_tool_answers_what_was_said_last() -> None:
     assert (results(result), result.state) == ([{"result": "F!"}], {"q": 1})
 
 
+async def test_temporary_keys_are_those_of_one_session() -> None:
+    expert = Agent("e").instruct("{temp:a?}{b}") >> S.temp.set(c="C") >> S.set(d="D")
+    last = Agent("f").instruct("{temp:c}")
+    pipeline = S.temp.set(a="A") >> S.set(b="B") >> with_tool((expert >> last).named("pipe"))
+    pipeline >>= Agent("y").instruct("{temp:a}{temp:c?}{d}")
+    asks = Call("pipe", {"request": "?"})
+    _, backend = await run(pipeline, d=[asks, "D"], e="E", f="F", z="Z", y="Y")
+    told = {each.agent: each.system for each in backend.calls}
+    assert (told["e"], told["f"], told["y"]) == ("B", "C", "AD")
+
+
 async def test_what_a_tool_cannot_do_its_caller_is_told() -> None:
     waits = Agent("e").tool(pay, require_confirmation=True).mock(Call("pay", {"order": "A1"}))
     says_no = Agent("e").mock(reply(error_code="SAFETY"))

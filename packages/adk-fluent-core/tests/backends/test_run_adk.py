@@ -422,6 +422,25 @@ async def test_temporary_keys_live_as_long_as_the_run(service: BaseSessionServic
     assert (await backend.run(again, "hi", session_id="s")).state["left"] == []
 
 
+async def test_temporary_keys_are_not_shared_with_an_agent_that_is_a_tool() -> None:
+    tool = seq(
+        fn("look", lambda s: {"in": [s.get("temp:x"), s.get("y")], "temp:t": 4}),
+        agent("last", "L"),
+        name="tool",
+    )
+    boss = agent("boss", Call("tool", {"request": "go"}), "done", agent_tools=(tool,))
+    outside = fn("outside", lambda s: {"out": [s.get("temp:x"), s.get("temp:t")]})
+    result = await run(seq(writer("w", **{"temp:x": 1, "y": 2}), boss, outside))
+    assert (result.state["in"], result.state["out"]) == ([None, 2], [1, None])
+
+
+async def test_a_template_of_an_agent_that_is_a_tool_misses_temporary_keys() -> None:
+    tool = agent("tool", "T", instruction="{temp:x}")
+    boss = agent("boss", Call("tool", {"request": "go"}), "done", agent_tools=(tool,))
+    with pytest.raises(KeyError, match="temp:x"):
+        await run(seq(writer("w", **{"temp:x": 1}), boss))
+
+
 async def test_keys_of_users_and_apps_outlive_a_session(service: BaseSessionService) -> None:
     backend = ADKBackend(session_service=service)
     program = backend.compile(writer("w", **{"user:u": 1, "app:a": 2, "s": 3}))

@@ -230,7 +230,7 @@ class MockLeaf(DictLeaf):
         """
         message = request_of(node, args)
         inner = MockLeaf(
-            Session(copied_containers(dict(strand.state))),
+            Session(copied_containers(_handed_on(strand.state))),
             node.name,
             str(uuid.uuid4()),
             config=self.config,
@@ -262,7 +262,7 @@ class MockLeaf(DictLeaf):
                 self.commit(event)
                 if event.is_partial:
                     continue
-                writes.update(event.state_delta)
+                writes.update(_handed_on(event.state_delta))
                 waits.extend(each.id for each in event.pending)
                 error = event.error.message if event.error is not None else error
                 if event.content is not None or event.tool_calls or event.tool_responses:
@@ -272,6 +272,11 @@ class MockLeaf(DictLeaf):
         told = f"Error: agent {node.name!r} stopped waiting on unresolved long-running tool call(s)"
         told += f" (pending call ids: {waits}), which AgentTool cannot resume."
         return told, writes  # what the newest ADK says
+
+
+def _handed_on(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes from one session to another, as ADK has it."""
+    return {key: value for key, value in state.items() if not key.startswith("temp:")}
 
 
 class FlowLeaf(MockLeaf):
