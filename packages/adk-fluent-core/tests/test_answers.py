@@ -61,6 +61,26 @@ async def test_bytes_are_read_and_kept_as_state_schemas_do(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "field"),
+    [
+        (agent(SCORE, mock='{"score": NaN}'), "score"),
+        (agent(SCORE, TIER, mock='{"score": -Infinity, "tier": "x"}'), "score"),
+        (agent(StateFieldRef("all", list[float]), mock='{"all": [1, NaN]}'), "all.1"),
+        (agent("k", schema=Invoice, mock='{"number": "1", "total": NaN}'), "total"),
+    ],
+)
+async def test_what_json_has_no_word_for_is_no_answer(run: Any, made: Agent, field: str) -> None:
+    with pytest.raises(OutputInvalidError, match=rf"{field}: is .*, for which JSON") as caught:
+        await run(made)
+    assert caught.value.fields == (field,)
+    assert (await run(made // Agent("other").mock("fine"))).text == "fine"
+
+
+async def test_an_answer_that_nothing_keeps_may_be_anything(run: Any) -> None:
+    assert (await run(agent(schema=Invoice, mock='{"number": "1", "total": NaN}'))).state == {}
+
+
+@pytest.mark.parametrize(
     ("made", "state"),
     [
         (agent("k"), {"k": "text"}),

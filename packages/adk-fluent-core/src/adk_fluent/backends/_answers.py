@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._words import describe
+from adk_fluent.backends._storable import fault_of
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 
@@ -80,9 +81,14 @@ class Answer:
         try:
             value = adapter.validate_json(text)
         except ValidationError as error:
-            raise _invalid(self._node, text, error) from error
+            raise _misfit(self._node, text, error) from error
         # as session services store it, and without what the model left out, as ADK does
-        return adapter.dump_python(value, mode="json", exclude_none=not self._fields)
+        made = adapter.dump_python(value, mode="json", exclude_none=not self._fields)
+        fault = fault_of(made) if self._node.writes_keys else None
+        if fault is not None:  # a NaN, which pydantic takes for JSON
+            field = fault.path[1:-1].replace("][", ".").replace("'", "")
+            raise _invalid(self._node, text, [field], [fault.says])
+        return made
 
 
 def answer_of(node: Node) -> Answer | None:
@@ -166,12 +172,15 @@ def _is_dict(schema: object) -> bool:
     return isinstance(schema, dict)
 
 
-def _invalid(node: Node, text: str, error: ValidationError) -> OutputInvalidError:
+def _misfit(node: Node, text: str, error: ValidationError) -> OutputInvalidError:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     fields = [".".join(map(str, fault["loc"])) for fault in faults]
+    return _invalid(node, text, fields, [str(fault["msg"]) for fault in faults])
+
+
+def _invalid(node: Node, text: str, fields: list[str], says: list[str]) -> OutputInvalidError:
     told = "; ".join(
-        f"{field}: {fault['msg']}" if field else str(fault["msg"])
-        for field, fault in zip(fields, faults, strict=True)
+        f"{field}: {said}" if field else said for field, said in zip(fields, says, strict=True)
     )
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return OutputInvalidError(
