@@ -48,6 +48,22 @@ async def test_a_key_that_a_tool_writes() -> None:
         await run(agent("b", "done", tools=[keep], tool_writes=declared))
 
 
+def drop(tool_context: Any) -> str:
+    """Take it away again."""
+    tool_context.state["t"] = None
+    return "gone"
+
+
+@pytest.mark.parametrize("calls", [["drop"], ["keep", "drop"]])
+async def test_none_is_not_what_a_tool_has_to_write(calls: list[str]) -> None:
+    says = [*map(Call, calls), "done"]
+    tools = [keep, drop]
+    with pytest.raises(OutputMissingError, match="'t'"):
+        await run(agent("a", *says, tools=tools, tool_writes=(StateFieldRef("t"),)))
+    again = agent("a", Call("drop"), Call("keep"), "done", tools=tools)
+    assert (await run(again.replace(tool_writes=(StateFieldRef("t"),)))).state == {"t": "kept"}
+
+
 async def test_a_temporary_key_and_an_empty_text_are_written() -> None:
     result = await run(seq(agent("a", "x", writes="temp:k"), agent("b", "", writes="l")))
     assert result.state == {"l": ""}

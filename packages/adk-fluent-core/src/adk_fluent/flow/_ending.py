@@ -20,6 +20,7 @@ class Ending:
     """The signal with which a leaf ends; the gravest of its events counts.
 
     A leaf owes the keys that it declares to write, unless it waits, hands over or leaves the loop.
+    A tool that gives a key None takes its value away, and has not written it.
 
     Args:
         strand: Where it runs.
@@ -32,13 +33,18 @@ class Ending:
         waits: Calls that wait for an answer from outside: call id to the kind of the question.
     """
 
-    __slots__ = ("_error", "_excused", "_frame", "_node", "_owed", "_strand", "signal", "waits")
+    __slots__ = (
+        *("_by_tools", "_error", "_excused", "_frame", "_node", "_owed", "_strand"),
+        *("signal", "waits"),
+    )
 
     def __init__(self, strand: Strand, node: Node, frame: Frame, open: Mapping[str, str]) -> None:
         self.signal: Signal | Exception = OK
         self.waits: dict[str, str] = dict(open)
         self._strand, self._node, self._frame = strand, node, frame
         self._owed = _declared(node)
+        tools = node.tool_writes if isinstance(node, AgentNode) else ()
+        self._by_tools = [ref.key for ref in tools]
         self._owed.difference_update(frame.get("wrote", ()))
         self._excused = False
         self._error: str | None = None
@@ -47,6 +53,8 @@ class Ending:
         """Take in one event."""
         if self._owed and facts.delta:
             self._owed.difference_update(facts.delta)
+        if self._by_tools and facts.delta:
+            self._owed.update(key for key in self._by_tools if facts.delta.get(key, key) is None)
         self._excused = self._excused or facts.escalate or facts.transfers
         self._error = facts.error or self._error
         self.waits.update(facts.waits or {})
