@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, assert_type
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, assert_type
 
 from adk_fluent import Agent, Pipeline, Route, S, map_over
 from adk_fluent.state import (
@@ -45,6 +45,23 @@ class Whole(Desk):
     label: str = ""
 
 
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+class Found(StateSchema, Generic[T]):
+    best: SessionScoped[T]
+    hits: UserScoped[list[T]] = field(default_factory=list)
+
+
+class Numbers(Found[int]):
+    total: SessionScoped[int]
+
+
+class Lists(Found[list[Item]], Generic[Item]):
+    first: SessionScoped[Item]
+
+
 # of the class, a field is a reference; of what is bound, it is the value
 assert_type(Desk.intent, SessionScoped[str])
 assert_type(Desk.tier, UserScoped[str])
@@ -64,6 +81,15 @@ assert_type(desk.hits, list[str])
 assert_type(Whole.bind(desk).count, int)
 assert_type(Whole.bind(desk).intent, str)
 assert_type(Plain.bind({}).note, str | None)
+assert_type(Numbers.bind({}).best, int)
+assert_type(Numbers.bind({}).hits, list[int])
+assert_type(Found[str].bind({}).best, str)
+assert_type(Lists[int].bind({}).best, list[int])
+assert_type(Lists[int].bind({}).first, int)
+numbers: StateRules = Numbers
+Numbers.bind({}).best = "x"  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+Agent("a").writes(Numbers.ref("best")).state(Numbers)
+Agent("a").writes(Numbers.best)  # type: ignore[misc]  # which mypy allows of no generic class
 
 desk.intent = "x"
 desk.ticket = None

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 import builtins
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from adk_fluent.backends._storable import fault_of
 from adk_fluent.state._errors import SchemaError
@@ -258,6 +269,8 @@ def is_optional(type: Any) -> bool:
         return any(map(is_optional, args))
     if origin is Literal:
         return None in args
+    if isinstance(type, TypeVar):  # pydantic takes what it may stand for
+        return any(map(is_optional, type.__constraints__ or (type.__bound__ or Any,)))
     alias = getattr(type, "__value__", None)  # type Name = str | None
     return type in (None, NoneType, Any, object) or (alias is not None and is_optional(alias))
 

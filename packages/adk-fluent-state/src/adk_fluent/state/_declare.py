@@ -14,8 +14,16 @@ from adk_fluent.ir import StateFieldRef as Key
 from adk_fluent.state._codec import SCALARS, is_optional, members, plain_classes
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._field import Spec
+from adk_fluent.state._generic import fill
 from adk_fluent.state._reduce import Reduce
-from adk_fluent.state._ref import SessionScoped, StateFieldRef, Unreadable, shown, type_name
+from adk_fluent.state._ref import (
+    SessionScoped,
+    StateFieldRef,
+    Unreadable,
+    is_scope,
+    shown,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +63,9 @@ def names_of(cls: type, visible: Mapping[str, Any]) -> dict[str, Any]:
     """
     # a field's own default is no type, as of `date: date | None = None`
     own = annotations_of(cls)
-    return {**visible, **{key: value for key, value in vars(cls).items() if key not in own}}
+    body = {key: value for key, value in vars(cls).items() if key not in own}
+    variables = {each.__name__: each for each in body.get("__type_params__", ())}  # class Page[T]
+    return {**visible, **variables, **body}
 
 
 def resolved(cls: type, name: str, annotation: Any, *names: dict[str, Any]) -> Any:
@@ -113,7 +123,32 @@ def declared(cls: type, name: str, annotation: Any, value: Any) -> StateFieldRef
     kind = _take_apart(where, annotation, metadata, spec)
     spec.scope = kind.scope_of()
     _check_key(where, spec, name)
-    _check_default(where, spec)
+    return _checked(kind, cls, name, spec)
+
+
+def filled(cls: type, ref: StateFieldRef[Any], annotation: Any) -> StateFieldRef[Any]:
+    """A field of a generic schema in one that has types for its type variables.
+
+    Args:
+        cls: The schema that has them.
+        ref: The field.
+        annotation: Its type with them.
+
+    Raises:
+        SchemaError: Its default is not of that type.
+    """
+    spec = ref.spec_of(annotation)
+    _take_apart(f"{cls.__name__}.{ref.name}", annotation, [], spec)
+    made = _checked(type(ref), cls, ref.name, spec)
+    made.fills = ref
+    return made
+
+
+def _checked(
+    kind: type[StateFieldRef[Any]], cls: type, name: str, spec: Spec
+) -> StateFieldRef[Any]:
+    """The field that is declared so, with a default that fits as far as that is known."""
+    _check_default(f"{cls.__name__}.{name}", spec)
     ref = kind.declared(cls, name, spec)
     if not _surely_fits(spec):
         ref.check_default()
@@ -135,11 +170,12 @@ def _take_apart(
     """Put the type, its constraints and its reducer into `spec`; gives the scope's class."""
     kinds: list[type[StateFieldRef[Any]]] = []
     while True:
+        annotation = _meant(where, annotation)
         origin = get_origin(annotation)
         if origin is Annotated:
             annotation, *more = get_args(annotation)
             metadata[:0] = more
-        elif _is_scope(origin):
+        elif is_scope(origin):
             kinds.append(cast("type[StateFieldRef[Any]]", origin))
             (annotation,) = get_args(annotation)
         else:
@@ -167,6 +203,26 @@ def _take_apart(
     return kinds[0] if kinds else SessionScoped
 
 
+def _meant(where: str, annotation: Any) -> Any:
+    """What an annotation stands for whose name a `type` statement gives.
+
+    Raises:
+        UnknownTypeError: It has a name that means nothing yet.
+        SchemaError: It stands for itself.
+    """
+    seen: list[Any] = []
+    while type(alias := get_origin(annotation) or annotation).__name__ == "TypeAliasType":
+        if any(alias is each for each in seen):
+            raise SchemaError(f"{where} has a type that stands for itself", found=repr(alias))
+        seen.append(alias)
+        given = dict(zip(alias.__type_params__, get_args(annotation), strict=False))
+        try:
+            annotation = fill(alias.__value__, given)
+        except NameError as error:
+            raise UnknownTypeError(error.name or str(error)) from error
+    return annotation
+
+
 def _adopt(spec: Spec, info: Any) -> None:
     """A default and a description that pydantic's `Field(...)` gives."""
     if spec.default is UNSET and spec.default_factory is None and not info.is_required():
@@ -179,7 +235,7 @@ def _adopt(spec: Spec, info: Any) -> None:
 def _check_type(where: str, annotation: Any) -> None:
     if isinstance(annotation, Unreadable):
         raise unreadable(where, annotation.text, annotation.error) from annotation.error
-    if _is_scope(annotation):
+    if is_scope(annotation):
         raise SchemaError(
             f"{where} has a scope, and no type", help=f"{annotation.__name__}[str], for example"
         )
@@ -187,7 +243,7 @@ def _check_type(where: str, annotation: Any) -> None:
         raise SchemaError(f"{where} is Final, but state changes", help="leave Final out")
     if get_origin(annotation) in (Union, UnionType):
         for each in get_args(annotation):
-            if _is_scope(get_origin(each) or each):
+            if is_scope(get_origin(each) or each):
                 raise SchemaError(
                     f"{where} has a scope inside of its type",
                     found=type_name(annotation),
@@ -253,14 +309,10 @@ def _surely_fits(spec: Spec) -> bool:
         return False
 
 
-def _is_scope(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, StateFieldRef)
-
-
 def _scope_in(metadata: Any) -> type[StateFieldRef[Any]] | None:
     """The scope that a part of an `Annotated` is: ``UserScoped``, ``UserScoped[str]``."""
     kind = get_origin(metadata) or metadata
-    return kind if _is_scope(kind) else None
+    return kind if is_scope(kind) else None
 
 
 def _is_pydantic_field(value: Any) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from dataclasses import dataclass, field
+from operator import getitem
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, cast, get_args, get_origin
 
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import UNSET
@@ -13,17 +15,20 @@ from adk_fluent.state._declare import (
     UnknownTypeError,
     annotations_of,
     declared,
+    filled,
     is_class_variable,
     names_of,
     resolved,
 )
 from adk_fluent.state._errors import SchemaCompositionError, SchemaError
 from adk_fluent.state._field import Spec
+from adk_fluent.state._generic import ALIAS, fill, open_in
 from adk_fluent.state._ref import StateFieldRef, type_name
 from adk_fluent.state._upgrade import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import FrameType
 
 #: What a schema has beside its fields, known when `StateSchema` is there.
 TAKEN: Final[set[str]] = set()
@@ -41,6 +46,8 @@ class Declared:
         visible: Local variables where the class stands.
         module: The names of its module, which may get more.
         versioned: The schemas it is made of that have a version above 1.
+        alias: What `typing` knows it as, if it is a generic schema with types: ``Page[int]``.
+        filled: Whether its fields have them.
     """
 
     fields: Mapping[str, StateFieldRef[Any]] | None = None
@@ -50,6 +57,8 @@ class Declared:
     visible: dict[str, Any] = field(default_factory=dict[str, Any])
     module: dict[str, Any] = field(default_factory=dict[str, Any])
     versioned: tuple[Any, ...] = ()
+    alias: Any = None
+    filled: bool = False
 
 
 class SchemaType(type):
@@ -62,22 +71,24 @@ class SchemaType(type):
     ) -> SchemaType:
         """Read the declarations of a schema."""
         namespace.setdefault("__slots__", ())
+        alias = namespace.pop(ALIAS, None)
         cls = super().__new__(mcs, name, bases, namespace, **options)
-        known = cls.__schema__ = Declared()
+        known = cls.__schema__ = Declared(alias=alias)
         if not TAKEN:  # StateSchema itself
             TAKEN.update(each for each in namespace if not each.startswith("_"))
             known.fields = {}
             return cls
+        if Generic in cls.__mro__:
+            type.__setattr__(cls, "__parameters__", _type_variables(cls))
         frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         known.module = frame.f_globals
-        if frame.f_locals is not frame.f_globals:
-            known.visible = dict(frame.f_locals)
+        known.visible = _visible_in(frame)
         own = {key: each for key, each in annotations_of(cls).items() if not key.startswith("_")}
         _check_names(cls, own, namespace)
         known.waiting = {key: (each, namespace.get(key, UNSET)) for key, each in own.items()}
         every = _schemas_of(cls)
         known.versioned = tuple(each for each in every if version_of(each) > 1)
-        for each in every:
+        for each in reversed(every):
             _read(each)
         if not any(each.__schema__.waiting for each in every):
             _merge(cls)
@@ -107,6 +118,15 @@ class SchemaType(type):
             super().__setattr__(name, value)
 
 
+def _reduced(cls: Any) -> Any:
+    """How a schema is pickled: by its name, or as what it is made of."""
+    alias = cls.__schema__.alias
+    return cls.__qualname__ if alias is None else (getitem, (get_origin(alias), get_args(alias)))
+
+
+copyreg.pickle(cast("Any", SchemaType), _reduced)
+
+
 class Later:
     """Stands for a field whose annotation has a name that means nothing yet."""
 
@@ -131,7 +151,7 @@ def fields_of(cls: Any) -> Mapping[str, StateFieldRef[Any]]:
     """
     known: Declared = cls.__schema__
     if known.fields is None:
-        for each in _schemas_of(cls):
+        for each in reversed(_schemas_of(cls)):
             _read(each, last=True)
         _merge(cls)
     return cast("Mapping[str, StateFieldRef[Any]]", known.fields)
@@ -187,17 +207,59 @@ def _read(cls: Any, *, last: bool = False) -> None:
     for name, (annotation, value) in list(known.waiting.items()):
         try:
             made = resolved(cls, name, annotation, known.module, names)
+            ref = None if is_class_variable(made) else declared(cls, name, made, value)
         except UnknownTypeError as error:
             if last:
                 raise _unresolved(cls, name, error) from error
             type.__setattr__(cls, name, Later(name))
             continue
-        if not is_class_variable(made):
-            known.own[name] = declared(cls, name, made, value)
-            type.__setattr__(cls, name, known.own[name])
+        if ref is not None:
+            known.own[name] = ref
+            type.__setattr__(cls, name, ref)
         known.waiting.pop(name, None)  # another thread may have been faster
-    if not known.waiting:
+    if names and not known.waiting:
         known.visible = {}  # whatever they hold may go
+        known.own = {name: known.own[name] for name in annotations_of(cls) if name in known.own}
+    if known.alias is not None and not known.filled:
+        _fill(cls)
+
+
+def _fill(cls: Any) -> None:
+    """Put types for the type variables of a generic schema, as soon as its annotations are read.
+
+    Raises:
+        SchemaError: A default does not fit.
+    """
+    known: Declared = cls.__schema__
+    origin: Any = get_origin(known.alias)
+    waiting = [name for each in _schemas_of(origin) for name in each.__schema__.waiting]
+    if waiting:
+        for name in waiting:
+            type.__setattr__(cls, name, Later(name))
+        return
+    given = dict(zip(origin.__parameters__, get_args(known.alias), strict=True))
+    for name, ref in fields_of(origin).items():
+        annotation = fill(ref.annotation, given)
+        if annotation is not ref.annotation:
+            ref = known.own[name] = filled(cls, ref, annotation)  # noqa: PLW2901
+        if ref.owner is cls or name in vars(cls):
+            type.__setattr__(cls, name, ref)
+    known.filled = True
+
+
+def _type_variables(cls: Any) -> tuple[Any, ...]:
+    alias = cls.__schema__.alias
+    if alias is not None:
+        return alias.__parameters__
+    return open_in(cls, cls.__dict__.get("__orig_bases__", cls.__bases__))
+
+
+def _visible_in(frame: FrameType) -> dict[str, Any]:
+    """The local variables where a class statement stands."""
+    names = {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+    if frame.f_code.co_name.startswith("<generic parameters of") and frame.f_back is not None:
+        return {**_visible_in(frame.f_back), **names}  # class Page[T] has a frame around it
+    return names
 
 
 def _merge(cls: Any) -> None:
@@ -236,6 +298,8 @@ def _agreed(cls: Any, refs: list[StateFieldRef[Any]]) -> StateFieldRef[Any]:
     """
     *others, ref = refs
     for other in others:
+        if any(other is each.fills for each in refs):
+            continue  # there are types for its type variables
         if other != ref:
             raise SchemaCompositionError(
                 f"{cls.__name__} has two different fields {ref.name!r}",

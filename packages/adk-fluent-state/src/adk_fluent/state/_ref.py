@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
 
@@ -63,6 +64,7 @@ class StateFieldRef(Generic[T]):
         scope: ``session``, ``user``, ``app`` or ``temp``.
         owner: The schema that declares it.
         doc: What it is for.
+        fills: The field of a generic schema that it is with types for the type variables.
     """
 
     __slots__ = (
@@ -71,6 +73,7 @@ class StateFieldRef(Generic[T]):
         "_reducer",
         "_spec",
         "doc",
+        "fills",
         "key",
         "name",
         "owner",
@@ -83,6 +86,7 @@ class StateFieldRef(Generic[T]):
     scope: Scope
     owner: AnyClass
     doc: str
+    fills: StateFieldRef[Any] | None
     _spec: Spec
     _codec: Codec | None
     _plain: frozenset[Any]
@@ -110,11 +114,21 @@ class StateFieldRef(Generic[T]):
         self.scope = spec.scope
         self.key = PREFIXES[spec.scope] + (spec.key or name)
         self.doc = spec.doc
+        self.fills = None
         self._spec = spec
         self._codec = None
         self._plain = frozenset[Any]() if spec.constraints else plain_classes(spec.annotation)
         self._reducer = None
         return self
+
+    def spec_of(self, annotation: Any) -> Spec:
+        """The declaration of such a field of another type."""
+        return replace(self._spec, annotation=annotation, _type=UNSET)
+
+    @property
+    def annotation(self) -> Any:
+        """The type as it is annotated, without what `field(...)` says."""
+        return self._spec.annotation
 
     @property
     def type(self) -> Any:
@@ -420,6 +434,11 @@ class Temp(StateFieldRef[T]):
 
     __slots__ = ()
     _scope = "temp"
+
+
+def is_scope(value: Any) -> bool:
+    """Whether it says where a field is kept: ``UserScoped``, and not ``UserScoped[str]``."""
+    return isinstance(value, type) and issubclass(value, StateFieldRef)
 
 
 def write(state: Any, ref: StateFieldRef[Any], stored: Any) -> None:

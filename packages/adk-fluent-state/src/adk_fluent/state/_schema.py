@@ -79,6 +79,14 @@ class StateSchema(metaclass=SchemaType):
     if TYPE_CHECKING:
         __state_fields__: ClassVar[Mapping[str, StateFieldRef[Any]]]
 
+    if not TYPE_CHECKING:  # type checkers know it of Generic
+
+        def __class_getitem__(cls, arguments: Any) -> Any:
+            """A generic schema with types for its type variables: ``Page[int]``."""
+            from adk_fluent.state._generic import with_arguments  # noqa: PLC0415  # few need it
+
+            return with_arguments(cls, arguments, super())
+
     def __init__(self) -> None:
         cls = type(self)
         raise UsageError(
