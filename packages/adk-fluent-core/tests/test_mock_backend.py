@@ -28,6 +28,7 @@ from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
     AppNode,
+    EdgeSemantics,
     FallbackNode,
     FunctionNode,
     LoopNode,
@@ -575,6 +576,9 @@ def test_streaming_between_steps_is_refused() -> None:
     chunked = Agent("a").mock("x").stream_to("chunked", chunk_size=3) >> Agent("b").mock("y")
     with pytest.raises(UnsupportedNodeError, match="does not stream between steps"):
         mock_backend().compile(chunked.to_ir())
+    merging = SequenceNode("pipe", (A,), (EdgeSemantics(merge="interleave"),))
+    with pytest.raises(UnsupportedNodeError, match="edges do not merge"):
+        mock_backend().compile(merging)
 
 
 def test_an_application_with_middlewares_is_refused() -> None:

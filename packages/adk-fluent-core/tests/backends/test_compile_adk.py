@@ -487,6 +487,10 @@ def test_streaming_edges_are_refused() -> None:
     edges = (EdgeSemantics("chunked"), EdgeSemantics())
     with pytest.raises(UnsupportedNodeError, match="streaming between steps"):
         compiled(SequenceNode("pipe", (AgentNode("a"), AgentNode("b")), edges))
+    merging = SequenceNode("pipe", (AgentNode("a"),), (EdgeSemantics(merge="first_complete"),))
+    with pytest.raises(UnsupportedNodeError, match="edges do not merge") as caught:
+        compiled(merging)
+    assert caught.value.help == "leave it out, and say FanOut(..., merge='first_complete')"
     full = SequenceNode("pipe", (AgentNode("a"),), (EdgeSemantics(),))
     assert len(agents_of(full)) == 1
 

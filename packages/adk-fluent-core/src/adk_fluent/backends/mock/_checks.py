@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent._registry import INSTALLED, missing_layer
 from adk_fluent.backends._config import check_values
+from adk_fluent.backends._edges import check_edges
 from adk_fluent.backends.mock._tools import agent_tools_of, delegates_of, is_flow, steps_of
 from adk_fluent.errors import UnsupportedConfigError, UnsupportedNodeError
 from adk_fluent.flow import RULES, check_gates, check_tool, check_transfers
-from adk_fluent.ir import AgentNode, AppNode, GateNode, MiddlewareNode, SequenceNode, walk
+from adk_fluent.ir import AgentNode, AppNode, GateNode, MiddlewareNode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,13 +60,7 @@ def agents_of(root: Node) -> dict[str, Node]:
 
 def _check_node(node: Node) -> None:
     kind = type(node)
-    edges = node.edge_semantics if isinstance(node, SequenceNode) else ()
-    if any(edge.buffering != "full" or edge.backpressure for edge in edges):
-        raise UnsupportedNodeError(
-            "the mock backend does not stream between steps",
-            node=node,
-            help="leave the edges at 'full'",
-        )
+    check_edges(node, "the mock backend does not stream between steps", "leave the edges at 'full'")
     if isinstance(node, MiddlewareNode):
         raise UnsupportedNodeError(
             "the mock backend has no middlewares: their hooks are given ADK's own objects",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent.backends._edges import check_edges
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._hooks._chain import becomes_flow, runs_in_engine
@@ -19,7 +20,6 @@ from adk_fluent.ir import (
     AgentNode,
     GateNode,
     MiddlewareNode,
-    SequenceNode,
     walk,
     why_reserved,
 )
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node, Ref
 
 R = TypeVar("R")
+
+#: What is said of edges that stream.
+_EDGES: Final = (
+    "streaming between steps does not work yet",
+    "leave the edges at 'full'; streaming edges come with a later version of adk-fluent-core",
+)
 
 
 class CompileContext:
@@ -193,7 +199,7 @@ class CompileContext:
                 continue
             seen[id(node)] = node
             if runs_in_engine(node):
-                _check_arrangement(node)
+                check_edges(node, *_EDGES)
                 todo.extend(reversed(node.children))
             elif (known := made.get(node.name)) is None:
                 check_heeded(node, "a step")
@@ -284,21 +290,3 @@ def _check_gates_in_tool(node: Node) -> None:
                 node=each,
                 help="make it a step or a delegate, or ask before the agent that calls the tool",
             )
-
-
-def _check_arrangement(node: Node) -> None:
-    """Refuse what the engine would not do.
-
-    Raises:
-        UnsupportedNodeError: It stands in this arrangement.
-    """
-    streams = isinstance(node, SequenceNode) and any(
-        edge.buffering != "full" or edge.backpressure for edge in node.edge_semantics
-    )
-    if streams:
-        raise UnsupportedNodeError(
-            "streaming between steps does not work yet",
-            node=node,
-            help="leave the edges at 'full'; streaming edges come with a later version of "
-            "adk-fluent-core",
-        )
