@@ -244,6 +244,8 @@ type Names = list[str]
 type Pairs[A] = list[tuple[A, A]]
 type Tree = dict[str, Tree] | str | None
 type Tier = UserScoped[int]
+type Marked[A] = Tell[A]
+type Tell[A] = UserScoped[A]
 type Ring = Other
 type Other = Ring
 type Unknown = list[Nowhere]
@@ -262,6 +264,7 @@ class Named(StateSchema):
     names: SessionScoped[Names] = ["a"]
     tree: SessionScoped[Tree]
     tier: Tier
+    marked: Marked[int] = 3
 """
 
 
@@ -272,7 +275,10 @@ def test_type_parameters_and_type_statements(first: str) -> None:
     exec(compile(first + NEW, "<new>", "exec", dont_inherit=True), space)
     filled = space["Found"][int]
     assert as_type(filled, "best") is int
-    assert as_type(filled, "pairs") == list[tuple[int, int]]
+    pairs = filled.bind({})
+    pairs.pairs = [(1, 2)]
+    with pytest.raises(StateTypeError):
+        pairs.pairs = [("a", 2)]
     assert as_type(filled, "size").__name__ == "Size"
     assert as_type(space["Lists"][int], "best") == list[int]
     assert as_type(space["Lists"][int], "first") is int
@@ -282,8 +288,10 @@ def test_type_parameters_and_type_statements(first: str) -> None:
     assert state == {"tree": {"a": {"b": "c"}}, "user:tier": 3}
     assert bound.tree == {"a": {"b": "c"}}
     assert bound.names == ["a"]
+    assert named.tier.key == "user:tier"  # its scope is in the type statement
+    assert as_type(named, "marked") is int
     for wrong, says in (
-        ("a: Names = [1]", r"the default of Wrong\.a: list\[str\] does not fit"),
+        ("a: Names = [1]", r"the default of Wrong\.a: Names does not fit"),
         ("a: Ring", r"Wrong\.a has a type that stands for itself"),
         ("a: Unknown", r"Wrong\.a names 'Nowhere', which is not defined"),
     ):

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import BaseModel, Field
+from typing_extensions import TypeAliasType
 
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import UNSET
@@ -120,6 +121,7 @@ class Schema(StateSchema):
 def test_class_variables_and_private_names_are_no_fields() -> None:
     class Schema(StateSchema):
         intent: str
+        other: Annotated[ClassVar[int], "as Python 3.13 allows"] = 3
         limit: ClassVar[int] = 3
         _hidden: int = 4
         _Unknown: Nowhere  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
@@ -423,6 +425,25 @@ class Four(Two, One): ...
         ("a: Annotated[str, UserScoped[str], Temp]", "has two scopes"),
         ("a = field(default=1)", "Schema.a has no type"),
         ("a: Final[str]", "is Final, but state changes"),
+        ("a: SessionScoped[Final]", "is Final, but state changes"),
+        ("a: Required[int]", "cannot be Required"),
+        ("a: SessionScoped[NotRequired[int]]", "cannot be NotRequired"),
+        ("a: SessionScoped[ClassVar[int]]", "cannot be ClassVar"),
+        ("a: SessionScoped[Self]", "cannot be Self"),
+        ("a: InitVar[int]", "cannot be InitVar"),
+        ("a: 3", r"the annotation of Schema\.a is no type"),
+        ("a: (int, str)", r"found: \(<class 'int'>, <class 'str'>\) \(tuple\)"),
+        ("a: any", r"the annotation of Schema\.a is no type"),
+        ("a: SessionScoped[...]", r"the annotation of Schema\.a is no type"),
+        ("a: list[UserScoped[int]]", "has a scope inside of its type"),
+        ("a: dict[str, list[Annotated[int, UserScoped]]]", "has a scope inside of its type"),
+        ("a: list[Annotated[int, Reduce(max)]]", "has a reducer inside of its type"),
+        ("a: UserScoped[StateSchema]", "has a state schema as its type"),
+        ("a: list[StateSchema]", "has a state schema as its type"),
+        ("a = UserScoped[int]", r"found: a = UserScoped\[int\]"),
+        ("a = UserScoped", r"Schema\.a is assigned a type"),
+        ("a: str = field(key=3)", r"the key of Schema\.a is no str"),
+        ("a: list = field(default_factory=lambda more: [])", "called without arguments"),
         ("a: str = field(key='user:a')", "the key of Schema.a has a prefix"),
         ("a: str = field(key='_adk_x')", "cannot have this key"),
         ("a: str = field(key='  ')", "cannot have this key"),
@@ -437,9 +458,22 @@ class Four(Two, One): ...
     ],
 )
 def test_a_declaration_without_meaning_is_refused(body: str, says: str) -> None:
-    source = "from typing import *\nclass Schema(StateSchema):\n"
+    source = "from typing import *\nfrom dataclasses import InitVar\nclass Schema(StateSchema):\n"
     with pytest.raises(SchemaError, match=says):
         made(f"{source}    {body}")
+
+
+def test_a_recursive_type_is_one() -> None:
+    tree = TypeAliasType("tree", "dict[str, tree] | str | None")
+
+    class Schema(StateSchema):
+        value: SessionScoped[tree]  # pyright: ignore[reportInvalidTypeForm]
+
+    bound: Any = Schema.bind({})
+    bound.value = {"a": {"b": "c"}}
+    assert bound.value == {"a": {"b": "c"}}
+    with pytest.raises(TypeError, match=r"Schema\.value: tree cannot be given"):
+        bound.value = {"a": 3}
 
 
 def test_an_attribute_that_hides_a_field_is_refused() -> None:
@@ -548,6 +582,12 @@ def test_a_type_that_cannot_be_stored_is_refused_where_it_is_used() -> None:
         bound.plain = Plain()
     with pytest.raises(SchemaError, match=r"values of Schema\.odd"):
         bound.odd = "x"
+
+    class Wrong(StateSchema):
+        count: SessionScoped[int] = field(ge="a")
+
+    with pytest.raises(SchemaError, match=r'found: Error building "int" validator: \w+: .*ge'):
+        Wrong.bind({}).count = 3
 
 
 def test_a_model_may_name_what_is_defined_later() -> None:

@@ -190,8 +190,9 @@ class Codec:
                 ) from error
             raise SchemaError(
                 f"values of {self.field} cannot be stored: pydantic knows no way to",
-                found=str(error).partition("\n")[0],
-                help="declare a type that pydantic knows, such as a model or a dataclass",
+                found=_sentence(str(error)),
+                help="declare a type that pydantic knows, such as a model or a dataclass, and "
+                "constraints that fit it",
             ) from error
         self._dumps = JSONEncoder(allow_nan=False).encode
         self._doubtful, self._deep = looked_through
@@ -202,6 +203,13 @@ class Codec:
 def is_unfinished(error: BaseException | None) -> bool:
     """Whether pydantic says by an error that a model or dataclass names a type not defined yet."""
     return getattr(error, "code", None) in ("class-not-fully-defined", "undefined-annotation")
+
+
+def _sentence(text: str) -> str:
+    """The first line of a text, and what follows it after a colon."""
+    line, _, rest = text.partition("\n")
+    line = line.strip()
+    return f"{line} {_sentence(rest)}" if line.endswith(":") and rest else line
 
 
 def _checked(adapter: TypeAdapter[Any], text: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 import sys
 from dataclasses import replace
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast, get_args, get_origin
 
+from adk_fluent._words import describe
 from adk_fluent.backends._storable import fault_of
 from adk_fluent.ir import UNSET, is_reserved_key
 from adk_fluent.ir import StateFieldRef as Key
@@ -15,7 +15,7 @@ from adk_fluent.state._codec import SCALARS, is_optional, members, plain_classes
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._field import Spec
 from adk_fluent.state._generic import fill
-from adk_fluent.state._reduce import Reduce
+from adk_fluent.state._reduce import Reduce, takes
 from adk_fluent.state._ref import (
     SessionScoped,
     StateFieldRef,
@@ -26,9 +26,11 @@ from adk_fluent.state._ref import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _PYDANTIC: Final = "pydantic.fields"
+#: What may stand around a type elsewhere, or for one.
+_NO_VALUES: Final = frozenset({"ClassVar", "NotRequired", "ReadOnly", "Required", "Self", "Unpack"})
 #: Constraints that need no pydantic, whose import is slow.
 _HOLDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gt": operator.gt,
@@ -103,6 +105,8 @@ def unreadable(where: str, annotation: Any, error: Exception) -> SchemaError:
 
 def is_class_variable(annotation: Any) -> bool:
     """Whether a resolved annotation says that it is none of an instance."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
     return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
@@ -204,23 +208,25 @@ def _take_apart(
 
 
 def _meant(where: str, annotation: Any) -> Any:
-    """What an annotation stands for whose name a `type` statement gives.
+    """What an annotation stands for, if that is a scope that a `type` statement names.
 
     Raises:
         UnknownTypeError: It has a name that means nothing yet.
         SchemaError: It stands for itself.
     """
     seen: list[Any] = []
-    while type(alias := get_origin(annotation) or annotation).__name__ == "TypeAliasType":
+    value = annotation
+    while type(alias := get_origin(value) or value).__name__ == "TypeAliasType":
         if any(alias is each for each in seen):
             raise SchemaError(f"{where} has a type that stands for itself", found=repr(alias))
         seen.append(alias)
-        given = dict(zip(alias.__type_params__, get_args(annotation), strict=False))
+        given = dict(zip(alias.__type_params__, get_args(value), strict=False))
         try:
-            annotation = fill(alias.__value__, given)
+            value = fill(alias.__value__, given)
         except NameError as error:
             raise UnknownTypeError(error.name or str(error)) from error
-    return annotation
+    # of others, pydantic knows more by their names
+    return value if any(map(_is_ours, _parts(value))) else annotation
 
 
 def _adopt(spec: Spec, info: Any) -> None:
@@ -233,26 +239,59 @@ def _adopt(spec: Spec, info: Any) -> None:
 
 
 def _check_type(where: str, annotation: Any) -> None:
+    """Refuse what is no type of values; what pydantic knows is found out when it is first used."""
     if isinstance(annotation, Unreadable):
         raise unreadable(where, annotation.text, annotation.error) from annotation.error
     if is_scope(annotation):
         raise SchemaError(
             f"{where} has a scope, and no type", help=f"{annotation.__name__}[str], for example"
         )
-    if annotation is Final or get_origin(annotation) is Final:
+    form = getattr(get_origin(annotation) or annotation, "_name", None)
+    if form == "Final":
         raise SchemaError(f"{where} is Final, but state changes", help="leave Final out")
-    if get_origin(annotation) in (Union, UnionType):
-        for each in get_args(annotation):
-            if is_scope(get_origin(each) or each):
-                raise SchemaError(
-                    f"{where} has a scope inside of its type",
-                    found=type_name(annotation),
-                    help="put the scope around all of it: UserScoped[str | None]",
-                )
+    if form in _NO_VALUES or type(annotation).__name__ == "InitVar":
+        raise SchemaError(
+            f"{where} cannot be {form or 'InitVar'}", help="write the type of its values alone"
+        )
+    if type(annotation).__module__ == "builtins" and not isinstance(annotation, type):
+        raise SchemaError(
+            f"the annotation of {where} is no type",
+            found=shown(annotation),
+            help="write a type, as in SessionScoped[str]; a default is assigned",
+        )
+    for part in _parts(annotation):
+        if _is_ours(part):
+            kind = "reducer" if isinstance(part, Reduce) else "scope"
+            raise SchemaError(
+                f"{where} has a {kind} inside of its type",
+                found=type_name(annotation),
+                help="put it around all of it: UserScoped[str | None], or "
+                "UserScoped[Annotated[list[str], Reduce(operator.add)]]",
+            )
+        if hasattr(type(part), "__state_fields__"):
+            raise SchemaError(
+                f"{where} has a state schema as its type",
+                found=type_name(annotation),
+                help="inherit from it, to have its fields here, too; or make it a pydantic model",
+            )
+
+
+def _is_ours(part: Any) -> bool:
+    """Whether a part of an annotation says something of the field, and not of its type."""
+    return is_scope(get_origin(part) or part) or isinstance(part, Reduce)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """A type, and what is in it."""
+    yield annotation
+    for each in get_args(annotation):
+        yield from _parts(each)
 
 
 def _check_key(where: str, spec: Spec, name: str) -> None:
     key = spec.key or name
+    if not isinstance(cast("object", key), str):
+        raise SchemaError(f"the key of {where} is no str", found=shown(key))
     if ":" in key and (key.startswith(":") or Key(key).scope != "session"):
         raise SchemaError(
             f"the key of {where} has a prefix",
@@ -271,10 +310,10 @@ def _check_default(where: str, spec: Spec) -> None:
     """Refuse a default that is obviously wrong; others are looked at when they are first used."""
     if spec.default is not UNSET and spec.default_factory is not None:
         raise SchemaError(f"{where} has a default and a default_factory", help="leave one out")
-    if spec.default_factory is not None and not callable(spec.default_factory):
+    if spec.default_factory is not None and not takes(spec.default_factory):
         raise SchemaError(
-            f"the default_factory of {where} cannot be called",
-            found=shown(spec.default_factory),
+            f"the default_factory of {where} cannot be called without arguments",
+            found=describe(spec.default_factory),
             help="default_factory=list, for example",
         )
     value, type_ = spec.default, spec.annotation

@@ -23,7 +23,7 @@ from adk_fluent.state._declare import (
 from adk_fluent.state._errors import SchemaCompositionError, SchemaError
 from adk_fluent.state._field import Spec
 from adk_fluent.state._generic import ALIAS, fill, open_in
-from adk_fluent.state._ref import StateFieldRef, type_name
+from adk_fluent.state._ref import StateFieldRef, is_scope, type_name
 from adk_fluent.state._upgrade import version_of
 
 if TYPE_CHECKING:
@@ -336,6 +336,12 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
                 f"{cls.__name__}.{name} has no type",
                 found="field(...) without an annotation",
                 help=f"{name}: SessionScoped[str] = field(...), for example",
+            )
+        if is_scope(get_origin(value) or value) and name not in own:
+            raise SchemaError(
+                f"{cls.__name__}.{name} is assigned a type",
+                found=f"{name} = {type_name(value)}",
+                help=f"a field is annotated: {name}: SessionScoped[str], for example",
             )
     for each in _schemas_of(cls)[1:]:
         known: Declared = each.__schema__

@@ -31,7 +31,7 @@ class Reduce:
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
-        if not callable(function) or not _takes_two(function):
+        if not takes(function, None, None):
             raise SchemaError(
                 "Reduce(...) takes a function of two values",
                 found=describe(function),
@@ -98,12 +98,13 @@ class Reducer:
         return (getattr, (self.field, "reducer"))
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
+def takes(function: Any, *arguments: None) -> bool:
+    """Whether it can be called with so many arguments, as far as it says."""
     from inspect import signature  # noqa: PLC0415  # slow to import
 
     try:
-        signature(function).bind(None, None)
-    except TypeError:
+        signature(function).bind(*arguments)
+    except TypeError:  # also if it cannot be called
         return False
     except ValueError:  # built in, without a signature: max
         return True

@@ -486,4 +486,4 @@ def type_name(type_: Any) -> str:
     """A type as it is written."""
     if isinstance(type_, type) and not hasattr(type_, "__args__"):
         return type_.__name__
-    return str(type_).replace("typing.", "")
+    return str(type_).replace("typing.", "").replace(f"{__name__}.", "")
