@@ -242,8 +242,8 @@ def test_an_agent_that_declares_nothing() -> None:
     assert answer_of(AgentNode("a")) is None
 
 
-async def test_a_type_that_pydantic_cannot_read_is_refused(run: Any) -> None:
-    reader = agent("it", schema=Opaque)
+@pytest.mark.parametrize("reader", [agent("it", schema=Opaque), agent(StateFieldRef("it", Opaque))])
+async def test_a_type_that_pydantic_cannot_read_is_refused(run: Any, reader: Agent) -> None:
     with pytest.raises(UsageError, match="cannot read answers of this type") as caught:
         await run(reader)
     assert (caught.value.found, caught.value.node) == ("the class Opaque", "reader")

@@ -99,7 +99,7 @@ def test_only_what_was_set_is_passed_on() -> None:
 
 
 def test_every_field_of_an_agent_arrives() -> None:
-    class Order(types.Content):
+    class Order(BaseModel):
         pass
 
     def before(callback_context: Any) -> None:

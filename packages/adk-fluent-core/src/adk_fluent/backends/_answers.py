@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._words import describe
@@ -13,7 +14,7 @@ from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
     from adk_fluent.ir import Node, StateFieldRef
 
@@ -141,14 +142,33 @@ def _check_fields(node: Node, schema: Any, fields: Mapping[str, str]) -> None:
 
 
 def _model(node: AgentNode | RemoteAgentNode) -> Any:
-    from pydantic import ConfigDict, create_model  # noqa: PLC0415  # slow, and only schemas need it
+    # slow, and only schemas need it
+    from pydantic import PydanticUserError, create_model  # noqa: PLC0415
 
     fields: dict[str, Any] = {
         ref.name: (ref.type or str, ... if ref.default is UNSET else ref.default)
         for ref in node.writes_keys
     }
-    config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")  # as state schemas do
-    return create_model(f"{node.name}_answer", __config__=config, **fields)
+    try:
+        return create_model(f"{node.name}_answer", __base__=_base(), **fields)
+    except PydanticUserError as error:
+        raise _unreadable(
+            node, ", ".join(describe(ref.type) for ref in node.writes_keys), error
+        ) from error
+
+
+@cache
+def _base() -> Any:
+    from pydantic import BaseModel, ConfigDict  # noqa: PLC0415  # the same
+
+    class Base(BaseModel):
+        model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")  # as in state
+
+        def model_dump(self, **options: Any) -> Any:
+            """As JSON, which is all that ADK 2.x takes of what it asks for beside tools."""
+            return super().model_dump(**{"mode": "json", **options})
+
+    return Base
 
 
 def _adapter(node: Node, schema: Any) -> TypeAdapter[Any] | None:
@@ -160,12 +180,16 @@ def _adapter(node: Node, schema: Any) -> TypeAdapter[Any] | None:
     try:
         return TypeAdapter[Any](schema)
     except PydanticUserError as error:
-        raise UsageError(
-            "pydantic cannot read answers of this type",
-            node=node,
-            found=describe(schema),
-            help=error.message.partition("\n")[0],
-        ) from error
+        raise _unreadable(node, describe(schema), error) from error
+
+
+def _unreadable(node: Node, found: str, error: PydanticUserError) -> UsageError:
+    return UsageError(
+        "pydantic cannot read answers of this type",
+        node=node,
+        found=found,
+        help=error.message.partition("\n")[0],
+    )
 
 
 def _is_dict(schema: object) -> bool:

@@ -6,11 +6,13 @@ and needs no rule.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
 from adk_fluent._registry import INSTALLED
@@ -25,6 +27,8 @@ from adk_fluent.testing import Script, ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.backends.adk._lowering._context import CompileContext
     from adk_fluent.testing import Asked
@@ -42,12 +46,16 @@ _SCHEMAS: Final = {
 }
 
 
+#: Any model that an agent may take over from the one above it, when that is not yet known.
+_INHERITED: Final = "gemini-2.5-flash"
+
+
 @rules.rule(AgentNode)
 def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
     fields = _fields(node, children, cx)
     check_known(node, fields.keys())
     try:
-        return LlmAgent(**fields)
+        agent = LlmAgent(**fields)
     except ValidationError as error:
         faults = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
         helps = [_SCHEMAS[field] for field, _ in faults if field in _SCHEMAS]
@@ -57,6 +65,8 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
             found="; ".join(f"{field}: {says}" for field, says in faults),
             help="; ".join(helps) or None,
         ) from error
+    _check_answer(agent, node)
+    return agent
 
 
 def _fields(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> dict[str, Any]:
@@ -133,6 +143,43 @@ class _ByPrompt:
 
     def __call__(self, asked: Asked) -> Any:
         return self._mock(asked.prompt)
+
+
+def _check_answer(agent: LlmAgent, node: AgentNode) -> None:
+    """Refuse a type of answer that ADK cannot tell a model of which it wants tool calls, too.
+
+    It offers the answer as one more tool then, unless the model takes tools and a schema at once;
+    what 1.x can say of a tool's arguments has its limits.
+
+    Raises:
+        UnsupportedNodeError: Every call of the model would fail.
+    """
+    if agent.output_schema is None or not agent.tools:
+        return
+    # few agents need it
+    from google.adk.tools.set_model_response_tool import SetModelResponseTool
+
+    try:
+        SetModelResponseTool(agent.output_schema)._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
+    except Exception as error:
+        if _takes_both(agent.model or _INHERITED):
+            return
+        raise UnsupportedNodeError(
+            f"google-adk {adk_version} cannot ask {node.name!r} for an answer of this type, "
+            "since it has tools",
+            node=node,
+            found=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}",
+            help="let another agent have the tools, make the type simpler, or upgrade google-adk",
+        ) from error
+
+
+def _takes_both(model: str | BaseLlm) -> bool:
+    """Whether a model takes tools and a schema at once."""
+    from google.adk.utils import output_schema_utils
+
+    with warnings.catch_warnings():  # what 2.x has instead is only in 2.x
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return output_schema_utils.can_use_output_schema_with_tools(model)
 
 
 def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
