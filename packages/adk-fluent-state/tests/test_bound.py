@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType, SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from pydantic import BaseModel, Field
@@ -161,6 +161,8 @@ def test_a_missing_value_names_no_more_than_some_keys(state: dict[str, Any], des
     state.update({f"k{at:02}": at for at in range(20)})
     with pytest.raises(StateKeyError, match=r"keys k00, .*k11 and 8 more"):
         _ = desk.intent
+    with pytest.raises(StateKeyError, match="no keys"):
+        _ = Desk.bind(cast("Any", {1: 2})).intent
     with pytest.raises(StateKeyError, match="no keys"):
         _ = Desk.bind({}).intent
 

@@ -11,7 +11,7 @@ import sys
 from copy import copy, deepcopy
 from enum import Enum
 from time import process_time
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import pytest
 from pydantic import BaseModel, Field
@@ -484,6 +484,25 @@ def test_an_attribute_that_hides_a_field_is_refused() -> None:
                 return ""
 
 
+def test_a_class_before_a_schema_does_not_hide_a_field() -> None:
+    class Other:
+        intent = "mine"
+
+    class Below(Billing, Other):  # Python finds the field
+        pass
+
+    assert Below.ref("intent") is cast("Any", Below).intent
+    with pytest.raises(SchemaError, match=r"Other\.intent hides the field Billing\.intent"):
+
+        class Hidden(Other, Billing):  # pyright: ignore[reportUnusedClass, reportIncompatibleVariableOverride]
+            pass
+
+    class Again(Other, Billing):  # pyright: ignore[reportIncompatibleVariableOverride]
+        intent: str = "said again"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    assert Again.bind({}).intent == "said again"
+
+
 def test_a_field_may_have_the_key_of_what_a_schema_has() -> None:
     class Schema(StateSchema):
         template_: SessionScoped[str] = field(key="template")
@@ -564,9 +583,18 @@ def test_a_factory_of_somebody_s_is_not_called_where_it_is_declared() -> None:
     class Schema(StateSchema):
         few: list[int] = field(default_factory=wrong)
 
+        none: list[int] = field(default_factory=lambda: cast("Any", None))
+
     assert not called
-    with pytest.raises(SchemaError, match=r"the default of Schema\.few: list\[int\] does not fit"):
-        _ = Schema.bind({}).few
+    bound = Schema.bind({})
+    for name in ("few", "none"):
+        for read in (
+            lambda name=name: getattr(bound, name),
+            lambda name=name: bound.edit(name).__enter__(),
+            Schema.json_schema,
+        ):
+            with pytest.raises(SchemaError, match=r"the default of Schema\.\w+: .* does not fit"):
+                read()
 
 
 def test_a_type_that_cannot_be_stored_is_refused_where_it_is_used() -> None:
@@ -642,11 +670,27 @@ def test_unknown_names_come_with_the_nearest() -> None:
     assert not hasattr(Billing, "__nothing__")
 
 
+@pytest.mark.parametrize("given", [3, None, ["intent"], str])
+def test_a_field_is_meant_by_its_name(given: Any) -> None:
+    bound = Billing.bind({})
+    for ask in (lambda: Billing.ref(given), lambda: bound.unset(given), lambda: bound.edit(given)):
+        with pytest.raises(UsageError, match="a field of Billing is meant by its name") as caught:
+            ask()
+        assert "such as 'intent'" in str(caught.value)
+
+
+def test_a_key_is_no_name_of_a_field() -> None:
+    with pytest.raises(UnknownNameError, match="it is the key of the field 'user_tier'"):
+        Billing.ref("user:user_tier")
+
+
 def test_a_field_of_the_class_is_not_assigned() -> None:
     with pytest.raises(UsageError, match=r"Billing\.bind\(ctx\)\.intent = \.\.\. writes"):
         Billing.intent = "x"
     setattr(Billing, "extra", 1)  # noqa: B010  # anything else may be
     delattr(Billing, "extra")
+    with pytest.raises(UsageError, match=r"Billing\.intent is a field, and stays one"):
+        del Billing.intent
     assert isinstance(Billing.ref("intent"), StateFieldRef)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
@@ -35,12 +35,10 @@ class Edit(Generic[T]):
     def __enter__(self) -> T:
         ref = self._ref
         self._before = self._stored()
-        if self._before is not None:
-            value: T = ref.decode(self._before)
-        elif ref.required:
+        if self._before is None and ref.required:
             raise ref.missing(self._bound.__state__)
-        else:
-            value = ref.default
+        stored = ref.stored_default() if self._before is None else self._before
+        value: T = cast("T", None) if stored is None else ref.decode(stored)
         if type(value) in _UNCHANGEABLE:
             raise UsageError(
                 f"{ref!r} holds nothing that can be changed in place",

@@ -46,7 +46,7 @@ def _property(ref: StateFieldRef[Any], schema: dict[str, Any]) -> dict[str, Any]
     made = _as_stored({key: value for key, value in schema.items() if key != "default"})
     if ref.doc:
         made["description"] = ref.doc
-    if not ref.required and (default := ref.encode(ref.default)) is not None:
+    if not ref.required and (default := ref.stored_default()) is not None:
         made["default"] = default
     return made
 

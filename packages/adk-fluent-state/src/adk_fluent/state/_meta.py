@@ -9,6 +9,7 @@ from operator import getitem
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, cast, get_args, get_origin
 
+from adk_fluent._words import describe
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import UNSET
 from adk_fluent.state._declare import (
@@ -117,6 +118,12 @@ class SchemaType(type):
                 )
             super().__setattr__(name, value)
 
+        def __delattr__(cls, name: str) -> None:
+            """Refuse to remove a field."""
+            if not name.startswith("_") and name in fields_of(cls):
+                raise UsageError(f"{cls.__name__}.{name} is a field, and stays one")
+            super().__delattr__(name)
+
 
 def _reduced(cls: Any) -> Any:
     """How a schema is pickled: by its name, or as what it is made of."""
@@ -162,7 +169,10 @@ def ref_of(cls: Any, name: str) -> StateFieldRef[Any]:
 
     Raises:
         UnknownNameError: There is none.
+        UsageError: It is no name.
     """
+    if not isinstance(cast("object", name), str):
+        raise _no_field(cls, name)
     ref = fields_of(cls).get(name)
     if ref is None:
         raise unknown_field(cls, name)
@@ -174,9 +184,11 @@ def own_ref(cls: Any, field: str | StateFieldRef[Any]) -> StateFieldRef[Any]:
 
     Raises:
         UnknownNameError: It is none of this schema.
+        UsageError: It is neither.
     """
-    if isinstance(field, str):
-        return ref_of(cls, field)
+    if not isinstance(cast("object", field), StateFieldRef):
+        return ref_of(cls, cast("str", field))
+    field = cast("StateFieldRef[Any]", field)
     if fields_of(cls).get(field.name) != field:
         raise UnknownNameError(
             f"{field!r} is no field of {cls.__name__}", unknown=field.name, known=fields_of(cls)
@@ -186,8 +198,23 @@ def own_ref(cls: Any, field: str | StateFieldRef[Any]) -> StateFieldRef[Any]:
 
 def unknown_field(cls: Any, name: str) -> UnknownNameError:
     """The error about a name that is no field of a schema."""
+    by_key = cls.__state_fields__.get(name)
+    if by_key is not None:
+        return UnknownNameError(
+            f"{cls.__name__} has no field {name!r}",
+            unknown=name,
+            help=f"it is the key of the field {by_key.name!r}",
+        )
     return UnknownNameError(
         f"{cls.__name__} has no field {name!r}", unknown=name, known=fields_of(cls)
+    )
+
+
+def _no_field(cls: Any, given: object) -> UsageError:
+    return UsageError(
+        f"a field of {cls.__name__} is meant by its name",
+        found=describe(given),
+        help=f"such as {next(iter(fields_of(cls)), 'intent')!r}",
     )
 
 
@@ -343,12 +370,15 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
                 found=f"{name} = {type_name(value)}",
                 help=f"a field is annotated: {name}: SessionScoped[str], for example",
             )
+    others = [each for each in cls.__mro__ if each is cls or not isinstance(each, SchemaType)]
+    taken = {name for each in others for name in vars(each)} - own.keys()
     for each in _schemas_of(cls)[1:]:
         known: Declared = each.__schema__
-        for name in namespace.keys() & (known.own.keys() | known.waiting.keys()):
-            if name not in own:
+        for name in taken & (known.own.keys() | known.waiting.keys()):
+            first = next(above for above in cls.__mro__ if name in vars(above))
+            if first in others:
                 raise SchemaError(
-                    f"{cls.__name__}.{name} hides the field {each.__name__}.{name}",
+                    f"{first.__name__}.{name} hides the field {each.__name__}.{name}",
                     help="annotate it to give it another default, or choose another name",
                 )
 

@@ -162,16 +162,30 @@ class StateFieldRef(Generic[T]):
         return spec.default_factory or (UNSET if self.required else None)
 
     def check_default(self) -> None:
-        """Look at the default, as reading it does, if its type is known by now.
+        """Look at the default, if its type is known by now.
 
         Raises:
             SchemaError: It does not fit.
         """
         try:
-            self._loaded(self._spec.plain_default)
+            self.stored_default()
         except SchemaError as error:
             if not is_unfinished(error.__cause__):
                 raise
+
+    def stored_default(self) -> Any:
+        """The default as it would be stored; None if there is none.
+
+        Raises:
+            SchemaError: It does not fit.
+        """
+        default: Any = self.default
+        if default is UNSET or (default is None and is_optional(self._spec.annotation)):
+            return None
+        try:
+            return self.codec.dump(default)
+        except RefusedError as error:
+            raise SchemaError(f"the default of {self!r} does not fit: {error}") from error
 
     @property
     def required(self) -> bool:
@@ -302,17 +316,10 @@ class StateFieldRef(Generic[T]):
             raise self.missing(state)
         if spec.default is UNSET and spec.default_factory is None:
             return None
-        default = self.default
-        if default is None or default.__class__ in self._plain:
-            return default
-        return self._loaded(default)
-
-    def _loaded(self, default: Any) -> Any:
-        """A default as if it had been stored."""
-        try:
-            return self.codec.load(self.codec.dump(default))
-        except RefusedError as error:
-            raise SchemaError(f"the default of {self!r} does not fit: {error}") from error
+        if spec.default is None or spec.default.__class__ in self._plain:
+            return spec.default
+        stored = self.stored_default()
+        return None if stored is None else self.codec.load(stored)
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -468,7 +475,8 @@ def present(state: Any) -> list[str]:
     from adk_fluent.ir import is_reserved_key  # noqa: PLC0415  # only errors need it
 
     items = (state.to_dict() if hasattr(state, "to_dict") else dict(state)).items()
-    return sorted(key for key, value in items if value is not None and not is_reserved_key(key))
+    held = [key for key, value in items if value is not None and isinstance(key, str)]
+    return sorted(key for key in held if not is_reserved_key(key))
 
 
 def shown(value: object, type_: AnyClass | None = None) -> str:
