@@ -139,7 +139,7 @@ class Examples:
 
     def suffice(self) -> None:
         """See that there was enough of everything."""
-        assert self.proven >= self.made * 0.4
+        assert self.proven >= self.made * 0.33
         assert self.reads > self.proven * 2
         if self.count >= PLENTY:
             rare = {trait for trait in TRAITS if self.met[trait] * PLENTY < self.proven}

@@ -37,12 +37,16 @@ class Outcome(NamedTuple):
         sources: It gets a value if one of these has one; None: it always does.
         removes: It has none afterwards.
         value: The value, if it is known; None where it is not.
+        copies: Keys whose value it may be.
+        type: What the value is if it is none of these, as far as that is known.
     """
 
     key: str
     sources: tuple[str, ...] | None = None
     removes: bool = False
     value: object = None
+    copies: tuple[str, ...] = ()
+    type: type[Any] | None = None
 
 
 class Stated:
@@ -66,6 +70,10 @@ class Calls:
     def functions(self) -> tuple[tuple[Ref, int], ...]:
         """The functions inside, each with the number of values that it is called with."""
         raise NotImplementedError
+
+    def makes(self) -> tuple[tuple[str, Ref], ...]:
+        """Keys whose value is what a function inside gives, with that function."""
+        return ()
 
     if not TYPE_CHECKING:  # to a type checker it is the signature of the class, too
 

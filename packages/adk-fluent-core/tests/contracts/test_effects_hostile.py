@@ -357,7 +357,7 @@ def test_tools_that_hand_their_context_on(load: Load) -> None:
         "it writes a key that is computed in line 3",
         "it writes keys that are computed in line 4",
         "it uses `tool_context`._invocation_context in line 5",
-        "it writes to `tool_context.session.state`, which is read-only, in line 6",
+        "it writes to `tool_context.session.state`, which no session keeps, in line 6",
         "it sets `tool_context.actions` in line 7",
         "it calls `tool_context.run_node` in line 8",
     ]

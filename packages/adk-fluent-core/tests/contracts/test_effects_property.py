@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import pytest
 from effects_sources import HEADER, KEYS, Context, Noted, NotedState, NotedView, Source
@@ -53,6 +53,17 @@ def check_reads(derived: Derived, noted: Noted, error: Exception | None) -> None
         assert noted.missed[id(error)] in needed
 
 
+def is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of just that type, and so are all parts of it."""
+    whole, inside = get_origin(kind) or kind, get_args(kind)
+    if type(value) is not whole:
+        return False
+    if whole is tuple:
+        return not inside or all(map(is_of, value, inside))
+    groups = (value, value.values()) if whole is dict else (value,)
+    return all(is_of(each, of) for group, of in zip(groups, inside, strict=False) for each in group)
+
+
 def check_writes(derived: Derived, delta: dict[str, Any]) -> None:
     """What is written always is, what is written sometimes is known, and so is what is removed."""
     writes = {ref.key: ref for ref in (*derived.writes, *derived.may_write)}
@@ -60,7 +71,7 @@ def check_writes(derived: Derived, delta: dict[str, Any]) -> None:
     for key, value in delta.items():
         assert key in (removes if value is None else writes)
         kind = None if value is None else writes[key].type
-        assert kind is None or type(value) is kind
+        assert kind is None or is_of(value, kind)
     for ref in derived.writes:
         assert delta[ref.key] is not None or ref.key in derived.assumed
     for key in derived.removes:

@@ -321,11 +321,11 @@ class TestText:
         assert lines(str(check_all(flow))) == [
             "Found nothing wrong.",
             (
-                "Not proven: `one` is opaque (what `guess` does to state is not known: "
-                f"it calls `exec` in line {line}), and 2 more."
+                "Not proven because of `one` and 2 others: what `guess` does to state is not "
+                f"known: it calls `exec` in line {line}."
             ),
         ]
-        assert lines(str(check_all(flow.steps[0])))[1].endswith(f"in line {line}).")
+        assert lines(str(check_all(flow.steps[0])))[1].endswith(f"in line {line}.")
         assert "Not proven" not in str(ContractReport.of([ERROR], opaque=(OPAQUE,)))
 
     def test_counts_are_in_words(self) -> None:

@@ -18,19 +18,33 @@ from typing import (
     List,
     Literal,
     NamedTuple,
+    Never,
     NewType,
     Optional,
     TypedDict,
     TypeVar,
     Union,
+    cast,
 )
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    HttpUrl,
+    Json,
+    RootModel,
+    SecretStr,
+    model_validator,
+)
+from pydantic_core import core_schema
 
-from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
+from adk_fluent.contracts._constants import accepts
+from adk_fluent.contracts._types import Fit, fit, is_certain, name_of
 
 T = TypeVar("T")
 Name = NewType("Name", str)
@@ -124,7 +138,7 @@ PAIRS: Final[list[tuple[Any, Any, Fit]]] = [
     (float, bool, NO),
     (bool, bool, YES),
     (complex, float, NO),
-    (int, complex, NO),
+    (int, complex, SOME),
     (int, str, NO),
     (str, int, NO),
     (str, float, NO),
@@ -163,12 +177,12 @@ PAIRS: Final[list[tuple[Any, Any, Fit]]] = [
     (Literal["a", 1], str, SOME),
     (str, Literal["a"], SOME),
     (int, Literal["a"], NO),
-    (bool, Literal[1], NO),
+    (bool, Literal[1], SOME),
     (Literal["a"], Literal["a", "b"], YES),
     (Literal["a", "b"], Literal["a"], SOME),
     (Literal["a"], Literal["b"], NO),
-    (Literal[1], Literal[True], NO),
-    (Literal[1], Literal[1.0], NO),
+    (Literal[1], Literal[True], SOME),
+    (Literal[1], Literal[1.0], SOME),
     (Literal[1], float, YES),
     (Literal[True], int, NO),
     # one of several types
@@ -284,6 +298,134 @@ def test_whether_nothing_fits_does_not_depend_on_what_else_may_be_read(
         return
     assert fit(one, Union[other, bytearray]) >= fit(one, other)
     assert fit(one, Optional[other]) >= fit(one, other)
+
+
+#: What is written, what is read, and whether the types say for sure that it will do.
+CERTAIN: Final[list[tuple[Any, Any, bool]]] = [
+    (None, None, True),
+    (None, Any, True),
+    (None, int, False),
+    (Any, int, False),
+    (Any, object, True),
+    (int, int, True),
+    (int, Age, True),
+    (Age, int, True),
+    (int, Name, False),
+    (Name, str, True),
+    (int, float, True),
+    (float, int, False),
+    (bool, int, False),
+    (int, Annotated[int, Field(ge=0)], False),
+    (Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], True),
+    (Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], False),
+    (Annotated[int, Field(ge=0)], int, True),
+    (int, int | None, True),
+    (int | None, int, True),
+    (int | str, int, False),
+    (int | str, str | int | bytes, True),
+    (Literal["a"], str, True),
+    (Literal["a"], Literal["a", "b"], True),
+    (str, Literal["a"], False),
+    (Literal[1], Literal[True], False),
+    (list, list, True),
+    (list[int], list, True),
+    (list, list[int], False),
+    (list[Never], list[int], True),
+    (list[int], list[float], True),
+    (list[int], list[Annotated[int, Field(ge=0)]], False),
+    (list[int], c.Sequence[int], True),
+    (list[int | None], list[int], False),
+    (list[int], tuple[int, ...], False),
+    (set[int], list[int], False),
+    (dict[str, int], dict[str, float], True),
+    (dict[str, int], c.Mapping[str, int], True),
+    (dict[str, int], Model, False),
+    (dict, Row, False),
+    (Point, Point, True),
+    (Dog, Animal, False),
+    (tuple[int, str], tuple[int, str], True),
+]
+
+
+@pytest.mark.parametrize(("written", "read", "certain"), CERTAIN, ids=str)
+def test_whether_types_say_enough(written: Any, read: Any, *, certain: bool) -> None:
+    assert is_certain(written, read) is certain
+
+
+class Price(RootModel[int]):
+    pass
+
+
+class Order(BaseModel):
+    x: int
+
+
+class Lenient(BaseModel):
+    x: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def take(cls, value: Any) -> Any:
+        return cast("Any", value) if isinstance(value, dict) else {"x": 1}
+
+
+class Own:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_after_validator_function(lambda _: cls(), handler(str))
+
+
+def len_of(value: object) -> int:
+    return len(str(value))
+
+
+READ: Final = [
+    *(bool, int, float, str, bytes, complex, Decimal, date, datetime, UUID, Colour, Level, Word),
+    *(list, dict, list[int], set[int], tuple[int, ...], tuple[int, str], dict[str, int]),
+    *(Point, Pair, Order, Price, Lenient, Own, Literal["a", 1], int | None, int | str),
+    *(
+        Annotated[int, Field(ge=2)],
+        Annotated[int, BeforeValidator(len_of)],
+        Json,
+        SecretStr,
+        HttpUrl,
+    ),
+    *(c.Sequence[int], c.Mapping[str, int], list[Order], dict[str, list[float]]),
+]
+STORED: Final = [
+    *(True, False, 0, 1, 3, 1.0, 2.5, "", "a", "1", "red", "yes", "2020-01-01", "http://x.y/"),
+    *([], [1], ["a"], [1, "a"], [1, 1], [None], {}, {"x": 1}, {"a": "b"}, [{"x": 1}], {"a": [1]}),
+]
+
+
+@pytest.mark.parametrize("read", READ, ids=name_of)
+@pytest.mark.parametrize("value", STORED, ids=repr)
+def test_what_is_said_of_types_is_what_pydantic_does(value: Any, read: Any) -> None:
+    taken = accepts(read, value)
+    assert taken is not None
+    for kind in (cast("Any", type(value)), container(value)):
+        if taken:
+            assert fit(kind, read) is not NO
+        else:
+            assert not is_certain(kind, read)
+
+
+def container(value: Any) -> Any:
+    """The type of a value, with the types of its parts."""
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return list[Union[tuple(map(container, items))]] if items else list[Never]
+    if isinstance(value, dict):
+        items = list(cast("dict[str, Any]", value).values())
+        return dict[str, Union[tuple(map(container, items))] if items else Never]
+    return cast("Any", type(value))
+
+
+def test_a_value_is_asked_for_only_where_somebody_can_say() -> None:
+    assert accepts(int, object()) is None
+    assert accepts(Animal, 1) is None
+    assert accepts(Annotated[int, []], 1) is True
+    assert accepts(bytes, "/w==") is True
 
 
 class Hostile(type):

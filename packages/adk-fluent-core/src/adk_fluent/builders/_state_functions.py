@@ -52,7 +52,7 @@ class Assign(Stated):
 
         values: Writes = loads(self.constants)
         return tuple(
-            Outcome(key, removes=value is None, value=value)
+            Outcome(key, None, value is None, value, (key,) if self.missing else ())
             for key, value in values.items()
             if value is not None or not self.missing
         )
@@ -88,8 +88,8 @@ class Rename(Stated):
         """What is there moves; where nothing moves to, the value that was there stays."""
         old, new = {old for old, _ in self.names}, {new for _, new in self.names}
         gone = [Outcome(key, removes=True) for key, _ in self.names if key not in new]
-        made = [Outcome(to, (key,) if to in old else (key, to)) for key, to in self.names]
-        return (*gone, *made)
+        made = ((to, (key,) if to in old else (key, to)) for key, to in self.names)
+        return (*gone, *(Outcome(to, sources, copies=sources) for to, sources in made))
 
 
 @function
@@ -156,6 +156,10 @@ class Apply(Calls, Stated):
         """The functions inside."""
         return ((self.fn, 1),)
 
+    def makes(self) -> tuple[tuple[str, Ref], ...]:
+        """The value is what the function gives."""
+        return ((self.key, self.fn),)
+
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         value = state.get(self.key)
         return {} if value is None else _written(self.key, _call(self.fn, resources, value))
@@ -183,6 +187,10 @@ class Combine(Calls, Stated):
         """The functions inside."""
         return () if self.fn is None else ((self.fn, len(self.keys)),)
 
+    def makes(self) -> tuple[tuple[str, Ref], ...]:
+        """The new value is what the function gives."""
+        return () if self.fn is None else ((self.into, self.fn),)
+
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         values = [state.get(key) for key in self.keys]
         if all(value is None for value in values):
@@ -193,7 +201,10 @@ class Combine(Calls, Stated):
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """There is a value if one of them has one, or if there was one already."""
-        return (Outcome(self.into, (*self.keys, self.into)),)
+        sources = (*self.keys, self.into)
+        if self.fn is not None:
+            return (Outcome(self.into, sources),)
+        return (Outcome(self.into, sources, copies=(self.into,), type=str),)
 
 
 @function
@@ -209,6 +220,10 @@ class Derive(Calls):
     def functions(self) -> tuple[tuple[Ref, int], ...]:
         """The functions inside."""
         return tuple((fn, 1) for _, fn in self.parts)
+
+    def makes(self) -> tuple[tuple[str, Ref], ...]:
+        """Each value is what its function gives."""
+        return self.parts
 
     def __call__(self, state: State, /, **resources: Any) -> Writes | Awaitable[Writes]:
         made: Writes = {}

@@ -128,5 +128,6 @@ def _summary(report: ContractReport) -> Iterator[str]:
     if report.ok and report.opaque:
         first = report.opaque[0]
         names = {each.node for each in report.opaque}
-        more = f", and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"Not proven: `{_plain(first.node)}` is opaque ({_plain(first.why)}){more}."
+        others = len(names) - 1
+        more = f" and {others} other{'s' if others > 1 else ''}" if others else ""
+        yield f"Not proven because of `{_plain(first.node)}`{more}: {_plain(first.why)}."

@@ -10,6 +10,7 @@ from adk_fluent.contracts._subject import graph_of
 if TYPE_CHECKING:
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.contracts._subject import Checkable
 
 _FACT = "dataflow"
@@ -43,6 +44,12 @@ def check_type_contracts(pipeline: Checkable) -> list[Diagnostic]:
     if found is None:
         return []
     return [*found.of_schemas(), *found.of_types()]
+
+
+def assumptions(graph: Graph) -> list[Opaque]:
+    """What is taken for true of values that functions write, and cannot be seen."""
+    found = _findings(graph)
+    return [] if found is None else list(found.of_assumptions())
 
 
 def _findings(graph: Graph) -> Findings | None:

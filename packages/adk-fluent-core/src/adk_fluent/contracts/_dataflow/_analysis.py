@@ -42,6 +42,7 @@ from adk_fluent.ir import (
     TransferNode,
     TransformNode,
 )
+from adk_fluent.ir._promised import schema_reducers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,6 +74,11 @@ class Analysis(Steps):
             id(target) for node in graph.of(TransferNode) for target in self._targets(node)
         }
         self._shared = self._transferred | graph.shared()
+        for node in graph.nodes:
+            if node.contract is not None and node.contract.schema is not None:
+                fields = getattr(node.contract.schema.value, "__state_fields__", {})
+                for key, reducer in schema_reducers(node.contract):
+                    self.reduced[key] = (reducer, fields[key].type)
         part = self._walk(graph.root)
         self._interleave()
         self._start(part)
@@ -256,24 +262,26 @@ class Analysis(Steps):
     def map_over(self, node: MapOverNode) -> Part:
         """Its body for each item, on a snapshot; there may be no item at all."""
         part, item = Part(), Part()
-        self.read(part, node.list_key, node, Need.SOFT, "maps over", list)
-        self.write(item, node.item_key, node).used = True
+        several = self.read(part, node.list_key, node, Need.SOFT, "maps over", list)
+        one = self.write(item, node.item_key, node)
+        one.used, one.item_of = True, several
         body = behind(item, self.below(node.body))
-        if node.result_key is not None and not body.opaque:
-            self._results(node, body)
+        result = None if node.result_key is None else self._result(node, body)
         for held in (body.sure, body.maybe, body.late):
             held.pop(node.item_key, None)
         part = behind(part, optional(body))
-        self.write(part, node.output_key, node, list)
+        made = self.write(part, node.output_key, node, list if result else list[str])
+        made.list_of = result
         return part
 
-    def _results(self, node: MapOverNode, body: Part) -> None:
+    def _result(self, node: MapOverNode, body: Part) -> Site:
         """An item's result is what the body wrote for it, not what was there before."""
         key = cast("str", node.result_key)
-        site = Site(key, node, Need.REQUIRED, "collects")
+        site = Site(key, node, Need.PROBE if body.opaque else Need.REQUIRED, "collects")
         self.sites.append(site)
-        settle(site, body.change(key), tainted=False)
+        settle(site, body.change(key), tainted=body.opaque)
         site.entry = False  # what was there before does not count
+        return site
 
     def transfer(self, node: TransferNode) -> Part:
         """Its target runs here."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
-from adk_fluent.contracts._dataflow._schema import Place, violations
-from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
+from adk_fluent.contracts._dataflow._schema import Place, held_to_schemas, violations
+from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import reads, writers
 from adk_fluent.contracts._diagnostic import Severity
 from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
-from adk_fluent.contracts._opaque import opaque_nodes
-from adk_fluent.ir import AgentNode, GateNode
+from adk_fluent.contracts._opaque import Opaque, opaque_nodes
+from adk_fluent.contracts._types import Fit, keeps, name_of
+from adk_fluent.ir import AgentNode, GateNode, MapOverNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.contracts._dataflow._analysis import Analysis
+    from adk_fluent.contracts._dataflow._kinds import Kind
     from adk_fluent.contracts._dataflow._values import Def, Site, Writers
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
@@ -40,6 +43,7 @@ class Findings:
         self._graph = graph
         self._analysis = analysis
         self._misses = Misses(graph, analysis, graph.world)
+        self._kinds = Kinds(graph.world.inputs)
         self._against_schemas: set[Place] = set()
 
     # --- reads -----------------------------------------------------------------------------------
@@ -56,16 +60,65 @@ class Findings:
         for site in self._analysis.sites:
             if site.type is None:
                 continue
-            for each in site.kinds:
-                how_well = fit(each.type, site.type)
-                explained = (id(each.node), site.key) in self._against_schemas
+            for kind in self._kinds.found(site):
+                how_well = kind.fit(site.type)
+                by = kind.by
+                explained = by is not None and (id(by.node), site.key) in self._against_schemas
                 if how_well is not Fit.YES and not explained:
-                    yield self._mismatch(site, each, how_well, each.type)
-            given = self._graph.world.inputs.get(site.key) if site.entry else None
-            if given is not None and (how_well := fit(given.type, site.type)) is not Fit.YES:
-                yield self._mismatch(site, None, how_well, given.type)
+                    yield self._mismatch(site, kind, how_well)
 
-    def _mismatch(self, site: Site, by: Def | None, how_well: Fit, kind: Any) -> Diagnostic:
+    def of_assumptions(self) -> Iterator[Opaque]:
+        """What is taken for true of values and cannot be seen: that they are there, and as what."""
+        told = set[tuple[int, str]]()
+        for node, what in self._assumed():
+            place = (id(node), what)
+            if place not in told:
+                told.add(place)
+                yield Opaque(node.name, f"whether {what} is not known", node.location)
+
+    def _assumed(self) -> Iterator[tuple[Node, str]]:
+        for site in self._analysis.sites:
+            required = site.need is Need.REQUIRED
+            if site.type is None and not required:
+                continue
+            for kind in self._kinds.found(site):
+                by = kind.by
+                node = site.node if by is None else by.node
+                if required and by is not None and (kind.gives_none or by.assumed):
+                    yield node, f"it gives `{site.key}` a value or None"
+                if site.type is None or kind.is_certain(site.type) or kind.misfits(site.type):
+                    continue
+                if by is not None:
+                    yield node, f"what it gives `{site.key}` is {name_of(site.type)}"
+                elif not self._is_checked(site):
+                    yield node, f"the input `{site.key}` is {name_of(site.type)}"
+        for made, declared in held_to_schemas(self._graph, self._analysis):
+            kinds = self._kinds.written(made)
+            if not all(each.is_certain(declared) or each.misfits(declared) for each in kinds):
+                yield made.node, f"what it gives `{made.key}` is {name_of(declared)}"
+
+        for made in self._analysis.defs:
+            if made.doubtful:
+                yield made.node, f"what it gives `{made.key}` is {name_of(made.type)}"
+        yield from self._joined()
+
+    def _joined(self) -> Iterator[tuple[Node, str]]:
+        """Keys whose values are joined by functions that may give anything."""
+        keys = {key for _, key, *_ in self._analysis.clashes}
+        maps = any(isinstance(each, MapOverNode) for each in self._graph.nodes)
+        for made in self._analysis.defs if self._analysis.reduced else ():
+            reducer, kind = self._analysis.reduced.get(made.key, (None, None))
+            if reducer is not None and (maps or made.key in keys) and not keeps(reducer, kind):
+                yield made.node, f"what the reducer of `{made.key}` gives is {name_of(kind)}"
+
+    def _is_checked(self, site: Site) -> bool:
+        """Whether a run looks at an input by itself before it begins, by a schema around all."""
+        contract = self._graph.boundary.contract
+        schema = None if contract is None or contract.schema is None else contract.schema.value
+        return site.key in getattr(schema, "__state_fields__", ())
+
+    def _mismatch(self, site: Site, kind: Kind, how_well: Fit) -> Diagnostic:
+        by = kind.by
         who = "the input is" if by is None else f"`{by.node.name}` writes it as"
         may = "" if how_well is Fit.NO else ", which need not fit"
         # the text of an answer is no list and no number to who needs one here and now
@@ -74,7 +127,7 @@ class Findings:
         return TypeMismatch.at(
             self._graph,
             site.node,
-            f"{reads(site)} as {_wanted(site)}, but {who} {name_of(kind)}{may}",
+            f"{reads(site)} as {_wanted(site)}, but {who} {kind.described(site.type)}{may}",
             severity=Severity.ERROR if certain else Severity.WARNING,
             related=[] if by is None else writers([by]),
             help=_one_type(site, by),
@@ -82,7 +135,7 @@ class Findings:
 
     def of_schemas(self) -> Iterator[Diagnostic]:
         """Reads and writes that the schemas around them do not allow."""
-        return violations(self._graph, self._analysis, self._against_schemas)
+        return violations(self._graph, self._analysis, self._kinds, self._against_schemas)
 
     # --- writes ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from adk_fluent.contracts._effects import (
     effects_of_instruction,
     effects_of_predicate,
     effects_of_tool,
+    result_of,
 )
 from adk_fluent.ir import (
     UNSET,
@@ -48,7 +49,8 @@ class Steps:
         sites: Every read.
         defs: Every write, and every removal.
         lasting: Keys that outlive the session and are written.
-        reduced: Keys whose values are joined where branches come together.
+        reduced: Keys whose values are joined where branches come together: what does it, and of
+            which type they are.
         wipes: Whether a transform removes all keys but some.
     """
 
@@ -56,7 +58,7 @@ class Steps:
         self.sites: list[Site] = []
         self.defs: list[Def] = []
         self.lasting: set[str] = set()
-        self.reduced: set[str] = set()
+        self.reduced: dict[str, tuple[Ref, Any]] = {}
         self.wipes = False
         self._every_key = every_key
 
@@ -116,7 +118,7 @@ class Steps:
         """Writes of several keys, of the type that is declared or `otherwise`."""
         for ref in refs:
             if ref.reducer is not None:
-                self.reduced.add(ref.key)
+                self.reduced[ref.key] = (ref.reducer, ref.type)
             kind, implied = (otherwise, True) if ref.type is None else (ref.type, False)
             self.write(part, ref.key, node, kind, through=through, implied=implied)
 
@@ -128,6 +130,7 @@ class Steps:
 
     def does(self, part: Part, node: Node, done: Derived, how: str, *, always: bool) -> None:
         """What a function does; `always` if it is surely called, and once."""
+        start = len(self.defs)
         self.reads(part, node, done.reads, how)
         self.writes(part, node, done.writes, through=not always)
         self.writes(part, node, done.may_write, through=True)
@@ -135,8 +138,17 @@ class Steps:
             self.remove(part, key, node, through=not always)
         for key in done.may_remove:
             self.remove(part, key, node, through=True)
+        if done.assumed:
+            self._assume(start, done.assumed)
+        for made in self.defs[start:] if done.doubtful else ():
+            made.doubtful = made.key in done.doubtful
         part.leaves |= done.escalates
         part.opaque |= done.opaque is not None
+
+    def _assume(self, start: int, keys: Iterable[str]) -> None:
+        """What was written from there on is only as good as certain to be a value."""
+        for made in self.defs[start:]:
+            made.assumed = made.assumed or made.key in keys
 
     def looks(self, part: Part, node: Node, fn: Ref | None, how: str) -> None:
         """What a function reads that writes nothing."""
@@ -238,7 +250,7 @@ class Steps:
         part.add(own)
 
     def _computes(self, part: Part, node: TransformNode) -> None:
-        fn = None if node.fn is None else node.fn.value
+        start, fn = len(self.defs), None if node.fn is None else node.fn.value
         if isinstance(fn, Stated):
             self._states(part, node, fn)
         elif not node.effects.opaque:
@@ -252,6 +264,17 @@ class Steps:
             self.writes(part, node, node.effects.writes)
         elif node.fn is not None:
             self.does(part, node, effects_of_function(node.fn), "reads", always=True)
+        if isinstance(fn, Calls):
+            self._take(start, fn)
+
+    def _take(self, start: int, calls: Calls) -> None:
+        """Say of what was written from there on what functions give that were called for it."""
+        given = dict(calls.makes())
+        for made in self.defs[start:]:
+            if made.key in given:
+                done = result_of(given[made.key], of_state=not isinstance(calls, Stated))
+                made.type = done.gives if made.type is None else made.type
+                made.assumed |= done.gives_none
 
     def _states(self, part: Part, node: TransformNode, fn: Stated) -> None:
         """What a function with a stated meaning does, all at once."""
@@ -259,15 +282,19 @@ class Steps:
         others = {key for each in outcomes for key in each.sources or () if key != each.key}
         asked = {
             key: self.read(part, key, node, Need.SOFT if key in others else Need.PROBE)
-            for key in sorted({key for each in outcomes for key in each.sources or ()})
+            for key in sorted(
+                {key for each in outcomes for key in (*(each.sources or ()), *each.copies)}
+            )
         }
         for each in outcomes:
             if each.removes:
                 self.remove(part, each.key, node)
                 continue
             sources = None if each.sources is None else tuple(asked[key] for key in each.sources)
-            kind = None if each.value is None else type(each.value)
-            self.write(part, each.key, node, kind, sources=sources)
+            kind = each.type if each.value is None else type(each.value)
+            made = self.write(part, each.key, node, kind, sources=sources)
+            made.copies = tuple(asked[key] for key in each.copies)
+            made.value = UNSET if each.value is None else each.value
 
     def foreign(self, part: Part, node: AdkAgentNode) -> None:
         """Nobody knows what it does."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adk_fluent.contracts._dataflow._types import Fit, fit, name_of
 from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._dataflow._words import reads
 from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._issues import SchemaViolation
+from adk_fluent.contracts._types import Fit, fit, name_of
 from adk_fluent.errors import nearest_name
 from adk_fluent.ir import GateNode, MapOverNode, StateFieldRef, is_reserved_key
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from adk_fluent.contracts._dataflow._analysis import Analysis
+    from adk_fluent.contracts._dataflow._kinds import Kind, Kinds
+    from adk_fluent.contracts._dataflow._values import Def
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.ir import Node
@@ -51,19 +53,22 @@ class Rules:
 Place = tuple[int, str]
 
 
-def violations(graph: Graph, analysis: Analysis, places: set[Place]) -> Iterator[Diagnostic]:
+def violations(
+    graph: Graph, analysis: Analysis, kinds: Kinds, places: set[Place]
+) -> Iterator[Diagnostic]:
     """What a pipeline reads and writes that its schemas do not allow.
 
     Args:
         graph: The pipeline.
         analysis: What it does to state.
+        kinds: What the values are that it writes.
         places: Gets the places of the findings.
     """
     known = _schemas(graph)
     if not known:
         return
     told = set[tuple[int, str, bool]]()
-    for use in _uses(analysis):
+    for use in _uses(analysis, kinds):
         place = (id(use.node), use.key, use.written)
         if place not in told and id(use.node) in known and not _is_its_own(use):
             told.add(place)
@@ -72,32 +77,54 @@ def violations(graph: Graph, analysis: Analysis, places: set[Place]) -> Iterator
                 yield found
 
 
+def held_to_schemas(graph: Graph, analysis: Analysis) -> Iterator[tuple[Def, Any]]:
+    """Every write that a run compares with a schema, with the type that is declared there."""
+    known = _schemas(graph)
+    for made in analysis.defs if known else ():
+        if not made.removes:
+            for each in known.get(id(made.node), ()):
+                if made.key in each.fields:
+                    yield made, each.fields[made.key].type
+
+
 class Use(NamedTuple):
     """A read or a write of a key.
 
     Attributes:
         node: Who does it.
         key: The key.
-        type: As what, as far as it is known.
         said: The same in words.
-        written: Whether it is a write.
+        type: What a read takes it as, as far as it is known.
+        gives: What a write may give; None for a read.
     """
 
     node: Node
     key: str
-    type: Any
     said: str
-    written: bool
+    type: Any = None
+    gives: tuple[Kind, ...] | None = None
+
+    @property
+    def written(self) -> bool:
+        """Whether it is a write."""
+        return self.gives is not None
+
+    def against(self, declared: Any) -> tuple[Fit, str]:
+        """How well it fits what is declared, and as what it is read or written."""
+        if self.gives is None:
+            return fit(declared, self.type), name_of(self.type)
+        all_of_it = [(each.fit(declared), each.described(declared)) for each in self.gives]
+        return min(all_of_it, default=(Fit.YES, ""), key=lambda found: found[0])
 
 
-def _uses(analysis: Analysis) -> Iterator[Use]:
+def _uses(analysis: Analysis, kinds: Kinds) -> Iterator[Use]:
     for site in analysis.sites:
         if site.need is not Need.PROBE:
-            yield Use(site.node, site.key, site.type, reads(site), False)
+            yield Use(site.node, site.key, reads(site), site.type)
     for each in analysis.defs:
         if not each.removes:
             said = f"`{each.node.name}` writes `{each.key}`"
-            yield Use(each.node, each.key, each.type, said, True)
+            yield Use(each.node, each.key, said, gives=tuple(kinds.written(each)))
 
 
 def _schemas(graph: Graph) -> dict[int, tuple[Rules, ...]]:
@@ -132,15 +159,14 @@ def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diag
         )
     for each in declaring:
         declared = each.fields[use.key].type
-        how_well = fit(use.type, declared) if use.written else fit(declared, use.type)
+        how_well, as_what = use.against(declared)
         if how_well is not Fit.YES:
             verb = "write" if use.written else "read"
             may = "" if how_well is Fit.NO else ", which need not fit"
             yield SchemaViolation.at(
                 graph,
                 use.node,
-                f"{use.said} as {name_of(use.type)}, but {each.name} declares "
-                f"{name_of(declared)}{may}",
+                f"{use.said} as {as_what}, but {each.name} declares {name_of(declared)}{may}",
                 severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
                 related=each.declared(),
                 help=f"{verb} it as {name_of(declared)}, or change {each.name}",

@@ -9,10 +9,15 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from adk_fluent.ir import UNSET
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.ir import Node
+
+_VALUES: Final = 8  # that are told apart among the definitions of one key
+_SCALARS: Final = (str, int, float, bool)
 
 
 class Need(IntEnum):
@@ -35,14 +40,25 @@ class Def:
         key: The key.
         node: Who does it.
         type: What the value is, as far as it is known.
+        assumed: Whether it is only as good as certain that it gives a value.
+        doubtful: Whether a schema looks at the value, and may refuse it.
         implied: Whether nobody has declared the type; it is what an agent answers with.
         sources: Questions about other keys: there is a value if one of them has one; None is sure.
+        copies: Questions about keys whose value it may be.
+        item_of: The read of a list of which it is an item.
+        list_of: The read of what it is a list of.
         used: Whether somebody may read it.
         kept: Whether it may be there when the pipeline is done.
         removes: Whether the value is taken away.
+        value: The value, if it is known; else `ir.UNSET`.
     """
 
-    __slots__ = ("implied", "kept", "key", "node", "removes", "sources", "type", "used")
+    __slots__ = (
+        *("assumed", "copies", "doubtful", "implied", "item_of", "kept", "key", "list_of"),
+        *("node", "removes", "sources", "type", "used", "value"),
+    )
+    #: Whether not all values are among its `kinds`.
+    blurred = False
 
     def __init__(
         self,
@@ -59,7 +75,13 @@ class Def:
         self.node = node
         self.type = type
         self.sources = sources
+        self.assumed = False
+        self.doubtful = False
+        self.copies: tuple[Site, ...] = ()
+        self.item_of: Site | None = None
+        self.list_of: Site | None = None
         self.removes = removes
+        self.value: Any = UNSET
         self.used = False
         self.kept = False
 
@@ -68,27 +90,42 @@ class Def:
         """One definition of each type."""
         return (self,)
 
+    @property
+    def depends(self) -> bool:
+        """Whether what it gives depends on what a read of its own finds."""
+        return bool(self.sources or self.copies or self.item_of or self.list_of)
+
 
 class Defs:
     """Several definitions of one key, any of which may be the last.
 
     Attributes:
         parts: What it is joined of.
-        kinds: One definition of each type; those whose value depends on others, all.
+        kinds: One definition of each type and known value; those whose value depends on others,
+            all.
+        blurred: Whether there are more values of a type than are among its `kinds`.
         used: Whether somebody may read them.
         kept: Whether they may be there when the pipeline is done.
     """
 
-    __slots__ = ("kept", "kinds", "parts", "used")
+    __slots__ = ("blurred", "kept", "kinds", "parts", "used")
 
     def __init__(self, one: Def | Defs, other: Def | Defs) -> None:
         self.parts = (one, other)
         self.used = False
         self.kept = False
+        self.blurred = one.blurred or other.blurred
         kinds = one.kinds
         for each in other.kinds:
-            if each not in kinds and (each.sources is not None or not _known(each, kinds)):
+            if each in kinds:
+                continue
+            if each.depends or not (alike := _alike(each, kinds)):
                 kinds = (*kinds, each)
+            elif not any(_is_equal(known.value, each.value) for known in alike):
+                if len(kinds) < _VALUES:
+                    kinds = (*kinds, each)
+                else:
+                    self.blurred = True
         self.kinds = kinds
 
 
@@ -96,13 +133,22 @@ class Defs:
 Writers = Def | Defs
 
 
-def _known(one: Def, kinds: tuple[Def, ...]) -> bool:
-    """Whether one of the same type is among them."""
-    for each in kinds:
-        same = each.type is one.type or each.type == one.type
-        if same and (each.sources, each.implied, each.removes) == (None, one.implied, one.removes):
-            return True
-    return False
+def _alike(one: Def, kinds: tuple[Def, ...]) -> list[Def]:
+    """Those of the same type."""
+    flags = (one.assumed, one.implied, one.removes)
+    return [
+        each
+        for each in kinds
+        if (each.type is one.type or each.type == one.type)
+        and not each.depends
+        and flags == (each.assumed, each.implied, each.removes)
+    ]
+
+
+def _is_equal(one: object, other: object) -> bool:
+    if one is other:
+        return True
+    return type(one) is type(other) and type(one) in _SCALARS and one == other
 
 
 def both(one: Writers | None, other: Writers | None) -> Writers | None:
@@ -208,6 +254,15 @@ class Site:
         self.entry = False
         self.bare = False
         self.tainted = False
+
+    @property
+    def blurred(self) -> bool:
+        """Whether there may be other values than those of its `kinds`."""
+        return any(group is not None and group.blurred for group in self._groups)
+
+    @property
+    def _groups(self) -> tuple[Writers | None, ...]:
+        return (self.found, self.held, self.later)
 
     @property
     def kinds(self) -> tuple[Def, ...]:

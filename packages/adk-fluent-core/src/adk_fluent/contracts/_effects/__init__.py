@@ -25,6 +25,7 @@ __all__ = [
     "effects_of_node",
     "effects_of_predicate",
     "effects_of_tool",
+    "result_of",
 ]
 
 
@@ -51,6 +52,15 @@ def effects_of_callback(ref: Ref) -> Derived:
 def effects_of_tool(ref: Ref) -> Derived:
     """What a tool does to state: a function, or a tool or toolset of ADK's."""
     return _effects(ref, "tool")
+
+
+def result_of(ref: Ref, *, of_state: bool) -> Derived:
+    """What a function gives that a transform calls, with state or with values."""
+    if of_state:
+        return _effects(ref, "look")
+    from adk_fluent.contracts._effects._calls import result_of_builtin  # noqa: PLC0415
+
+    return result_of_builtin(ref.value)
 
 
 def effects_of_node(node: FunctionNode | TransformNode | TapNode) -> Derived:

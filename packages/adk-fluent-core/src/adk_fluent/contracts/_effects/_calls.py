@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from types import BuiltinFunctionType, FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from types import BuiltinFunctionType, FunctionType, GenericAlias
+from typing import TYPE_CHECKING, Any, Final, Never
 
+from adk_fluent.contracts._effects._derived import Derived
 from adk_fluent.contracts._effects._names import field_of, is_a, is_schema, is_typed_dict
 from adk_fluent.contracts._effects._objects import Objects
 from adk_fluent.contracts._effects._values import (
@@ -22,6 +23,7 @@ from adk_fluent.contracts._effects._values import (
     none_of,
     type_of,
 )
+from adk_fluent.contracts._types import item_type
 
 if TYPE_CHECKING:
     from adk_fluent.contracts._effects._facts import Facts
@@ -94,12 +96,14 @@ _CHANGERS: Final = (
     *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove"),
     *("reverse", "setdefault", "sort", "update"),
 )
+#: Modules of Python whose classes make objects of themselves, though they say how.
+_OF_THEMSELVES: Final = ("datetime", "decimal", "uuid")
 #: Methods of text, with what they give.
-_OF_TEXT: Final[dict[str, type]] = {
+_OF_TEXT: Final[dict[str, Any]] = {
     **dict.fromkeys(("capitalize", "casefold", "format", "join", "lower", "lstrip"), str),
     **dict.fromkeys(("removeprefix", "removesuffix", "replace", "rstrip", "strip"), str),
     **dict.fromkeys(("swapcase", "title", "translate", "upper", "zfill"), str),
-    **dict.fromkeys(("rsplit", "split", "splitlines"), list),
+    **dict.fromkeys(("rsplit", "split", "splitlines"), list[str]),
     **dict.fromkeys(("count", "find", "index"), int),
     **dict.fromkeys(("endswith", "isalnum", "isalpha", "isdigit", "isspace", "startswith"), bool),
 }
@@ -146,11 +150,13 @@ class Calls(Objects):
         self.arguments(node, facts, name)
         if id(found) in _GIVERS:
             return Plain(IS_NOT, _GIVERS[id(found)])
-        return Plain(IS_NOT) if is_a(found, type) else Plain()
+        return Plain(IS_NOT, _made_by(found)) if is_a(found, type) else Plain()
 
     def _looks(self, found: Any, node: ast.Call, facts: Facts, name: str) -> Value:
+        inside: Any = Never
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
             value = self.peek(each, facts)
+            inside = item_type(type_of(value)) if each in node.args else inside
             if isinstance(value, Tracked):
                 blind = id(found) in _BLIND
                 harmless = blind or (value.kind == "context" and id(found) in _NAMERS)
@@ -159,7 +165,10 @@ class Calls(Objects):
                 self.log.reads_all |= value.kind == "state" and not blind
         if found is print:
             return Const(None)
-        return Plain(IS_NOT, _LOOKERS[id(found)])
+        kind = _LOOKERS[id(found)]
+        if kind in (list, set, frozenset) and inside is not None:
+            return Plain(IS_NOT, GenericAlias(kind, (inside,)))
+        return Plain(IS_NOT, kind)
 
     def arguments(self, node: ast.Call, facts: Facts, name: str) -> None:
         """Look at what a call hands on."""
@@ -191,7 +200,7 @@ class Calls(Objects):
             if field is None:
                 made = made.opened(f"`{owner.it.__name__}` has no such field")
             else:
-                made = made.with_item(field.key, Plain(none_of(value), field.type))
+                made = made.with_item(field.key, self.checked(field, value))
         return made
 
     def _binds(self, owner: Live, node: ast.Call, facts: Facts) -> Value:
@@ -274,3 +283,23 @@ def _flat(value: Value) -> Value:
 def looks_only(value: Any) -> bool:
     """Whether a builtin looks at what it gets and does nothing else with it."""
     return id(value) in _LOOKERS
+
+
+def _made_by(kind: Any) -> Any:
+    """What calling a class gives: an object of just that class, unless it has another idea."""
+    if type(kind).__call__ is not type.__call__:
+        return None
+    usual = kind.__new__ is object.__new__ or kind.__module__ in _OF_THEMSELVES
+    return kind if usual else None
+
+
+def result_of_builtin(function: Any) -> Derived:
+    """What a function or a class of Python gives; nothing is known of others."""
+    name = getattr(function, "__name__", "")
+    if function is getattr(str, name, None) and name in _OF_TEXT:
+        return Derived(gives=_OF_TEXT[name], gives_none=False)
+    kind = _GIVERS.get(id(function)) or _LOOKERS.get(id(function))
+    if kind is None and isinstance(function, type):
+        kind = _made_by(function)
+    gives = kind is not None or id(function) in _GIVERS or isinstance(function, type)
+    return Derived(gives=kind, gives_none=not gives)

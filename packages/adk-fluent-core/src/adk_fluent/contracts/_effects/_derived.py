@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adk_fluent.ir import Effects, StateFieldRef
@@ -23,6 +23,9 @@ class Derived:
         removes: Keys that every call that returns sets to None.
         may_remove: Keys it sets to None sometimes.
         assumed: Keys it writes whose value might be None, as far as one can see.
+        doubtful: Keys it writes whose value a schema looks at, and may refuse.
+        gives: The type of what it returns, where that is certain; a step returns what it writes.
+        gives_none: Whether that might be None, as far as one can see.
         opaque: Why not everything is known, in one clause; None if it is.
         reads_all: Whether it looks at all keys there are, which misses none.
         escalates: Whether it may end the loop around it.
@@ -35,6 +38,9 @@ class Derived:
     removes: tuple[str, ...] = ()
     may_remove: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+    gives: Any = None
+    gives_none: bool = True
     opaque: str | None = None
     reads_all: bool = False
     escalates: bool = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast, get_origin
 
 from adk_fluent.contracts._effects._calls import Calls
 from adk_fluent.contracts._effects._facts import Facts, meet
@@ -15,16 +16,19 @@ from adk_fluent.contracts._effects._scope import Scope, parameters
 from adk_fluent.contracts._effects._values import (
     IS_NONE,
     IS_NOT,
+    UNCLEAR,
     Const,
     Fields,
     Live,
     Plain,
     Tracked,
     Value,
+    container_of,
     joined,
     none_of,
     type_of,
 )
+from adk_fluent.contracts._types import gives_none, item_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,17 +85,26 @@ class Expressions(Guards, Calls):
                 return Plain(IS_NOT) if found is None else found
             case ast.BinOp(left=left, op=op, right=right):
                 one, two = self.plain(left, facts), self.plain(right, facts)
-                return _sum(one, two) if isinstance(op, ast.Add) else Plain(IS_NOT)
-            case ast.UnaryOp(operand=operand):
-                self.plain(operand, facts)
-                return Plain(IS_NOT)
+                if isinstance(op, ast.Add):
+                    return _sum(one, two)
+                if isinstance(op, ast.Pow) and not _is_natural(two):
+                    return Plain(IS_NOT)  # an int to the power of a negative one is none
+                return Plain(IS_NOT, _number(type_of(one), type_of(two), op))
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self.plain(operand, facts)
+                kind = type_of(value) if type_of(value) in (int, float) else None
+                if isinstance(op, ast.USub) and isinstance(value, Const) and kind:
+                    return Const(-value.value, value.outside)
+                return Plain(IS_NOT, kind)
             case ast.JoinedStr(values=values):
                 return self._text(values, facts)
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
-                for each in elements:
-                    self.plain(each, facts, _INTO)
+                values = [self.plain(each, facts, _INTO) for each in elements]
                 kinds = {ast.List: list, ast.Tuple: tuple, ast.Set: set}
-                return Plain(IS_NOT, kinds[type(node)])
+                kind = kinds[type(node)]
+                if kind is tuple and any(isinstance(each, ast.Starred) for each in elements):
+                    return Plain(IS_NOT, kind)
+                return Plain(IS_NOT, container_of(kind, values))
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return self._comprehension(node, facts)
             case ast.Lambda():
@@ -102,8 +115,8 @@ class Expressions(Guards, Calls):
                 facts.held = frozenset()  # others may remove keys in the meantime
                 return Plain()
             case ast.Starred(value=inner):
-                self.plain(inner, facts, _SPREADS)
-                return Plain()
+                kind = item_type(type_of(self.plain(inner, facts, _SPREADS)))
+                return Plain(UNCLEAR if kind is None or gives_none(kind) else IS_NOT, kind)
             case ast.Yield(value=inner) | ast.YieldFrom(value=inner) if self.around:
                 if inner is not None:
                     self.plain(inner, facts)
@@ -286,7 +299,7 @@ class Expressions(Guards, Calls):
         if isinstance(value, Fields):
             value = value.as_plain()
         if isinstance(key, Const) and not isinstance(key.value, str):
-            return fields  # no state key, which the flow refuses
+            return replace(fields, mixed=True)  # no state key, which the flow refuses
         try:
             return fields.with_item(self.key(key, node, "writes"), value)
         except Unclear:
@@ -314,16 +327,18 @@ class Expressions(Guards, Calls):
 
     def _comprehension(self, node: Comprehension, facts: Facts) -> Value:
         kinds: dict[type, type] = {ast.ListComp: list, ast.SetComp: set}
+        items: list[Value] = []
         lazy = isinstance(node, ast.GeneratorExp)
         caught, self.caught = self.caught, [] if lazy else self.caught
 
         def element(here: Facts) -> None:
             assert not isinstance(node, ast.DictComp)  # noqa: S101  # for the type checker
-            self.plain(node.elt, here, _INTO)
+            items.append(self.plain(node.elt, here, _INTO))
 
         self._clauses(node.generators, facts, element)
         self.caught = caught
-        return Plain(IS_NOT, kinds.get(type(node)))
+        kind = kinds.get(type(node))
+        return Plain(IS_NOT, None if kind is None else container_of(kind, items))
 
     def _dict_comprehension(self, node: ast.DictComp, facts: Facts) -> Fields:
         found = Fields({})
@@ -491,8 +506,22 @@ def _sum(one: Value, two: Value) -> Value:
     texts = [each.value for each in (one, two) if isinstance(each, Const)]
     if len(texts) == 2 and all(isinstance(each, str) for each in texts):
         return Const("".join(texts), outside=True)
-    kind = type_of(one) if type_of(one) == type_of(two) else None
-    return Plain(IS_NOT, kind if kind in (str, int, float, list) else None)
+    kind, other = type_of(one), type_of(two)
+    if kind == other and (kind is str or (get_origin(kind) or kind) is list):
+        return Plain(IS_NOT, kind)
+    return Plain(IS_NOT, _number(kind, other, ast.Add()))
+
+
+def _is_natural(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) is int and value.value >= 0
+
+
+def _number(one: Any, two: Any, by: ast.operator) -> Any:
+    """What arithmetic makes of two numbers."""
+    if one not in (int, float) or two not in (int, float):
+        return None
+    whole = one is two is int and not isinstance(by, ast.Div)
+    return int if whole else float
 
 
 def _flat(value: Value) -> Value:

@@ -270,4 +270,4 @@ def _refine(node: ast.expr, facts: Facts, none: int) -> None:
         if isinstance(known, Plain):
             facts.env[name.id] = replace(known, none=none)
         elif isinstance(known, Fields) and known.none and none == IS_NOT:
-            facts.env[name.id] = Fields(known.items, known.open)
+            facts.env[name.id] = replace(known, none=False)

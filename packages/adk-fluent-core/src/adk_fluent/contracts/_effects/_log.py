@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.contracts._effects._derived import Derived
-from adk_fluent.contracts._effects._values import IS_NONE, IS_NOT, UNCLEAR
+from adk_fluent.contracts._effects._values import IS_NONE, IS_NOT, UNCLEAR, none_of, type_of
 from adk_fluent.ir import UNSET, StateFieldRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from adk_fluent.contracts._effects._values import Value
 
 
 class Log:
@@ -19,12 +21,14 @@ class Log:
         reads_all: Whether it looks at all keys there are.
         escalates: Whether it may end a loop.
         transfers: Whether it may hand over.
+        doubtful: Keys whose values a schema may refuse.
+        result: What it may return.
         returned: The types of keys that the function says it returns.
     """
 
     __slots__ = (
         *("_inside", "_read_as", "_reads", "_ways", "_written"),
-        *("escalates", "reads_all", "returned", "transfers"),
+        *("doubtful", "escalates", "reads_all", "result", "returned", "transfers"),
     )
 
     def __init__(self) -> None:
@@ -33,6 +37,8 @@ class Log:
         self._written: dict[str, tuple[int, Any]] = {}
         self._inside: dict[str, int] = {}
         self._ways: list[Mapping[str, int]] = []
+        self.doubtful: dict[str, None] = {}
+        self.result: Value | None = None
         self.returned: dict[str, Any] = {}
         self.reads_all: bool = False
         self.escalates: bool = False
@@ -97,6 +103,9 @@ class Log:
             tuple(removes),
             tuple(may_remove),
             tuple(key for key, none in some.items() if none & UNCLEAR),
+            doubtful=tuple(self.doubtful),
+            gives=None if self.result is None else type_of(self.result),
+            gives_none=self.result is None or none_of(self.result) != IS_NOT,
             reads_all=self.reads_all,
             escalates=self.escalates,
             transfers=self.transfers,

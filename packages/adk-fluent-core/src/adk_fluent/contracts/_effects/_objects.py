@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.contracts._constants import accepts
 from adk_fluent.contracts._effects._machine import Machine
 from adk_fluent.contracts._effects._names import field_of, is_ref, needs_value
 from adk_fluent.contracts._effects._values import (
+    IS_NONE,
     IS_NOT,
     UNCLEAR,
     Const,
@@ -19,6 +21,7 @@ from adk_fluent.contracts._effects._values import (
     none_of,
     type_of,
 )
+from adk_fluent.contracts._types import gives_none, is_certain
 from adk_fluent.errors import StateKeyError
 from adk_fluent.ir import UNSET
 
@@ -156,8 +159,7 @@ class Objects(Machine):
             self.log.read(field.key, default, field.type)
             if needs_value(field):
                 facts.holds(field.key)
-        exact = isinstance(field.type, type)
-        return Plain(IS_NOT if exact else UNCLEAR, field.type if exact else None)
+        return Plain(UNCLEAR if gives_none(field.type) else IS_NOT, field.type)
 
     # --- items -----------------------------------------------------------------------------------
 
@@ -187,7 +189,7 @@ class Objects(Machine):
         elif owner.kind == "bound":
             self.needs_writable(owner, node)
             field = self._field(owner, name, node)
-            self.writes(field.key, Plain(none_of(value), field.type), facts)
+            self.writes(field.key, self.checked(field, value, IS_NONE | UNCLEAR), facts)
         elif owner.kind != "actions" or name not in ("skip_summarization", "transfer_reason"):
             self.unclear(node, f"sets `{owner.name}.{name}`")
 
@@ -289,4 +291,21 @@ class Objects(Machine):
         """What becomes of it in the end: what was not changed is not written."""
         field = owner.schema
         writes = self.writes if needs_value(field) else self.may_write
+        self.log.doubtful[field.key] = None  # nobody sees what becomes of it
         writes(field.key, Plain(IS_NOT, field.type), facts)
+
+    def checked(self, field: Any, value: Value, refused: int = 0) -> Value:
+        """A value of a field, which its schema looks at, and refuses if it is none.
+
+        Args:
+            field: The field.
+            value: The value.
+            refused: When it is refused for being None, too, as bits.
+        """
+        none, read = none_of(value), field.type
+        known = is_certain(type_of(value), read) or (
+            isinstance(value, Const) and accepts(read, value.value) is True
+        )
+        if (none != IS_NONE and not known) or (none & refused and not gives_none(read)):
+            self.log.doubtful[field.key] = None
+        return Plain(none, read)

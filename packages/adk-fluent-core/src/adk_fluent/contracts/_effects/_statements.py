@@ -9,6 +9,7 @@ from adk_fluent.contracts._effects._expressions import Expressions
 from adk_fluent.contracts._effects._facts import Facts, meet
 from adk_fluent.contracts._effects._values import (
     IS_NOT,
+    Const,
     Fields,
     Live,
     Plain,
@@ -86,6 +87,7 @@ class Statements(Expressions):
         else:
             end = self.block(function.body, facts)
             if end is not None:
+                self._gives(Const(None))
                 self._exits.append(Exit("return", end, Fields({})))
         for each in self._exits:
             self._ends(each)
@@ -132,6 +134,8 @@ class Statements(Expressions):
                     self._dropped(value, facts)
                 return facts
             case ast.Return(value=value):
+                if value is None:
+                    self._gives(Const(None))
                 returned = Fields({}) if value is None else self._returned(value, facts)
                 self._exits.append(Exit("return", facts, returned))
                 return None
@@ -185,7 +189,7 @@ class Statements(Expressions):
     def _returned(self, node: ast.expr, facts: Facts) -> Fields | None:
         """The keys and values that are returned; None where they do not matter."""
         if not self._merges:
-            self.plain(node, facts, _RETURNS)
+            self._gives(self.plain(node, facts, _RETURNS))
             return None
         found = self._merged(node, facts)
         if found is None:
@@ -193,6 +197,12 @@ class Statements(Expressions):
         if found.open:
             self.unclear(node, f"returns keys that are not known ({found.open})")
         return found
+
+    def _gives(self, value: Value) -> None:
+        """Note what the function itself may return; those inside it are none of that."""
+        if self.around is None:
+            known = self.log.result
+            self.log.result = value if known is None else joined(known, value)
 
     def _merged(self, node: ast.expr, facts: Facts) -> Fields | None:
         if isinstance(node, ast.IfExp):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Final, Never, cast
 
 from adk_fluent.ir import UNSET
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Whether a value is None, as bits: it is not on some way, it is on some way, nobody can tell.
 IS_NOT: Final = 1
@@ -26,7 +31,7 @@ class Plain:
     """
 
     none: int = UNCLEAR
-    type: type | None = None
+    type: Any = None
     key: str | None = None
     default: Any = UNSET
     of: str | None = None
@@ -117,17 +122,19 @@ class Fields:
         items: By key, whether it is there for sure, and its value.
         open: Why other keys may be there; None if there are none.
         none: Whether it may be None instead, which a function step may return as well.
+        mixed: Whether it may have keys that are no text, too.
     """
 
     items: dict[str, tuple[bool, Value]]
     open: str | None = None
     none: bool = False
+    mixed: bool = False
 
     def __hash__(self) -> int:
         return len(self.items)
 
     def _with(self, items: dict[str, tuple[bool, Value]]) -> Fields:
-        return Fields(items, self.open, self.none)
+        return replace(self, items=items)
 
     def with_item(self, key: str, value: Value, *, sure: bool = True) -> Fields:
         """The dict after an assignment, or after one that happens sometimes."""
@@ -142,23 +149,24 @@ class Fields:
 
     def updated(self, other: Fields) -> Fields:
         """The dict after all of another was put in."""
-        made = self
+        made = replace(self, mixed=self.mixed or other.mixed)
         if other.open:  # any key may have got another value
             items: dict[str, tuple[bool, Value]] = {
                 known: (there, Plain()) for known, (there, _) in made.items.items()
             }
-            made = Fields(items, made.open or other.open, made.none)
+            made = replace(made, items=items, open=made.open or other.open)
         for key, (sure, value) in other.items.items():
             made = made.with_item(key, value, sure=sure)
         return made
 
     def opened(self, why: str) -> Fields:
         """The dict when others may have changed it."""
-        return Fields({k: (False, Plain()) for k in self.items}, self.open or why, self.none)
+        items: dict[str, tuple[bool, Value]] = {key: (False, Plain()) for key in self.items}
+        return replace(self, items=items, open=self.open or why)
 
     def as_plain(self) -> Plain:
         """The dict where its keys do not matter."""
-        return Plain(IS_NOT | IS_NONE if self.none else IS_NOT, dict)
+        return Plain(IS_NOT | IS_NONE if self.none else IS_NOT, type_of(self))
 
 
 Value = Plain | Const | Live | Tracked | Fields
@@ -188,7 +196,8 @@ def _joined_fields(one: Fields, two: Fields) -> Fields:
             items[key] = (here[0] and there[0], joined(here[1], there[1]))
         else:
             items[key] = (False, (one.items.get(key) or two.items[key])[1])
-    return Fields(items, one.open or two.open, one.none or two.none)
+    mixed = one.mixed or two.mixed
+    return Fields(items, one.open or two.open, one.none or two.none, mixed)
 
 
 def _as_fields(value: Value) -> Fields | None:
@@ -211,17 +220,33 @@ def none_of(value: Value) -> int:
             return IS_NOT
 
 
-def type_of(value: Value) -> type | None:
+def type_of(value: Value) -> Any:
     """The type of a value, where that is certain."""
     match value:
         case Plain(type=found):
             return found
         case Const(value=held):
             return None if held is None else cast("type[Any]", type(held))
+        case Fields(open=None, mixed=False):
+            return container_of(dict, [each for _, each in value.items.values()])
         case Fields():
             return dict
+        case Live(it=Enum()):
+            return cast("type[Any]", type(value.it))
         case _:
             return None
+
+
+def container_of(kind: type, items: Sequence[Value]) -> Any:
+    """The type of a container: of what, too, where that is certain."""
+    inside = [None if none_of(each) != IS_NOT else type_of(each) for each in items]
+    if kind is tuple:
+        return tuple[tuple(inside)] if inside and None not in inside else tuple
+    known = bool(inside) and inside[0] is not None and all(each == inside[0] for each in inside)
+    if inside and not known:
+        return kind
+    item = inside[0] if inside else Never
+    return GenericAlias(kind, (str, item) if kind is dict else (item,))
 
 
 def truth_of(value: Value) -> bool | None:
