@@ -130,6 +130,8 @@ DOUBTS: list[tuple[str, Any, list[str]]] = [
         >> map_over("l", reading(StateFieldRef("i", str)), item_key="i"),
         ["what it gives `i` is str"],
     ),
+    ("an artifact", Agent("a").instruct("{artifact.x}"), ["there is an artifact `x`"]),
+    ("an artifact that need not be there", Agent("a").instruct("{artifact.x?} {{}}"), []),
     ("a reducer that is known", summed(operator.add), []),
     ("a reducer", summed(both), ["what the reducer of `n` gives is int"] * 2),
 ]

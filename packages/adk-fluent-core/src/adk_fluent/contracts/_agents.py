@@ -78,3 +78,12 @@ def _fills(name: str) -> bool:
         if name.startswith(scope):
             return name.removeprefix(scope).isidentifier()
     return False
+
+
+def needed_artifacts(agent: AgentNode) -> list[str]:
+    """The artifacts that an instruction is filled with, and without which ADK raises."""
+    text = agent.instruction
+    if not isinstance(text, str) or "artifact." not in text:
+        return []
+    found = (match for match in _PLACEHOLDER.finditer(text) if "?" not in match[0])
+    return [match[1].removeprefix("artifact.") for match in found if "artifact." in match[1]]

@@ -96,7 +96,7 @@ def _report(root: Node, world: World, checkers: Sequence[Registered]) -> Contrac
     absent = dict(absent_layers(graph, found()))
     return ContractReport.of(
         [*findings, *absent.values()],
-        opaque=(*opaque_nodes(graph), *_state.assumptions(graph)),
+        opaque=(*opaque_nodes(graph), *_state.doubts(graph)),
         checked=(LABEL, *[each.label for each in checkers]),
         absent=tuple(absent),
     )

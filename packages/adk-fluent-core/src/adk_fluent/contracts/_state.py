@@ -46,10 +46,10 @@ def check_type_contracts(pipeline: Checkable) -> list[Diagnostic]:
     return [*found.of_schemas(), *found.of_types()]
 
 
-def assumptions(graph: Graph) -> list[Opaque]:
-    """What is taken for true of values that functions write, and cannot be seen."""
+def doubts(graph: Graph) -> list[Opaque]:
+    """What is taken for true of values and cannot be seen."""
     found = _findings(graph)
-    return [] if found is None else list(found.of_assumptions())
+    return [] if found is None else list(found.of_doubts())
 
 
 def _findings(graph: Graph) -> Findings | None:

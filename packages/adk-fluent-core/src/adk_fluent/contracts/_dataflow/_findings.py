@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent.contracts._dataflow._doubts import doubts
 from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
-from adk_fluent.contracts._dataflow._schema import Place, held_to_schemas, violations
-from adk_fluent.contracts._dataflow._values import Need
+from adk_fluent.contracts._dataflow._schema import Place, violations
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import reads, writers
 from adk_fluent.contracts._diagnostic import Severity
 from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
-from adk_fluent.contracts._opaque import Opaque, opaque_nodes
-from adk_fluent.contracts._types import Fit, keeps, name_of
-from adk_fluent.ir import AgentNode, GateNode, MapOverNode
+from adk_fluent.contracts._opaque import opaque_nodes
+from adk_fluent.contracts._types import Fit, name_of
+from adk_fluent.ir import AgentNode, GateNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._dataflow._values import Def, Site, Writers
     from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.ir import Node
 
 #: Reads that fail at once if the type is another.
@@ -67,55 +68,9 @@ class Findings:
                 if how_well is not Fit.YES and not explained:
                     yield self._mismatch(site, kind, how_well)
 
-    def of_assumptions(self) -> Iterator[Opaque]:
-        """What is taken for true of values and cannot be seen: that they are there, and as what."""
-        told = set[tuple[int, str]]()
-        for node, what in self._assumed():
-            place = (id(node), what)
-            if place not in told:
-                told.add(place)
-                yield Opaque(node.name, f"whether {what} is not known", node.location)
-
-    def _assumed(self) -> Iterator[tuple[Node, str]]:
-        for site in self._analysis.sites:
-            required = site.need is Need.REQUIRED
-            if site.type is None and not required:
-                continue
-            for kind in self._kinds.found(site):
-                by = kind.by
-                node = site.node if by is None else by.node
-                if required and by is not None and (kind.gives_none or by.assumed):
-                    yield node, f"it gives `{site.key}` a value or None"
-                if site.type is None or kind.is_certain(site.type) or kind.misfits(site.type):
-                    continue
-                if by is not None:
-                    yield node, f"what it gives `{site.key}` is {name_of(site.type)}"
-                elif not self._is_checked(site):
-                    yield node, f"the input `{site.key}` is {name_of(site.type)}"
-        for made, declared in held_to_schemas(self._graph, self._analysis):
-            kinds = self._kinds.written(made)
-            if not all(each.is_certain(declared) or each.misfits(declared) for each in kinds):
-                yield made.node, f"what it gives `{made.key}` is {name_of(declared)}"
-
-        for made in self._analysis.defs:
-            if made.doubtful:
-                yield made.node, f"what it gives `{made.key}` is {name_of(made.type)}"
-        yield from self._joined()
-
-    def _joined(self) -> Iterator[tuple[Node, str]]:
-        """Keys whose values are joined by functions that may give anything."""
-        keys = {key for _, key, *_ in self._analysis.clashes}
-        maps = any(isinstance(each, MapOverNode) for each in self._graph.nodes)
-        for made in self._analysis.defs if self._analysis.reduced else ():
-            reducer, kind = self._analysis.reduced.get(made.key, (None, None))
-            if reducer is not None and (maps or made.key in keys) and not keeps(reducer, kind):
-                yield made.node, f"what the reducer of `{made.key}` gives is {name_of(kind)}"
-
-    def _is_checked(self, site: Site) -> bool:
-        """Whether a run looks at an input by itself before it begins, by a schema around all."""
-        contract = self._graph.boundary.contract
-        schema = None if contract is None or contract.schema is None else contract.schema.value
-        return site.key in getattr(schema, "__state_fields__", ())
+    def of_doubts(self) -> Iterator[Opaque]:
+        """What is taken for true of values and cannot be seen."""
+        return doubts(self._graph, self._analysis, self._kinds)
 
     def _mismatch(self, site: Site, kind: Kind, how_well: Fit) -> Diagnostic:
         by = kind.by
