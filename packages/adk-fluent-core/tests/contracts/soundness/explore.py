@@ -291,7 +291,7 @@ class Explorer:
                     return
                 view = self._view(store)
                 for count in (0, 1, 2):
-                    term = ("map", here, count, None, view, view, ())
+                    term = ("map", here, count, None, view, view, (), OK)
                     yield from self._go(term, store)
             case TimeoutNode() | MiddlewareNode():
                 yield Next(self._enter(node.body), None, store)
@@ -587,20 +587,19 @@ class Explorer:
 
     # the items of a map work apart from each other, so one after the other is all there is to see
     def _map(self, node: Any, term: Any, store: Store, around: Around) -> Iterator[Next]:
-        _, here, left, inner, own, view, written = term
+        _, here, left, inner, own, view, written, end = term
         if inner is None:
             if left == 0:
-                yield Next(None, OK, self._map_over(node, store, around, written))
+                yield Next(None, end, self._map_over(node, store, around, written))
                 return
             own = self._map_items(view, node.item_key)
-            yield Next(
-                ("map", here, left - 1, self._enter(node.body), own, view, written), None, store
-            )
+            after = ("map", here, left - 1, self._enter(node.body), own, view, written, end)
+            yield Next(after, None, store)
             return
         inside = Around((*around.path, left), (left,), around.attempt, around.loop)
         for each in self._steps(inner, own, inside):
             if each.end is None:
-                after = ("map", here, left, each.term, each.store, view, written)
+                after = ("map", here, left, each.term, each.store, view, written, end)
                 yield Next(after, None, store)
             elif each.end is FAILED:
                 yield Next(None, FAILED, store)
@@ -610,8 +609,8 @@ class Explorer:
                     found = (node.result_key, True) in made
                     if not found and not self._is_item(node, each.store):
                         self.misses.add(Miss(node.name, node.result_key, True))
-                now = (*written, *made)
-                yield Next(("map", here, left, None, view, view, now), None, store)
+                now, ends = (*written, *made), LEFT if LEFT in (end, each.end) else OK
+                yield Next(("map", here, left, None, view, view, now, ends), None, store)
 
 
 def _in(owner: Owner, scope: tuple[int, ...]) -> bool:

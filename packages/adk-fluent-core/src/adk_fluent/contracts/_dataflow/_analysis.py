@@ -270,8 +270,12 @@ class Analysis(Steps):
         for held in (body.sure, body.maybe, body.late):
             held.pop(node.item_key, None)
         part = behind(part, optional(body))
+        # who ends the loop around it inside the body does so when the results are there
+        leaves, part.leaves = part.leaves, False
+        part.late.pop(node.output_key, None)
         made = self.write(part, node.output_key, node, list if result else list[str])
         made.list_of = result
+        part.leaves = leaves
         return part
 
     def _result(self, node: MapOverNode, body: Part) -> Site:
@@ -279,7 +283,8 @@ class Analysis(Steps):
         key = cast("str", node.result_key)
         site = Site(key, node, Need.PROBE if body.opaque else Need.REQUIRED, "collects")
         self.sites.append(site)
-        settle(site, body.change(key), tainted=body.opaque)
+        # who ends the loop around it inside the body is done with the item, too
+        settle(site, body.late.get(key) or body.change(key), tainted=body.opaque)
         site.entry = False  # what was there before does not count
         return site
 
