@@ -257,7 +257,7 @@ class Analysis(Steps):
         def clash(key: str, one: Writers, other: Writers) -> None:
             self.clashes.append((node, key, one, other))
 
-        return beside((self.below(each) for each in node.branches), clash)
+        return beside((self.below(each) for each in node.branches), self.reduced, clash)
 
     def map_over(self, node: MapOverNode) -> Part:
         """Its body for each item, on a snapshot; there may be no item at all."""

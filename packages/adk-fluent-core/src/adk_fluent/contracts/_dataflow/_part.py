@@ -24,7 +24,7 @@ from adk_fluent.contracts._dataflow._values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from adk_fluent.contracts._dataflow._values import Reads, Writers
 
@@ -210,23 +210,31 @@ def _late(parts: Iterable[Part], key: str, *, none: bool) -> Change:
     return total
 
 
-def beside(parts: Iterable[Part], clash: Callable[[str, Writers, Writers], None]) -> Part:
+def beside(
+    parts: Iterable[Part], reduced: Container[str], clash: Callable[[str, Writers, Writers], None]
+) -> Part:
     """Several parts at the same time, joined in declared order. Uses them up.
 
     Args:
         parts: In declared order; each is used up before the next is asked for.
+        reduced: Keys whose values are joined, as far as the parts that were asked for say.
         clash: Told of a key that two of them change, with who does in the one and in the other.
     """
-    return reduce(partial(_beside, clash=clash), parts)
+    return reduce(partial(_beside, reduced=reduced, clash=clash), parts)
 
 
-def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], None]) -> Part:
+def _beside(
+    one: Part,
+    other: Part,
+    reduced: Container[str],
+    clash: Callable[[str, Writers, Writers], None],
+) -> Part:
     swapped = len(other) > len(one)
     base, small = (other, one) if swapped else (one, other)
     late: dict[str, Change] = {}
     for key in (*one.late, *other.late):
         first, second = (part.late.get(key) or part.change(key) for part in (one, other))
-        late[key] = _joined(first, second)
+        late[key] = _reduced(first, second) if key in reduced else _joined(first, second)
     for known in (small.reads, small.tainted):
         for key, reads in known.items():
             change = base.change(key)
@@ -242,7 +250,7 @@ def _beside(one: Part, other: Part, clash: Callable[[str, Writers, Writers], Non
             first, second = (change, before) if swapped else (before, change)
             if (by := writers(first)) is not None and (too := writers(second)) is not None:
                 clash(key, by, too)
-            now = _joined(first, second)
+            now = _reduced(first, second) if key in reduced else _joined(first, second)
         base.sure.pop(key, None)
         base.maybe.pop(key, None)
         (base.maybe if now.through else base.sure)[key] = now
@@ -267,6 +275,19 @@ def writers(change: Change) -> Writers | None:
 def _joined(first: Change, second: Change) -> Change:
     """The later one in declared order wins, if it writes."""
     return either(first, second) if first.through and second.through else after(first, second)
+
+
+def _reduced(first: Change, second: Change) -> Change:
+    """One value is made of two; a branch that removes its own adds nothing to the other's."""
+    defs = both(first.defs, second.defs)
+    if _gives(first) or _gives(second):
+        return Change(through=False, defs=defs)
+    return Change(first.through and second.through, defs, both(first.gone, second.gone))
+
+
+def _gives(change: Change) -> bool:
+    """Whether there is surely a value afterwards."""
+    return not change.through and change.gone is None
 
 
 def again(part: Part, *, rounds: bool = True) -> Part:
