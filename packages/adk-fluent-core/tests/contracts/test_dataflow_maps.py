@@ -28,3 +28,15 @@ async def test_an_item_that_ends_the_loop_around_its_map_owes_nothing_and_the_re
     config = ExecutionConfig(contracts="off")
     ran = await pipeline.run("go", backend=mock_backend(script), config=config)
     assert ran.state == {"items": ["x", "y"], "results": [None, None]}
+
+
+async def test_what_was_there_before_is_no_result_of_an_item() -> None:
+    body = S.merge("note", into="k")
+    pipeline = S.set(items=["x"], k="old") >> map_over("items", body, result_key="k")
+    found = [each for each in check_all(pipeline) if each.node == "map_over"]
+    assert any("collects `k` of its items" in each.message for each in found)
+    config = ExecutionConfig(contracts="off")
+    ran = await pipeline.run("go", backend=mock_backend({}), config=config)
+    assert ran.state["results"] == [None]
+    with_note = S.set(note="new") >> pipeline
+    assert not any("collects" in each.message for each in check_all(with_note))

@@ -59,23 +59,33 @@ class Verdicts:
         given = site.entry and site.key in self.inputs
         lacks = site.gone is not None or is_taken(site) or (site.bare and not given)
         has = given or site.held is not None or (site.entry and self.unknown)
+        older = site.key if site.how == "collects" else None
         for each in _unsure(site):
             if each.sources is None:  # as most
                 has = True
                 continue
-            found = self.gives(each)
+            found = self.gives(each, older)
             lacks = lacks or found is not Found.SURE
             has = has or found is not Found.NEVER
         if not has:
             return Found.NEVER
         return Found.MAYBE if lacks else Found.SURE
 
-    def gives(self, made: Def) -> Found:
-        """Whether there is a value after a write: if one of those it is made of had one."""
+    def gives(self, made: Def, older: str | None = None) -> Found:
+        """Whether there is a value after a write: if one of those it is made of had one.
+
+        Args:
+            made: The write.
+            older: A key whose value before the write may be older than counts.
+        """
         if made.sources is None:
             return Found.SURE
         # a question that leads to itself, around a loop, is open
-        return max((self._known.get(id(s), Found.MAYBE) for s in made.sources), default=Found.SURE)
+        found = [(s.key, self._known.get(id(s), Found.MAYBE)) for s in made.sources]
+        return max(
+            (min(each, Found.MAYBE) if key == older else each for key, each in found),
+            default=Found.SURE,
+        )
 
 
 def _is_sure(site: Site) -> bool:
