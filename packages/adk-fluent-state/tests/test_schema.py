@@ -33,6 +33,8 @@ from adk_fluent.state import (
     field,
 )
 
+Tree = TypeAliasType("Tree", "dict[str, Tree] | str | None")
+
 
 class Billing(StateSchema):
     """What billing keeps."""
@@ -464,15 +466,13 @@ def test_a_declaration_without_meaning_is_refused(body: str, says: str) -> None:
 
 
 def test_a_recursive_type_is_one() -> None:
-    tree = TypeAliasType("tree", "dict[str, tree] | str | None")
-
     class Schema(StateSchema):
-        value: SessionScoped[tree]  # pyright: ignore[reportInvalidTypeForm]
+        value: SessionScoped[Tree]
 
     bound: Any = Schema.bind({})
     bound.value = {"a": {"b": "c"}}
     assert bound.value == {"a": {"b": "c"}}
-    with pytest.raises(TypeError, match=r"Schema\.value: tree cannot be given"):
+    with pytest.raises(TypeError, match=r"Schema\.value: Tree cannot be given"):
         bound.value = {"a": 3}
 
 
@@ -494,11 +494,11 @@ def test_a_class_before_a_schema_does_not_hide_a_field() -> None:
     assert Below.ref("intent") is cast("Any", Below).intent
     with pytest.raises(SchemaError, match=r"Other\.intent hides the field Billing\.intent"):
 
-        class Hidden(Other, Billing):  # pyright: ignore[reportUnusedClass, reportIncompatibleVariableOverride]
+        class Hidden(Other, Billing):  # pyright: ignore[reportUnusedClass]
             pass
 
-    class Again(Other, Billing):  # pyright: ignore[reportIncompatibleVariableOverride]
-        intent: str = "said again"  # pyright: ignore[reportIncompatibleVariableOverride]
+    class Again(Other, Billing):
+        intent: str = "said again"
 
     assert Again.bind({}).intent == "said again"
 

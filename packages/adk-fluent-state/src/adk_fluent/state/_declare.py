@@ -268,7 +268,7 @@ def _check_type(where: str, annotation: Any) -> None:
                 help="put it around all of it: UserScoped[str | None], or "
                 "UserScoped[Annotated[list[str], Reduce(operator.add)]]",
             )
-        if hasattr(type(part), "__state_fields__"):
+        if hasattr(cast("Any", type(part)), "__state_fields__"):
             raise SchemaError(
                 f"{where} has a state schema as its type",
                 found=type_name(annotation),

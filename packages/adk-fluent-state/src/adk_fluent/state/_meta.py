@@ -370,7 +370,9 @@ def _check_names(cls: Any, own: Mapping[str, Any], namespace: Mapping[str, Any])
                 found=f"{name} = {type_name(value)}",
                 help=f"a field is annotated: {name}: SessionScoped[str], for example",
             )
-    others = [each for each in cls.__mro__ if each is cls or not isinstance(each, SchemaType)]
+    others: list[type] = [
+        each for each in cls.__mro__ if each is cls or not isinstance(each, SchemaType)
+    ]
     taken = {name for each in others for name in vars(each)} - own.keys()
     for each in _schemas_of(cls)[1:]:
         known: Declared = each.__schema__
