@@ -166,7 +166,8 @@ def _base() -> Any:
 
         def model_dump(self, **options: Any) -> Any:
             """As JSON, which is all that ADK 2.x takes of what it asks for beside tools."""
-            return super().model_dump(**{"mode": "json", **options})
+            options.setdefault("mode", "json")
+            return super().model_dump(**options)
 
     return Base
 

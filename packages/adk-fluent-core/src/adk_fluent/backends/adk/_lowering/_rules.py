@@ -65,7 +65,8 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
             found="; ".join(f"{field}: {says}" for field, says in faults),
             help="; ".join(helps) or None,
         ) from error
-    _check_answer(agent, node)
+    if agent.output_schema is not None and fields.get("tools"):
+        _check_answer(agent, agent.output_schema, node)
     return agent
 
 
@@ -145,7 +146,7 @@ class _ByPrompt:
         return self._mock(asked.prompt)
 
 
-def _check_answer(agent: LlmAgent, node: AgentNode) -> None:
+def _check_answer(agent: LlmAgent, schema: Any, node: AgentNode) -> None:
     """Refuse a type of answer that ADK cannot tell a model of which it wants tool calls, too.
 
     It offers the answer as one more tool then, unless the model takes tools and a schema at once;
@@ -154,13 +155,11 @@ def _check_answer(agent: LlmAgent, node: AgentNode) -> None:
     Raises:
         UnsupportedNodeError: Every call of the model would fail.
     """
-    if agent.output_schema is None or not agent.tools:
-        return
     # few agents need it
     from google.adk.tools.set_model_response_tool import SetModelResponseTool
 
     try:
-        SetModelResponseTool(agent.output_schema)._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
+        SetModelResponseTool(schema)._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
     except Exception as error:
         if _takes_both(agent.model or _INHERITED):
             return
@@ -179,7 +178,7 @@ def _takes_both(model: str | BaseLlm) -> bool:
 
     with warnings.catch_warnings():  # what 2.x has instead is only in 2.x
         warnings.simplefilter("ignore", DeprecationWarning)
-        return output_schema_utils.can_use_output_schema_with_tools(model)
+        return output_schema_utils.can_use_output_schema_with_tools(model)  # pyright: ignore[reportDeprecated]  # the same
 
 
 def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
