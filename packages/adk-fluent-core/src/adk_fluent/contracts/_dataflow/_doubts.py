@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.contracts._agents import needed_artifacts
 from adk_fluent.contracts._dataflow._schema import held_to_schemas
 from adk_fluent.contracts._dataflow._values import Need
+from adk_fluent.contracts._dataflow._words import wanted
 from adk_fluent.contracts._opaque import Opaque
 from adk_fluent.contracts._types import keeps, name_of
 from adk_fluent.ir import AgentNode, MapOverNode
@@ -63,9 +64,9 @@ def _of_reads(graph: Graph, analysis: Analysis, kinds: Kinds) -> Iterator[Doubt]
             if site.type is None or kind.is_certain(site.type) or kind.misfits(site.type):
                 continue
             if by is not None:
-                yield by.node, f"what it gives `{site.key}` is {name_of(site.type)}"
+                yield by.node, f"what it gives `{site.key}` is {wanted(site)}"
             elif site.key not in checked:
-                yield site.node, f"the input `{site.key}` is {name_of(site.type)}"
+                yield site.node, f"the input `{site.key}` is {wanted(site)}"
 
 
 def _may_be_none(made: Def) -> bool:

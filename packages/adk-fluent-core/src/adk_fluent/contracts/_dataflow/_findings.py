@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adk_fluent.contracts._dataflow._doubts import doubts
 from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
 from adk_fluent.contracts._dataflow._schema import Place, violations
 from adk_fluent.contracts._dataflow._verdicts import mark, some
-from adk_fluent.contracts._dataflow._words import reads, writers
+from adk_fluent.contracts._dataflow._words import AT_ONCE, reads, wanted, writers
 from adk_fluent.contracts._diagnostic import Severity
 from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
 from adk_fluent.contracts._opaque import opaque_nodes
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.ir import Node
-
-#: Reads that fail at once if the type is another.
-_STRICT: Final = frozenset({"maps over", "routes on", "tests", "expects", "repeats"})
-_NEEDED: Final = {list: "a list", float: "a number", str: "text"}
 
 
 class Findings:
@@ -77,12 +73,12 @@ class Findings:
         who = "the input is" if by is None else f"`{by.node.name}` writes it as"
         may = "" if how_well is Fit.NO else ", which need not fit"
         # the text of an answer is no list and no number to who needs one here and now
-        known = by is None or not by.implied or site.how in _STRICT
+        known = by is None or not by.implied or site.how in AT_ONCE
         certain = how_well is Fit.NO and known and not site.tainted
         return TypeMismatch.at(
             self._graph,
             site.node,
-            f"{reads(site)} as {_wanted(site)}, but {who} {kind.described(site.type)}{may}",
+            f"{reads(site)} as {wanted(site)}, but {who} {kind.described(site.type)}{may}",
             severity=Severity.ERROR if certain else Severity.WARNING,
             related=[] if by is None else writers([by]),
             help=_one_type(site, by),
@@ -146,24 +142,17 @@ class Findings:
         )
 
 
-def _wanted(site: Site) -> str:
-    """What a reader takes a value as."""
-    if site.how in _STRICT:  # nobody has written this type: it is what a step needs
-        return _NEEDED.get(site.type) or name_of(site.type)
-    return name_of(site.type)
-
-
 def _one_type(site: Site, by: Def | None) -> str:
     """How the types of a reader and of a writer come to agree."""
-    if site.how not in _STRICT:
+    if site.how not in AT_ONCE:
         return f"declare one type for `{site.key}` in both places"
     if by is None:
-        return f"declare `{site.key}` as {_wanted(site)}"
+        return f"declare `{site.key}` as {wanted(site)}"
     if by.implied and isinstance(by.node, AgentNode):
         kind = "list[str]" if site.type is list else name_of(site.type)
         ref = f'StateFieldRef("{site.key}", {kind})'
-        return f"let `{by.node.name}` answer with {_wanted(site)}: .writes({ref})"
-    return f"let `{by.node.name}` write `{site.key}` as {_wanted(site)}"
+        return f"let `{by.node.name}` answer with {wanted(site)}: .writes({ref})"
+    return f"let `{by.node.name}` write `{site.key}` as {wanted(site)}"
 
 
 def _needs_no_reader(made: Def) -> bool:

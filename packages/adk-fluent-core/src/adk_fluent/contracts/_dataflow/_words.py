@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._diagnostic import Related
+from adk_fluent.contracts._types import name_of
 from adk_fluent.ir import AgentNode, FunctionNode, TapNode
 
 if TYPE_CHECKING:
@@ -90,3 +91,15 @@ def lenient(site: Site) -> str:
         return f'read it with state.get("{key}")'
     scope, _, name = key.rpartition(":")
     return f"give it a value first, as S.{scope and f'{scope}.'}default({name}=...) does"
+
+
+#: Reads that fail at once if the type is another.
+AT_ONCE: Final = frozenset({"maps over", "routes on", "tests", "expects", "repeats"})
+_NEEDED: Final = {list: "a list", float: "a number", str: "text"}
+
+
+def wanted(site: Site) -> str:
+    """What a reader takes a value as."""
+    if site.how in AT_ONCE:  # nobody has written this type: it is what a step needs
+        return _NEEDED.get(site.type) or name_of(site.type)
+    return name_of(site.type)

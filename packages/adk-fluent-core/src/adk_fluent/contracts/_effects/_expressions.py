@@ -11,7 +11,7 @@ from adk_fluent.contracts._effects._calls import Calls
 from adk_fluent.contracts._effects._facts import Facts, meet
 from adk_fluent.contracts._effects._guards import Guards
 from adk_fluent.contracts._effects._machine import Unclear
-from adk_fluent.contracts._effects._names import is_typed_dict
+from adk_fluent.contracts._effects._names import is_schema, is_typed_dict
 from adk_fluent.contracts._effects._scope import Scope, parameters
 from adk_fluent.contracts._effects._values import (
     IS_NONE,
@@ -167,7 +167,16 @@ class Expressions(Guards, Calls):
             return self.item(owner, index, node, facts)
         if isinstance(owner, Fields) and isinstance(index, Const) and index.value in owner.items:
             return Plain() if owner.open else owner.items[index.value][1]
+        if isinstance(owner, Live) and is_schema(owner.it) and isinstance(index, Live):
+            return self._filled(owner.it, index.it, node)
         return Plain()
+
+    def _filled(self, schema: Any, kind: Any, node: ast.Subscript) -> Value:
+        """``Found[int]``: a schema whose type is filled in, which is one and the same each time."""
+        try:
+            return Live(schema[kind])
+        except Exception:  # noqa: BLE001  # a schema of somebody else's, or a type it refuses
+            self.unclear(node, f"uses `{ast.unparse(node)}`")
 
     # --- logic -----------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
-"""Checks know what reducers make of the values of branches: as runs do."""
+"""What checks know of schemas: reducers join values as they do in runs, generics are filled in."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import pytest
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adk_fluent.builders import State
+
+
+T = TypeVar("T")
+
+
+class Found(StateSchema, Generic[T]):
+    best: SessionScoped[T]
 
 
 class Count(StateSchema):
@@ -79,3 +86,24 @@ async def test_what_only_removes_leaves_nothing(branches: list[Any], *, first: b
 
 def test_a_key_with_a_reducer_in_the_schema_around_is_no_race() -> None:
     assert "FLW007" not in {each.code for each in check_all(flow([ONE, ONE], first=False))}
+
+
+def best_number(state: State) -> None:
+    assert Found[int].bind(state).best + 1
+
+
+def best_of_open(state: State) -> None:
+    assert Found[Any].bind(state).best
+
+
+def best_of_too_many(state: State) -> None:
+    both: Any = Found
+    assert both[int, str].bind(state).best
+
+
+def test_a_schema_that_is_filled_in_where_it_is_used_has_types() -> None:
+    assert check_all(S.set(best=1) >> best_number).proven
+    (wrong,) = check_all(S.set(best="x") >> best_number)
+    assert wrong.code == "FLW003"
+    assert check_all(S.set(best="x") >> best_of_open).ok
+    assert check_all(S.set(best="x") >> best_of_too_many).opaque
