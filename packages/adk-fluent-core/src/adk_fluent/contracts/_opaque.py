@@ -21,6 +21,7 @@ from adk_fluent.ir import (
     Location,
     Ref,
     TapNode,
+    TransferNode,
     TransformNode,
 )
 
@@ -57,7 +58,9 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
     """Every opaque node of a pipeline, in declared order."""
     if _FACT not in graph.facts:
         graph.facts[_FACT] = tuple(
-            Opaque(node.name, why, node.location) for node in graph.nodes for why in _reasons(node)
+            Opaque(node.name, why, node.location)
+            for node in graph.nodes
+            for why in (*_reasons(node), *_leads_nowhere(graph, node))
         )
     return cast("tuple[Opaque, ...]", graph.facts[_FACT])
 
@@ -81,6 +84,11 @@ def _reasons(node: Node) -> Iterator[str]:
         if isinstance(test, Ref):
             what = f"what its test `{test.name}` reads"
             yield from _because(what, effects_of_predicate(test).opaque)
+
+
+def _leads_nowhere(graph: Graph, node: Node) -> Iterator[str]:
+    if isinstance(node, TransferNode) and node.target not in graph.named:
+        yield f"nothing in the pipeline is called `{node.target}`"
 
 
 def _agent_reasons(node: AgentNode) -> Iterator[str]:

@@ -53,7 +53,11 @@ def doubts(graph: Graph) -> list[Opaque]:
 
 
 def _findings(graph: Graph) -> Findings | None:
-    """The analysis, which several checkers use and one makes; what is not legal has no meaning."""
+    """The analysis, which several checkers use and one makes; what is not legal has no meaning.
+
+    Of a transfer that leads nowhere all is clear but what it does.
+    """
     if _FACT not in graph.facts:
-        graph.facts[_FACT] = None if graph.violations else findings(graph)
+        illegal = any(each.rule != "reached" for each in graph.violations)
+        graph.facts[_FACT] = None if illegal else findings(graph)
     return cast("Findings | None", graph.facts[_FACT])

@@ -83,6 +83,9 @@ class Analysis(Steps):
         self._interleave()
         self._start(part)
         self.final = part.changes()
+        if not all(map(self._targets, graph.of(TransferNode))):
+            # what a transfer to nowhere is meant to write is none of its readers' faults
+            self.sites = [site for site in self.sites if not site.tainted]
 
     def keys(self) -> frozenset[str]:
         """Every key that is read or written."""
@@ -292,7 +295,9 @@ class Analysis(Steps):
         """Its target runs here."""
         part = Part()
         self.tests(part, node, node.condition, "tests")
-        target = self._all(self._targets(node))
+        targets = self._targets(node)
+        target = self._all(targets)
+        target.opaque |= not targets
         return behind(part, target if node.condition is None else optional(target))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._calling import Calls, Stated
-from adk_fluent.contracts._dataflow._part import Part, again, alternatives, left, optional
+from adk_fluent.contracts._dataflow._part import Part, again, alternatives, apart, optional
 from adk_fluent.contracts._dataflow._values import Change, Def, Need, Site
 from adk_fluent.contracts._dataflow._words import CALLS
 from adk_fluent.contracts._effects import (
@@ -208,7 +208,7 @@ class Steps:
         for fns in callbacks.values():
             for fn in fns:
                 self.does(own, node, effects_of_callback(fn), CALLS + fn.name, always=False)
-        parts = [own, *(left(self.below(each)) for each in node.agent_tools)]
+        parts = [own, *(apart(self.below(each)) for each in node.agent_tools)]
         parts += delegates
         leaves = any(each.leaves for each in parts)
         for each in parts:

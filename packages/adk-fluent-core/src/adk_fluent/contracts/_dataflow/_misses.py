@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adk_fluent.contracts._dataflow._part import TEMPORARY
 from adk_fluent.contracts._dataflow._places import (
     by_call,
     condition,
@@ -260,11 +261,21 @@ class Misses:
             related = writers([writer], "for each item")
             help = f"read it inside `{name}`, or {lenient(site)}"
             return _Said(f"which has a value only inside `{name}`", related, help)
+        if key.startswith(TEMPORARY) and self._tools(writer.node) != self._tools(site.node):
+            related = writers([writer], "in another session")
+            help = f"use a key without `{TEMPORARY}`, or {lenient(site)}"
+            return _Said("which an agent that is a tool does not share", related, help)
         when, help = "elsewhere", f"move what writes `{key}` before this"
         if self._explain():
             when, help = elsewhere(self._graph, writer, site)
         help = f"{help}, or {lenient(site)}"
         return _Said("but nothing has written it by then", writers([writer], when), help)
+
+    def _tools(self, node: Node) -> set[int]:
+        """The agents that are tools of which a node is part."""
+        above = self._graph.above([node])
+        every = (each for agent in self._graph.of(AgentNode) for each in agent.agent_tools)
+        return {id(each) for each in every if id(each) in above}
 
     def _lacks_all(self, made: Def) -> bool:
         """Whether nothing that a write makes its value of has one."""

@@ -9,7 +9,7 @@ n log n, however deep and wide it is.
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adk_fluent.contracts._dataflow._values import (
     UNTOUCHED,
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
     from adk_fluent.contracts._dataflow._values import Reads, Writers
+
+
+#: Keys with this prefix are those of one session, and of one run.
+TEMPORARY: Final = "temp:"
 
 
 class Part:
@@ -321,3 +325,27 @@ def left(part: Part) -> Part:
     part.late = {}
     part.leaves = False
     return part
+
+
+def apart(part: Part) -> Part:
+    """A part in a session of its own, which temporary keys neither get into nor out of."""
+    for known, tainted in ((part.reads, False), (part.tainted, True)):
+        for key in [key for key in known if key.startswith(TEMPORARY)]:
+            reads = known.pop(key)
+            settle(reads, Change(through=False), tainted=tainted)
+            _bare(reads)
+    for held in (part.sure, part.maybe, part.late):
+        for key in [key for key in held if key.startswith(TEMPORARY)]:
+            del held[key]
+    return left(part)
+
+
+def _bare(reads: Reads) -> None:
+    """On the way from the start of a session to some reads there may be nothing."""
+    todo = [reads]
+    while todo:
+        here = todo.pop()
+        if not isinstance(here, Open):
+            here.bare = True
+        elif not here.sure:
+            todo.extend(here.parts)
