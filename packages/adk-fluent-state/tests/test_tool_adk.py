@@ -6,7 +6,7 @@ import asyncio
 import copy
 import inspect
 import pickle
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import pytest
 from google.adk.sessions.state import State
@@ -246,6 +246,73 @@ def test_a_schema_may_be_local() -> None:
     assert context.state["count"] == 1
 
 
+def test_the_annotation_may_say_more() -> None:
+    @tool
+    def noted(query: str, state: Annotated[Desk, "where it is kept"]) -> str:
+        """Open a ticket."""
+        return plain(query, state)
+
+    context: Any = Context()
+    made = FunctionTool(noted)
+    assert asyncio.run(made.run_async(args={"query": "q"}, tool_context=context)) == "pen/q/3"
+
+
+FULL = """Look.
+
+    state: not of a section
+
+    Args:
+        query: What it is about.
+            state: in the words about it
+        state (Desk): Where
+            it is
+
+            kept.
+
+        count (int, optional): How many.
+        user: Who.
+
+    Returns:
+        state: as it is
+    """
+WITHOUT = """Look.
+
+    state: not of a section
+
+    Args:
+        query: What it is about.
+            state: in the words about it
+        count (int, optional): How many.
+
+    Returns:
+        state: as it is
+    """
+
+
+@pytest.mark.parametrize(
+    ("doc", "shown"),
+    [
+        (FULL, WITHOUT),
+        (inspect.cleandoc(FULL), inspect.cleandoc(WITHOUT)),  # as Python 3.13 has it
+        ("Look.\n\n    Args:\n        state: It.\n    ", "Look.\n    "),
+        (
+            "Look.\n\nKeyword Args:\n    user: It.\n\nReturns:\n    It.",
+            "Look.\n\nReturns:\n    It.",
+        ),
+        ("Look.\n\nArgs:\n\nstate: It.", "Look.\n\nArgs:\n\nstate: It."),
+        (None, None),
+    ],
+)
+def test_the_model_is_told_nothing_of_the_state(doc: str | None, shown: str | None) -> None:
+    def look(query: str, count: int, state: Desk, *, user: User) -> str:
+        return query
+
+    look.__doc__ = doc
+    assert tool(look).__doc__ == shown
+    if shown is not None:
+        assert FunctionTool(tool(look)).description == inspect.cleandoc(shown)
+
+
 def test_what_takes_no_state_is_refused() -> None:
     with pytest.raises(SchemaError, match="no parameter of bare is annotated with a StateSchema"):
 
@@ -254,12 +321,15 @@ def test_what_takes_no_state_is_refused() -> None:
             """Look."""
             return query
 
-    with pytest.raises(SchemaError, match="no parameter of odd"):
+    with pytest.raises(SchemaError, match="the parameter state of odd may be something") as caught:
 
         @tool
-        def odd(state: Optional[Desk] = None) -> str:  # noqa: UP045
+        def odd(user: User, state: Optional[Desk] = None) -> str:  # noqa: UP045
             """Look."""
             return ""
+
+    assert "Desk" in str(caught.value.found)
+    assert caught.value.help == "write `state: Desk`: a call by a model always has state"
 
     with pytest.raises(SchemaError, match="'Nowhere', not defined here"):
 

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import inspect
+import re
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    TypeGuard,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.state._errors import SchemaError
+from adk_fluent.state._ref import type_name
 from adk_fluent.state._schema import StateSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _CONTEXT: Final = "tool_context"
 #: Classes of ADK's that a parameter for the context is annotated with.
 _CONTEXTS: Final = frozenset({"Context", "ToolContext", "CallbackContext", "ReadonlyContext"})
+#: Where a docstring in Google's style tells of arguments, and how it begins to tell of one.
+_SECTIONS: Final = frozenset({"Args:", "Arguments:", "Parameters:", "Keyword Args:"})
+_ENTRY: Final = re.compile(r"\s*(\w+)\s*(?:\(.*\))?\s*:")
 
 
 def tool(function: F) -> F:
@@ -38,18 +54,24 @@ def tool(function: F) -> F:
     may have besides. Whoever calls it directly passes the state: ``open_ticket("q", state=...)``.
     Works for functions and methods, sync, async and streaming.
 
+    Nor does it see what a section ``Args:`` of the docstring says of that parameter.
+
     Args:
         function: It has one parameter or more annotated with a `StateSchema`.
 
     Raises:
-        SchemaError: It has none.
+        SchemaError: It has none, or one that may be something else, too.
         UsageError: It is no function.
     """
     if not inspect.isroutine(function):
         raise UsageError("@tool stands above a function", found=describe(function))
     parameters = inspect.signature(function).parameters
     hints = _hints(function)
-    schemas = {name: kind for name in parameters if (kind := _schema(hints.get(name))) is not None}
+    schemas = {
+        name: kind
+        for name in parameters
+        if (kind := _schema(function, name, hints.get(name))) is not None
+    }
     if not schemas:
         unknown = [f"{each!r}" for each in hints.values() if isinstance(each, str)]
         raise SchemaError(
@@ -61,8 +83,9 @@ def tool(function: F) -> F:
     own = next((name for name, each in parameters.items() if _is_context(each, hints)), None)
     given = _Given(function.__name__, tuple(parameters), schemas, own)
     made = _calling(function, given)
-    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+    for name in ("__name__", "__qualname__", "__module__"):
         setattr(made, name, getattr(function, name))
+    made.__doc__ = _without(schemas, function.__doc__)
     made.__dict__.update(vars(function))
     shown = [
         each.replace(annotation=hints.get(name, each.annotation))
@@ -149,10 +172,78 @@ def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
     )
 
 
-def _schema(annotation: Any) -> type[StateSchema] | None:
-    if isinstance(annotation, type) and issubclass(annotation, StateSchema):
+def _schema(function: Any, name: str, annotation: Any) -> type[StateSchema] | None:
+    """The schema that a parameter is annotated with.
+
+    Raises:
+        SchemaError: The schema is only a part of the annotation, as in ``Desk | None``.
+    """
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if _is_schema(annotation):
         return annotation
+    part = next(filter(_is_schema, get_args(annotation)), None)
+    if part is not None:
+        raise SchemaError(
+            f"the parameter {name} of {function.__name__} may be something else than state",
+            found=type_name(annotation),
+            help=f"write `{name}: {part.__name__}`: a call by a model always has state",
+        )
     return None
+
+
+def _is_schema(annotation: Any) -> TypeGuard[type[StateSchema]]:
+    return isinstance(annotation, type) and issubclass(annotation, StateSchema)
+
+
+def _without(names: Collection[str], doc: str | None) -> str | None:
+    """A docstring in Google's style without what its sections of arguments say of some names."""
+    if doc is None:
+        return None
+    lines = doc.splitlines(keepends=True)
+    kept: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = _end(lines, at) if lines[at].strip() in _SECTIONS else at + 1
+        body = lines[at + 1 : end]
+        if body and not (body := _without_entries(names, body)):  # of a section, which is empty now
+            while kept and not kept[-1].strip():
+                kept.pop()
+        else:
+            kept += [lines[at], *body]
+        at = end
+    return "".join(kept)
+
+
+def _without_entries(names: Collection[str], lines: list[str]) -> list[str]:
+    """The lines of a section of arguments without those about some names."""
+    kept: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = _end(lines, at)
+        entry = _ENTRY.match(lines[at])
+        if entry is None or entry[1] not in names:
+            kept += lines[at:end]
+        else:  # with the empty lines below it
+            while end < len(lines) and not lines[end].strip():
+                end += 1
+        at = end
+    return kept
+
+
+def _end(lines: list[str], start: int) -> int:
+    """Where the lines end that are indented below one of them, without empty ones at last."""
+    end = start + 1
+    for at in range(end, len(lines) if lines[start].strip() else end):
+        if lines[at].strip():
+            if _indent(lines[at]) <= _indent(lines[start]):
+                break
+            end = at + 1
+    return end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
