@@ -152,6 +152,10 @@ def test_a_missing_value_names_keys_that_look_like_it(state: dict[str, Any], des
     state["user:intent"] = "x"
     with pytest.raises(StateKeyError, match="state has 'user:intent', a key of another scope"):
         _ = desk.intent
+    del state["user:intent"], state["intnt"]
+    state["my:intent"] = "x"  # no scope: it is the session's
+    with pytest.raises(StateKeyError, match="state has 'my:intent': was that meant"):
+        _ = desk.intent
     state["version"] = 1
     with pytest.raises(StateKeyError, match="state has 'version', a key of another scope"):
         _ = desk.version

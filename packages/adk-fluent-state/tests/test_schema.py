@@ -14,7 +14,8 @@ from time import process_time
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import pytest
-from pydantic import BaseModel, Field
+from annotated_types import Len
+from pydantic import AfterValidator, BaseModel, Field
 from typing_extensions import TypeAliasType
 
 from adk_fluent.errors import UnknownNameError, UsageError
@@ -465,6 +466,49 @@ def test_a_declaration_without_meaning_is_refused(body: str, says: str) -> None:
         made(f"{source}    {body}")
 
 
+@pytest.mark.parametrize(
+    "function", ["operator.add", "max", "set.union", "lambda one, two: one", "''.join", "twice"]
+)
+@pytest.mark.parametrize("scope", ["{}", "UserScoped[{}]"])
+def test_a_function_is_a_reducer_only_if_that_is_said(scope: str, function: str) -> None:
+    annotation = scope.format(f"Annotated[list[str], {function}]")
+    source = f"""
+import operator
+def twice(one, two):
+    return one + two
+class Schema(StateSchema):
+    a: {annotation}
+"""
+    with pytest.raises(SchemaError, match=r"Schema\.a has a function among") as caught:
+        made(f"from typing import *\n{source}")
+    assert "Reduce(operator.add)" in str(caught.value)
+
+
+def test_other_objects_beside_a_type_stay() -> None:
+    class Schema(StateSchema):
+        a: Annotated[str, AfterValidator(str.strip), object(), "a note", Len(1, 3)]
+        b: SessionScoped[list[Annotated[str, str.strip]]]  # no reducer: pydantic takes no notice
+
+    bound: Any = Schema.bind({})
+    bound.a, bound.b = " x ", ["y"]
+    assert (bound.a, bound.b) == ("x", ["y"])
+    with pytest.raises(TypeError, match="at most 3"):
+        bound.a = "long"
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("a: str = 3", "write a default of its type, or str | int as the type"),
+        ("a: list[str] = None", r"leave the default out, or write list[str] | None as the type"),
+    ],
+)
+def test_a_wrong_default_has_a_way_out(body: str, advice: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        made(f"class Schema(StateSchema):\n    {body}")
+    assert str(caught.value).endswith(f"help: {advice}")
+
+
 def test_a_recursive_type_is_one() -> None:
     class Schema(StateSchema):
         value: SessionScoped[Tree]
@@ -768,7 +812,10 @@ def test_a_schema_is_exported_as_json_schema() -> None:
         tier: UserScoped[str] = field(default="free")
         homes: list[Home] = field(default_factory=list)
         blob: bytes
+        more: Any = field(default=3)
+        scratch: Temp[str]
 
+    absent: Any = {"type": "null"}  # as session services have it, which remove no key
     assert Schema.json_schema() == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Schema",
@@ -777,10 +824,14 @@ def test_a_schema_is_exported_as_json_schema() -> None:
         "required": ["intent", "blob"],
         "properties": {
             "intent": {"type": "string", "minLength": 1, "description": "What is wanted"},
-            "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
-            "user:tier": {"type": "string", "default": "free"},
-            "homes": {"type": "array", "items": {"$ref": "#/$defs/Home"}, "default": []},
+            "when": {"anyOf": [{"type": "string", "format": "date"}, absent]},
+            "user:tier": {"anyOf": [{"type": "string"}, absent], "default": "free"},
+            "homes": {
+                "anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Home"}}, absent],
+                "default": [],
+            },
             "blob": {"type": "string", "format": "base64url"},
+            "more": {"default": 3},
         },
         "$defs": {
             "Home": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from dataclasses import replace
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast, get_args, get_origin
 
 from adk_fluent._words import describe
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _PYDANTIC: Final = "pydantic.fields"
+#: What elsewhere is a reducer by itself.
+_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType)
 #: What may stand around a type elsewhere, or for one.
 _NO_VALUES: Final = frozenset({"ClassVar", "NotRequired", "ReadOnly", "Required", "Self", "Unpack"})
 #: Constraints that need no pydantic, whose import is slow.
@@ -196,6 +199,13 @@ def _take_apart(
             raise SchemaError(
                 f"{where} needs one reducer", found=found, help="Reduce(operator.add)"
             )
+        elif isinstance(each, _FUNCTIONS):
+            raise SchemaError(
+                f"{where} has a function among its annotations, which says nothing",
+                found=describe(each),
+                help="a reducer is said by Reduce(operator.add), a validator by pydantic's "
+                "AfterValidator(...)",
+            )
         else:
             kept.append(each)
             if _is_pydantic_field(each):
@@ -323,7 +333,14 @@ def _check_default(where: str, spec: Spec) -> None:
         (value is None and not is_optional(type_))
         or (isinstance(type_, type) and type_ in SCALARS and type(value) is not type_)
     ):
-        raise SchemaError(f"the default of {where} is no {type_name(type_)}", found=shown(value))
+        name = type_name(type_)
+        raise SchemaError(
+            f"the default of {where} is no {name}",
+            found=shown(value),
+            help=f"write a default of its type, or {name} | {type_name(type(value))} as the type"
+            if value is not None
+            else f"leave the default out, or write {name} | None as the type",
+        )
 
 
 def _surely_fits(spec: Spec) -> bool:

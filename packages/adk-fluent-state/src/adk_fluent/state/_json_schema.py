@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 def json_schema(name: str, doc: str | None, refs: Collection[StateFieldRef[Any]]) -> dict[str, Any]:
     """JSON Schema of an object with the keys of some fields, as they are stored.
 
+    Keys of `temp:` are not, so it has none. What may be absent may be None, too: session services
+    remove no key.
+
     Args:
         name: Its title.
         doc: Its description.
@@ -22,7 +25,7 @@ def json_schema(name: str, doc: str | None, refs: Collection[StateFieldRef[Any]]
 
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    by_key = {ref.key: ref for ref in refs}
+    by_key = {ref.key: ref for ref in refs if ref.scope != "temp"}
     parts, shared = TypeAdapter.json_schemas(
         [(key, "validation", ref.codec.adapter) for key, ref in by_key.items()]
     )
@@ -44,11 +47,22 @@ def json_schema(name: str, doc: str | None, refs: Collection[StateFieldRef[Any]]
 def _property(ref: StateFieldRef[Any], schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of one key, with what the field says."""
     made = _as_stored({key: value for key, value in schema.items() if key != "default"})
+    if not ref.required and not _takes_none(made):
+        made = {"anyOf": [made, {"type": "null"}]}
     if ref.doc:
         made["description"] = ref.doc
     if not ref.required and (default := ref.stored_default()) is not None:
         made["default"] = default
     return made
+
+
+def _takes_none(schema: dict[str, Any]) -> bool:
+    """Whether a schema as pydantic writes it obviously lets None pass."""
+    return (
+        not schema.keys() - {"title", "description"}  # of Any
+        or schema.get("type") == "null"
+        or any(_takes_none(each) for each in schema.get("anyOf", ()))
+    )
 
 
 def _as_stored(schema: Any) -> Any:

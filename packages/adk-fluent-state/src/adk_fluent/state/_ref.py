@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 
 from adk_fluent.errors import StateKeyError, StateTypeError, UsageError, nearest_name
 from adk_fluent.ir import UNSET, Scope
+from adk_fluent.ir import StateFieldRef as Key
 from adk_fluent.state._codec import (
     Codec,
     RefusedError,
@@ -356,8 +357,8 @@ class StateFieldRef(Generic[T]):
     def missing(self, state: Mapping[str, Any]) -> StateKeyError:
         """The error about a field that has no value."""
         known = present(state)
-        name = self.key.removeprefix(PREFIXES[self.scope])
-        other = next((key for key in known if key.rpartition(":")[2] == name), None)
+        name = Key(self.key).name
+        other = next((key for key in known if Key(key).name == name), None)
         near = nearest_name(self.key, known)
         found = f"keys {', '.join(known[:_KEYS_SHOWN])}" if known else "no keys"
         if len(known) > _KEYS_SHOWN:
