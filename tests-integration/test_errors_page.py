@@ -31,6 +31,8 @@ PAGES = {
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
     "adk-fluent-state": ("STA", "adk_fluent.state"),
 }
+#: Errors that an installation mends, and no other program.
+INSTALLED = {"ADKF200", "ADKF201", "ADKF202"}
 all_checkers()  # imports them, and with them the codes of their findings
 
 
@@ -122,6 +124,22 @@ def test_a_section_has_a_cause_an_example_and_a_fix(section: Section) -> None:
         assert "." not in kind.__module__.removeprefix("adk_fluent.")
         has_comment = "<!-- raises -->" in section.text
         assert has_comment or "<!-- process -->" in section.text or "```console" in section.text
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.code)
+def test_a_section_ends_with_an_example_that_is_mended(section: Section) -> None:
+    _, fix = re.split(r"^Fix: ", section.text, flags=re.MULTILINE)
+    mended = re.findall(r"^```(python|console|sh)$", fix, re.MULTILINE)
+    assert mended
+    if section.code in INSTALLED:
+        assert mended == ["sh"]
+        return
+    printed = Section(section.package, section.code, section.name, fix).examples
+    assert printed
+    assert "<!-- raises -->" not in fix
+    assert not re.search(r"^(?:adk_fluent\.\S+: |\w+\[)", "\n".join(printed), re.MULTILINE)
+    if section.code in FINDINGS:
+        assert all(each.startswith("Found nothing wrong.\n") for each in printed)
 
 
 def test_the_tables_lead_to_every_section() -> None:
