@@ -196,3 +196,61 @@ def test_one_constant_of_many_that_does_not_fit_is_not_missed(count: int) -> Non
         flow = flow // each
     report = check_all(flow >> reading(StateFieldRef("v", list[int])))
     assert not report.proven
+
+
+FIELD = StateFieldRef("n", int)
+
+
+def by_a_field(state: State) -> dict[str, Any]:
+    return {"m": state[FIELD]}  # type: ignore[index]  # pyright: ignore[reportArgumentType]
+
+
+def asks_for_a_field(state: State) -> dict[str, Any]:
+    return {"m": state.get(FIELD)}  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+
+
+def looks_for_a_field(state: State) -> dict[str, Any]:
+    return {"m": FIELD in state}
+
+
+def gives_a_field(state: State) -> dict[Any, Any]:
+    del state
+    return {FIELD: 3}
+
+
+def gives_a_number(state: State) -> dict[Any, Any]:
+    del state
+    return {1: 2, "x": 3}
+
+
+def gives_nothing(state: State) -> dict[str, Any]:
+    del state
+    return {"": 3}
+
+
+def gives_a_prefix(state: State) -> dict[str, Any]:
+    del state
+    return {"user:": 3}
+
+
+def gives_a_kept_key(state: State) -> dict[str, Any]:
+    del state
+    return {"_adk_x": 3}
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (by_a_field, "it reads the key `state[FIELD]`, which is a field: its text is `.key`"),
+        (asks_for_a_field, "it reads the key `FIELD`, which is a field"),
+        (looks_for_a_field, "it looks for the key `FIELD`, which is a field"),
+        (gives_a_field, "the key `FIELD` is computed"),
+        (gives_a_number, "it returns a key that is no text, which a run refuses"),
+        (gives_nothing, "it returns the key '', which a run refuses"),
+        (gives_a_prefix, "it returns the key 'user:', which a run refuses"),
+        (gives_a_kept_key, "it returns the key '_adk_x', which a run refuses"),
+    ],
+)
+def test_a_key_that_a_run_does_not_take_proves_nothing(step: Callable[..., Any], why: str) -> None:
+    (doubt,) = check_all(Pipeline("p", step), inputs=[N]).opaque
+    assert why in doubt.why

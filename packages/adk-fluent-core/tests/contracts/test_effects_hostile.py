@@ -167,7 +167,6 @@ UNDERSTOOD = [
     ("print = helper\n    return {'x': 1, 'y': [print(1)]}", {"writes": "x y"}),
     ("return {'x': len([1])}", {"writes": "x"}),
     ("global KEPT\n    KEPT = 1\n    return {'x': [KEPT]}", {"writes": "x"}),
-    ("return {1: 2, 'x': 3}", {"writes": "x"}),
 ]
 
 

@@ -71,7 +71,7 @@ def by_constants(state: State) -> dict[str, Any]:
 
 @steps.told(reads="user:intent user:name draft?", writes="out")
 def by_fields_and_texts(state: State) -> dict[str, Any]:
-    return {"out": f"{state[INTENT]} {state[f'{PREFIX}name']} {state.get(Keys.DRAFT.value)}"}
+    return {"out": f"{state[INTENT.key]} {state[f'{PREFIX}name']} {state.get(Keys.DRAFT.value)}"}
 
 
 @steps.told(reads="draft? topic", writes="text", assumed="text")

@@ -43,7 +43,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from adk_fluent.contracts._constants import accepts
+from adk_fluent._accepting import accepts
 from adk_fluent.contracts._types import Fit, fit, is_certain, name_of
 
 T = TypeVar("T")

@@ -179,6 +179,12 @@ def gives_none(kind: Any) -> bool:
     return kind is NoneType or (get_origin(kind) is Literal and None in get_args(kind))
 
 
+def is_container(kind: Any) -> bool:
+    """Whether a value of a type may be a list, a dict or a set."""
+    whole = [get_origin(bare(each)) or bare(each) for each in _members(kind)]
+    return any(each in _SAME_AS or each in (None, Any, object) for each in whole)
+
+
 def item_type(kind: Any) -> Any:
     """The type of the items of a list; None where it is not known."""
     inside = get_args(bare(kind))

@@ -6,6 +6,7 @@ from functools import reduce
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._accepting import accepts
 from adk_fluent._copies import copied_containers
 from adk_fluent.errors import (
     BuildError,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adk_fluent.flow._strand import Strand
-    from adk_fluent.ir import Node, Ref
+    from adk_fluent.ir import Node, Ref, StateFieldRef
 
 NO_REDUCERS: Final[Mapping[str, Any]] = {}
 
@@ -122,6 +123,11 @@ class Promises:
         part = self._parts.get(id(whole))
         if part is not None and part.enforce != "off":
             self._check_state(part, whole, state)
+        for ref in inputs:
+            value = state.get(ref.key)
+            known = part is not None and ref.key in part.fields
+            if value is not None and not known and accepts(ref.type, value) is False:
+                raise _misfit(whole, ref, value)
 
     def _check_state(self, part: Part, whole: Node, state: Mapping[str, Any]) -> None:
         upgrade: Any = getattr(part.schema, "__state_upgrade__", None)
@@ -244,6 +250,17 @@ def _lacking(root: Node, whole: Node, keys: list[str]) -> StateKeyError:
         node=whole,
         found=None if reader is None else f"{reader[0].name} reads {reader[1]!r}",
         help=f"start the session with state={{{given}}}",
+    )
+
+
+def _misfit(whole: Node, ref: StateFieldRef, value: object) -> StateTypeError:
+    kind = getattr(ref.type, "__name__", None) or str(ref.type)
+    return StateTypeError(
+        f"{whole.name} begins with {ref.key!r} as {type(value).__name__}, "
+        f"which is no {kind} that it takes",
+        key=ref.key,
+        node=whole,
+        help=f"start the session with a value of that type, or declare the input {ref.key!r} anew",
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.contracts._dataflow._doubts import doubts
 from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
+from adk_fluent.contracts._dataflow._places import is_survived
 from adk_fluent.contracts._dataflow._schema import Place, violations
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import AT_ONCE, reads, wanted, writers
@@ -75,6 +76,7 @@ class Findings:
         # the text of an answer is no list and no number to who needs one here and now
         known = by is None or not by.implied or site.how in AT_ONCE
         certain = how_well is Fit.NO and known and not site.tainted
+        certain &= not (self._graph.world.runs and is_survived(self._graph, site.node))
         return TypeMismatch.at(
             self._graph,
             site.node,

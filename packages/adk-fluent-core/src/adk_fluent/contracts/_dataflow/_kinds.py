@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.contracts._constants import accepts
+from adk_fluent._accepting import accepts
 from adk_fluent.contracts._types import (
     Fit,
     fit,

@@ -48,6 +48,8 @@ class Steps:
     Attributes:
         sites: Every read.
         defs: Every write, and every removal.
+        refused: Writes that a schema surely refuses: who writes, how, the key, the type that is
+            given, and the one that is declared.
         lasting: Keys that outlive the session and are written.
         reduced: Keys whose values are joined where branches come together: what does it, and of
             which type they are.
@@ -57,6 +59,7 @@ class Steps:
     def __init__(self, every_key: frozenset[str]) -> None:
         self.sites: list[Site] = []
         self.defs: list[Def] = []
+        self.refused: list[tuple[Node, str, str, Any, Any]] = []
         self.lasting: set[str] = set()
         self.reduced: dict[str, tuple[Ref, Any]] = {}
         self.wipes = False
@@ -142,6 +145,7 @@ class Steps:
             self._assume(start, done.assumed)
         for made in self.defs[start:] if done.doubtful else ():
             made.doubtful = made.key in done.doubtful
+        self.refused += [(node, how, *each) for each in done.refused]
         part.leaves |= done.escalates
         part.opaque |= done.opaque is not None
 

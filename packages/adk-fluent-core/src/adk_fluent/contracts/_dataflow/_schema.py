@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from adk_fluent.contracts._dataflow._places import is_survived
 from adk_fluent.contracts._dataflow._values import Need
-from adk_fluent.contracts._dataflow._words import reads
+from adk_fluent.contracts._dataflow._words import CALLS, reads
 from adk_fluent.contracts._diagnostic import Related, Severity
 from adk_fluent.contracts._issues import SchemaViolation
 from adk_fluent.contracts._types import Fit, fit, name_of
@@ -32,12 +33,14 @@ class Rules:
         fields: What it declares, by key.
         closed: Whether there may be no other keys.
         node: What it is declared for; None: for whoever checks.
+        stops: Whether a run stops at what breaks it.
     """
 
-    __slots__ = ("closed", "fields", "name", "node")
+    __slots__ = ("closed", "fields", "name", "node", "stops")
 
     def __init__(self, schema: Any, *, closed: bool, node: Node | None = None) -> None:
         self.name: str = getattr(schema, "__name__", type(schema).__name__)
+        self.stops = node is None or node.contract is None or node.contract.enforce == "error"
         self.fields: Mapping[str, FieldRef] = schema.__state_fields__
         self.closed = closed
         self.node = node
@@ -64,6 +67,9 @@ def violations(
         kinds: What the values are that it writes.
         places: Gets the places of the findings.
     """
+    for node, how, key, kind, declared in analysis.refused:
+        places.add((id(node), key))
+        yield _refused(graph, node, how, key, (kind, declared))
     known = _schemas(graph)
     if not known:
         return
@@ -85,6 +91,24 @@ def held_to_schemas(graph: Graph, analysis: Analysis) -> Iterator[tuple[Def, Any
             for each in known.get(id(made.node), ()):
                 if made.key in each.fields:
                     yield made, each.fields[made.key].type
+
+
+def _refused(
+    graph: Graph, node: Node, how: str, key: str, kinds: tuple[Any, Any]
+) -> SchemaViolation:
+    """A write through a bound schema, which looks at it there and then."""
+    kind, declared = kinds
+    by = f"`{node.name}`"
+    if how.startswith(CALLS):
+        by = f"`{how.removeprefix(CALLS)}`, which {by} calls,"
+    if fit(kind, declared) is Fit.NO:
+        what = f"writes `{key}` as {name_of(kind)}, but its field is {name_of(declared)}"
+    else:
+        what = f"writes a value to `{key}` that its field refuses"
+    help = f"write what the field takes, or change the field of `{key}`"
+    return SchemaViolation.at(
+        graph, node, f"{by} {what}", severity=_severity(graph, node), help=help
+    )
 
 
 class Use(NamedTuple):
@@ -154,6 +178,7 @@ def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diag
             graph,
             use.node,
             f"{use.said}, which {schemas[-1].name} does not declare",
+            severity=_of_use(graph, use, stops=any(each.stops for each in schemas)),
             related=schemas[-1].declared(),
             help=_advice(schemas, use.key),
         )
@@ -167,10 +192,21 @@ def _broken(graph: Graph, schemas: tuple[Rules, ...], use: Use) -> Iterator[Diag
                 graph,
                 use.node,
                 f"{use.said} as {as_what}, but {each.name} declares {name_of(declared)}{may}",
-                severity=Severity.ERROR if how_well is Fit.NO else Severity.WARNING,
+                severity=_of_use(graph, use, stops=each.stops and how_well is Fit.NO),
                 related=each.declared(),
                 help=f"{verb} it as {name_of(declared)}, or change {each.name}",
             )
+
+
+def _of_use(graph: Graph, use: Use, *, stops: bool) -> Severity:
+    """How bad it is; runs look at writes only."""
+    stops &= use.written or not graph.world.runs
+    return _severity(graph, use.node) if stops else Severity.WARNING
+
+
+def _severity(graph: Graph, node: Node) -> Severity:
+    survived = graph.world.runs and is_survived(graph, node)
+    return Severity.WARNING if survived else Severity.ERROR
 
 
 def _is_its_own(use: Use) -> bool:

@@ -87,6 +87,8 @@ def lenient(site: Site) -> str:
     if site.how in _DECLARED or (step and not node.effects.opaque):
         return f'let it be absent: StateFieldRef("{key}", default=None)'
     by_code = step or site.how in _CODE or site.how.startswith(CALLS)
+    if by_code and site.need is Need.REQUIRED and site.type is not None:
+        return "give its field a default"
     if by_code and site.need is Need.REQUIRED:
         return f'read it with state.get("{key}")'
     scope, _, name = key.rpartition(":")

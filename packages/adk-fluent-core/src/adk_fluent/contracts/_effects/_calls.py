@@ -131,7 +131,7 @@ class Calls(Objects):
                 return self._calls(self.names.attribute(owner.it, callee.attr), node, facts)
             self.arguments(node, facts, callee.attr)
             if callee.attr in _CHANGERS:
-                self.changes(owner, facts)
+                self.changes(owner, node, facts)
             kind = _OF_TEXT.get(callee.attr) if type_of(owner) is str else None
             return Plain(IS_NOT, kind) if kind else Plain()
         return self._calls(self.plain(callee, facts), node, facts)
@@ -188,6 +188,9 @@ class Calls(Objects):
             named = self.plain(node.args[0], facts)
             found = field_of(owner.it, str(named.value)) if isinstance(named, Const) else None
             return Plain() if found is None else Live(found)
+        if name == "initial" and not node.args:
+            self._delta(owner, node, facts)
+            return Plain(IS_NOT, dict)
         self.arguments(node, facts, f"{owner.it.__name__}.{name}")
         return Plain()
 

@@ -24,6 +24,7 @@ class Derived:
         may_remove: Keys it sets to None sometimes.
         assumed: Keys it writes whose value might be None, as far as one can see.
         doubtful: Keys it writes whose value a schema looks at, and may refuse.
+        refused: Keys it writes whose value a schema surely refuses: key, type, declared type.
         gives: The type of what it returns, where that is certain; a step returns what it writes.
         gives_none: Whether that might be None, as far as one can see.
         opaque: Why not everything is known, in one clause; None if it is.
@@ -39,6 +40,7 @@ class Derived:
     may_remove: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
+    refused: tuple[tuple[str, Any, Any], ...] = ()
     gives: Any = None
     gives_none: bool = True
     opaque: str | None = None

@@ -24,6 +24,7 @@ from adk_fluent.contracts._effects._values import (
     Tracked,
     Value,
     container_of,
+    is_lent,
     joined,
     none_of,
     type_of,
@@ -84,12 +85,7 @@ class Expressions(Guards, Calls):
                 found = self.fields(node, facts)
                 return Plain(IS_NOT) if found is None else found
             case ast.BinOp(left=left, op=op, right=right):
-                one, two = self.plain(left, facts), self.plain(right, facts)
-                if isinstance(op, ast.Add):
-                    return _sum(one, two)
-                if isinstance(op, ast.Pow) and not _is_natural(two):
-                    return Plain(IS_NOT)  # an int to the power of a negative one is none
-                return Plain(IS_NOT, _number(type_of(one), type_of(two), op))
+                return self.arithmetic(op, self.plain(left, facts), self.plain(right, facts))
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.plain(operand, facts)
                 kind = type_of(value) if type_of(value) in (int, float) else None
@@ -129,6 +125,14 @@ class Expressions(Guards, Calls):
             case _:
                 return self.unclear(node, f"has {type(node).__name__}")
 
+    def arithmetic(self, op: ast.operator, one: Value, two: Value) -> Value:
+        """What an operator makes of two values."""
+        if isinstance(op, ast.Add):
+            return _sum(one, two)
+        if isinstance(op, ast.Pow) and not _is_natural(two):
+            return Plain(IS_NOT)  # an int to the power of a negative one is none
+        return Plain(IS_NOT, _number(type_of(one), type_of(two), op))
+
     # --- names, attributes, items ----------------------------------------------------------------
 
     def _name(self, name: str, facts: Facts) -> Value:
@@ -158,7 +162,7 @@ class Expressions(Guards, Calls):
             return owner
         if isinstance(owner, Fields):
             self.value(node.value, facts)  # a method that is kept may change it later
-        return Plain()
+        return Plain(lent=is_lent(owner))
 
     def _subscript(self, node: ast.Subscript, facts: Facts) -> Value:
         owner = self.peek(node.value, facts)
@@ -169,7 +173,7 @@ class Expressions(Guards, Calls):
             return Plain() if owner.open else owner.items[index.value][1]
         if isinstance(owner, Live) and is_schema(owner.it) and isinstance(index, Live):
             return self._filled(owner.it, index.it, node)
-        return Plain()
+        return Plain(lent=is_lent(owner))
 
     def _filled(self, schema: Any, kind: Any, node: ast.Subscript) -> Value:
         """``Found[int]``: a schema whose type is filled in, which is one and the same each time."""
@@ -308,7 +312,7 @@ class Expressions(Guards, Calls):
         if isinstance(value, Fields):
             value = value.as_plain()
         if isinstance(key, Const) and not isinstance(key.value, str):
-            return replace(fields, mixed=True)  # no state key, which the flow refuses
+            return replace(fields, mixed=True)  # no state key
         try:
             return fields.with_item(self.key(key, node, "writes"), value)
         except Unclear:

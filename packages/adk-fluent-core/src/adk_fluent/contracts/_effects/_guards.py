@@ -197,6 +197,7 @@ class Guards(Objects):
                 node, state if state.kind != "state" or not isinstance(one, Tracked) else one
             )
         yes, no = facts.copy(), facts.copy()
+        self.needs_text(one, node, "looks for")
         key = self.known_key(one)
         if key is None:
             self.log.reads_all = True

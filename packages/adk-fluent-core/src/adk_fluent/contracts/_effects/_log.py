@@ -22,13 +22,14 @@ class Log:
         escalates: Whether it may end a loop.
         transfers: Whether it may hand over.
         doubtful: Keys whose values a schema may refuse.
+        refused: Keys whose values a schema surely refuses: what is given, and what is declared.
         result: What it may return.
         returned: The types of keys that the function says it returns.
     """
 
     __slots__ = (
         *("_inside", "_read_as", "_reads", "_ways", "_written"),
-        *("doubtful", "escalates", "reads_all", "result", "returned", "transfers"),
+        *("doubtful", "escalates", "reads_all", "refused", "result", "returned", "transfers"),
     )
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class Log:
         self._inside: dict[str, int] = {}
         self._ways: list[Mapping[str, int]] = []
         self.doubtful: dict[str, None] = {}
+        self.refused: dict[str, tuple[Any, Any]] = {}
         self.result: Value | None = None
         self.returned: dict[str, Any] = {}
         self.reads_all: bool = False
@@ -75,6 +77,10 @@ class Log:
             type = None
         self._written[key] = (before | none, type)
 
+    def written_as(self, key: str) -> Any:
+        """The type of what was written."""
+        return self._written[key][1]
+
     def returns(self, given: Mapping[str, int]) -> None:
         """Note a way to the end of the function, and what was written on all of it."""
         self._ways.append(given)
@@ -104,6 +110,7 @@ class Log:
             tuple(may_remove),
             tuple(key for key, none in some.items() if none & UNCLEAR),
             doubtful=tuple(self.doubtful),
+            refused=tuple((key, *kinds) for key, kinds in self.refused.items()),
             gives=None if self.result is None else type_of(self.result),
             gives_none=self.result is None or none_of(self.result) != IS_NOT,
             reads_all=self.reads_all,

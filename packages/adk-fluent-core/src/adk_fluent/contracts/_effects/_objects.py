@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._constants import accepts
+from adk_fluent._accepting import accepts
 from adk_fluent.contracts._effects._machine import Machine
 from adk_fluent.contracts._effects._names import field_of, is_ref, needs_value
 from adk_fluent.contracts._effects._values import (
@@ -18,10 +18,11 @@ from adk_fluent.contracts._effects._values import (
     Plain,
     Tracked,
     Value,
+    is_lent,
     none_of,
     type_of,
 )
-from adk_fluent.contracts._types import gives_none, is_certain
+from adk_fluent.contracts._types import Fit, fit, gives_none, is_certain, is_container
 from adk_fluent.errors import StateKeyError
 from adk_fluent.ir import UNSET
 
@@ -54,15 +55,20 @@ class Objects(Machine):
         Raises:
             Unclear: It is not known.
         """
+        self.needs_text(value, node, does)
         found = self.known_key(value)
         return self.unclear(node, f"{does} a key that is computed") if found is None else found
+
+    def needs_text(self, value: Value, node: ast.AST, does: str) -> None:
+        """Give up where a field stands for its key, which no state knows."""
+        if isinstance(value, Live) and is_ref(value.it):
+            named = ast.unparse(node) if isinstance(node, ast.expr) else value.it.key
+            self.unclear(node, f"{does} the key `{named}`, which is a field: its text is `.key`")
 
     def known_key(self, value: Value) -> str | None:
         """The state key that a value is; None if it is not known."""
         if isinstance(value, Const) and isinstance(value.value, str):
             return value.value
-        if isinstance(value, Live) and is_ref(value.it):
-            return str(value.it.key)
         return None
 
     def reads(self, key: str, manner: str, facts: Facts) -> Value:
@@ -103,8 +109,10 @@ class Objects(Machine):
         facts.held -= {key}
         self.notice(facts)
 
-    def changes(self, value: Value, facts: Facts) -> None:
+    def changes(self, value: Value, node: ast.AST, facts: Facts) -> None:
         """Change a value in place: of what state holds, newer versions of ADK make a write."""
+        if is_lent(value):
+            self.unclear(node, "changes in place what a schema's view of state gives,")
         if isinstance(value, Plain) and value.of is not None:
             self.may_write(value.of, Plain(IS_NOT), facts)
 
@@ -149,9 +157,9 @@ class Objects(Machine):
         return found
 
     def _reads_field(self, owner: Tracked, node: ast.Attribute, facts: Facts) -> Value:
-        return self._field_value(self._field(owner, node.attr, node), facts)
+        return self._field_value(self._field(owner, node.attr, node), node, facts)
 
-    def _field_value(self, field: Any, facts: Facts) -> Value:
+    def _field_value(self, field: Any, node: ast.AST, facts: Facts) -> Value:
         """The value of a field, which has one or a default; None counts as absent."""
         if field.key not in facts.given:
             missing = needs_value(field) and not self.forgives(StateKeyError)
@@ -159,7 +167,16 @@ class Objects(Machine):
             self.log.read(field.key, default, field.type)
             if needs_value(field):
                 facts.holds(field.key)
-        return Plain(UNCLEAR if gives_none(field.type) else IS_NOT, field.type)
+        elif not self._holds_own(field, facts):
+            self.unclear(node, f"reads `{field.key}`, which it has written or taken away itself,")
+        none = UNCLEAR if gives_none(field.type) else IS_NOT
+        return Plain(none, field.type, lent=is_container(field.type))
+
+    def _holds_own(self, field: Any, facts: Facts) -> bool:
+        """Whether a field surely holds what the function itself has given it."""
+        if facts.given[field.key] != IS_NOT and needs_value(field):
+            return False
+        return is_certain(self.log.written_as(field.key), field.type)
 
     # --- items -----------------------------------------------------------------------------------
 
@@ -232,7 +249,9 @@ class Objects(Machine):
         raise NotImplementedError
 
     def _gets(self, owner: Tracked, key: ast.expr, default: ast.expr | None, facts: Facts) -> Value:
-        named = self.known_key(self.plain(key, facts))
+        asked = self.plain(key, facts)
+        self.needs_text(asked, key, "reads")
+        named = self.known_key(asked)
         other = Const(None) if default is None else self.plain(default, facts)
         if named is None:
             self.log.reads_all = True
@@ -283,9 +302,10 @@ class Objects(Machine):
             self.writes(self._named(owner, each, facts).key, Const(None), facts)
         return Const(None)
 
-    def lends(self, owner: Tracked, facts: Facts) -> Value:
+    def lends(self, owner: Tracked, node: ast.AST, facts: Facts) -> Value:
         """What ``with state.edit(...)`` lends."""
-        return self._field_value(owner.schema, facts)
+        self._field_value(owner.schema, node, facts)
+        return Plain(IS_NOT)
 
     def takes_back(self, owner: Tracked, facts: Facts) -> None:
         """What becomes of it in the end: what was not changed is not written."""
@@ -302,10 +322,11 @@ class Objects(Machine):
             value: The value.
             refused: When it is refused for being None, too, as bits.
         """
-        none, read = none_of(value), field.type
-        known = is_certain(type_of(value), read) or (
-            isinstance(value, Const) and accepts(read, value.value) is True
-        )
+        none, read, kind = none_of(value), field.type, type_of(value)
+        accepted = accepts(read, value.value) if isinstance(value, Const) else None
+        if (accepted is False and none == IS_NOT) or fit(kind, read) is Fit.NO:
+            self.log.refused[field.key] = (kind, read)
+        known = is_certain(kind, read) or accepted is True
         if (none != IS_NONE and not known) or (none & refused and not gives_none(read)):
             self.log.doubtful[field.key] = None
         return Plain(none, read)

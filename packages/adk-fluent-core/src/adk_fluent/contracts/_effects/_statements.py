@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts._effects._expressions import Expressions
 from adk_fluent.contracts._effects._facts import Facts, meet
+from adk_fluent.contracts._effects._machine import Unclear
 from adk_fluent.contracts._effects._values import (
     IS_NOT,
     Const,
@@ -20,6 +21,7 @@ from adk_fluent.contracts._effects._values import (
     type_of,
 )
 from adk_fluent.errors import StateKeyError
+from adk_fluent.ir import StateFieldRef, is_reserved_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +97,7 @@ class Statements(Expressions):
     def _ends(self, exit: Exit) -> None:
         given = dict(exit.facts.given)
         if exit.returned is not None:
+            _check_keys(exit.returned)
             for key, (sure, value) in exit.returned.items.items():
                 none = none_of(value)
                 self.log.write(key, none, type_of(value))
@@ -289,7 +292,7 @@ class Statements(Expressions):
             fields = now if isinstance(now, Fields) else owner
             self.bind(inner.id, self._with(fields, at, value, index), facts, target)
         else:
-            self.changes(owner, facts)
+            self.changes(owner, target, facts)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, facts: Facts) -> None:
         """``a, b = 1, 2``."""
@@ -313,14 +316,16 @@ class Statements(Expressions):
                 return
             if isinstance(old, Tracked):
                 self.refuse(target, old)
-            self.plain(value, facts)
-            opened = old.opened("it is changed") if isinstance(old, Fields) else Plain(IS_NOT)
-            self.bind(target.id, opened, facts, target)
+            new = self.plain(value, facts)
+            if isinstance(old, Fields):
+                made = old.opened("it is changed")
+            else:
+                made = self.arithmetic(op, old, new)
+            self.bind(target.id, made, facts, target)
             return
         read = ast.copy_location(_loaded(target), target)
-        self.plain(read, facts)
-        self.plain(value, facts)
-        self.assign(target, Plain(IS_NOT), facts)
+        old, new = self.plain(read, facts), self.plain(value, facts)
+        self.assign(target, self.arithmetic(op, old, new), facts)
 
     def _deleted(self, target: ast.expr, facts: Facts) -> None:
         match target:
@@ -335,7 +340,7 @@ class Statements(Expressions):
                     key = self.known_key(at)
                     made = owner.opened("a key is computed") if key is None else owner.without(key)
                     self.bind(inner.id, made, facts, target)
-                self.changes(owner, facts)
+                self.changes(owner, target, facts)
             case ast.Attribute(value=inner):
                 owner = self.value(inner, facts)
                 if isinstance(owner, Tracked):
@@ -464,7 +469,7 @@ class Statements(Expressions):
         if isinstance(held, Tracked):
             if held.kind != "edited":
                 self.refuse(item.context_expr, held)
-            lent = self.lends(held, facts)
+            lent = self.lends(held, item.context_expr, facts)
         swallowed = self._swallowed(item.context_expr, facts)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, lent, facts)
@@ -580,3 +585,17 @@ def _matches_all(pattern: ast.pattern) -> bool:
 def _first_line(node: ast.AST) -> str:
     text = ast.unparse(node).partition("\n")[0]
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _check_keys(returned: Fields) -> None:
+    """See that a run takes what is returned.
+
+    Raises:
+        Unclear: It refuses a key.
+    """
+    if returned.mixed:
+        raise Unclear("it returns a key that is no text, which a run refuses")
+    for key in returned.items:
+        name = StateFieldRef(key).name
+        if not name.strip() or is_reserved_key(name):
+            raise Unclear(f"it returns the key {key!r}, which a run refuses")

@@ -28,6 +28,7 @@ class Plain:
         key: The state key it was looked up under by ``get``, which told whether it is there.
         default: What that gives where it is not: a constant, or `UNSET` if it is not one.
         of: The state key that a tool changes by changing the value in place.
+        lent: A schema's view gave it, or what it is part of, so that it cannot be changed in place.
     """
 
     none: int = UNCLEAR
@@ -35,12 +36,13 @@ class Plain:
     key: str | None = None
     default: Any = UNSET
     of: str | None = None
+    lent: bool = False
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Plain)
             and (self.none, self.type, self.key) == (other.none, other.type, other.key)
-            and self.of == other.of
+            and (self.of, self.lent) == (other.of, other.lent)
             and Const(self.default) == Const(other.default)
         )
 
@@ -185,7 +187,8 @@ def joined(one: Value, two: Value) -> Value:
         return _joined_fields(here, there)
     none = none_of(one) | none_of(two)
     kinds = [type_of(each) for each in (one, two) if none_of(each) != IS_NONE]
-    return Plain(none, kinds[0] if kinds and kinds[0] == kinds[-1] else None)
+    kind = kinds[0] if kinds and kinds[0] == kinds[-1] else None
+    return Plain(none, kind, lent=is_lent(one) or is_lent(two))
 
 
 def _joined_fields(one: Fields, two: Fields) -> Fields:
@@ -205,6 +208,11 @@ def _as_fields(value: Value) -> Fields | None:
     if isinstance(value, Fields):
         return value
     return Fields({}, none=True) if none_of(value) == IS_NONE else None
+
+
+def is_lent(value: Value) -> bool:
+    """Whether a value cannot be changed in place."""
+    return isinstance(value, Plain) and value.lent
 
 
 def none_of(value: Value) -> int:

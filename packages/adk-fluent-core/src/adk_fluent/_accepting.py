@@ -1,4 +1,4 @@
-"""Values that are known: whether they can be read as what a reader takes them for."""
+"""Whether a value, as state holds it, is one of a type: asked of constants, and of inputs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def accepts(kind: Any, value: object) -> bool | None:
     """Whether a value is one of a type, as state schemas read it; None if nobody can say."""
+    if kind is None or value.__class__ is kind:
+        return True
     try:
         adapter = _adapter(kind)
     except TypeError:  # a type that has no hash
