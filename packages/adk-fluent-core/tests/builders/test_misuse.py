@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import pytest

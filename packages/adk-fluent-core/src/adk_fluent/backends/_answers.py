@@ -213,6 +213,14 @@ def _invalid(node: Node, text: str, fields: list[str], says: list[str]) -> Outpu
         fields=[field for field in fields if field],
         node=node,
         found=repr(shown),
-        help="say in the instruction what the answer has to look like, or loosen the schema; "
-        "a fallback (//) makes good for it",
+        help=f"{_shape(node)}say in the instruction what the answer has to look like, or loosen "
+        "the schema; a fallback (//) makes good for it",
     )
+
+
+def _shape(node: Node) -> str:
+    """What the answer has to be, where typed keys and no schema of the user's say it."""
+    if not isinstance(node, AgentNode | RemoteAgentNode) or node.output_schema is not None:
+        return ""
+    fields = ", ".join(f'"{ref.name}": ...' for ref in node.writes_keys)
+    return f"typed keys are fields of one JSON object, {{{fields}}}: " if fields else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._words import describe
@@ -75,10 +76,13 @@ def checked_scalar(value: Any) -> Any:
     """
     if value is None or isinstance(value, SCALARS):
         return value
+    kept: object = value.value if isinstance(value, Enum) else None
     raise UsageError(
         "a route compares with str, int, float, bool or None",
         found=describe(value),
-        help="use .when(lambda state: ..., step) for any other test",
+        help=f"state keeps the value of a member: compare with {kept!r}"
+        if isinstance(kept, SCALARS)
+        else "use .when(lambda state: ..., step) for any other test",
     )
 
 
