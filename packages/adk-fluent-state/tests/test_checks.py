@@ -10,7 +10,13 @@ from pydantic import Field
 
 from adk_fluent import Agent, FanOut, Pipeline, S
 from adk_fluent.contracts import check_all
-from adk_fluent.errors import ContractError, StateKeyError, StateTypeError, UsageError
+from adk_fluent.errors import (
+    ContractError,
+    OutputInvalidError,
+    StateKeyError,
+    StateTypeError,
+    UsageError,
+)
 from adk_fluent.state import Reduce, SessionScoped, StateSchema, tool
 from adk_fluent.testing import Call, ScriptedModel
 
@@ -246,3 +252,9 @@ async def test_a_run_begins_with_inputs_of_their_types() -> None:
     for value in ("x", 10):
         with pytest.raises(StateTypeError, match="begins with 'small' as"):
             await flow.run("Go.", state={"small": value})
+
+
+async def test_an_answer_of_the_wrong_shape_is_told_the_right_one() -> None:
+    with pytest.raises(OutputInvalidError) as caught:
+        await Agent("a").writes(Desk.n).mock("3").run("Go.")
+    assert 'typed keys are fields of one JSON object, {"n": ...}' in str(caught.value)

@@ -63,6 +63,11 @@ REPLIES = (
 
 KEPT = "a key that ADK and adk-fluent keep for themselves"
 
+
+class Colour(Enum):
+    RED = "red"
+
+
 CASES = [
     Case(
         lambda: a.writes("user:_adk_x"),
@@ -548,6 +553,12 @@ CASES = [
         "a route compares with str, int, float, bool or None",
         found="a list",
         help="use .when(lambda state: ..., step) for any other test",
+    ),
+    Case(
+        lambda: Route("k").eq(Colour.RED, a),
+        "a route compares with str, int, float, bool or None",
+        found="a Colour",
+        help="state keeps the value of a member: compare with 'red'",
     ),
     Case(lambda: Route("k").gt(None, a), "greater and less need a number or text", found="None"),
     Case(lambda: Route("k").lt(True, a), "greater and less need a number or text", found="True"),
