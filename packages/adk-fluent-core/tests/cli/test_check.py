@@ -237,9 +237,15 @@ def test_names_cannot_make_commands_of_their_own() -> None:
 
 def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    inside, outside = tmp_path / "src" / "a b.py", Path("/elsewhere/x.py")
-    for file, uri in ((inside, "src/a b.py"), (outside, "file:///elsewhere/x.py")):
-        log = json.loads(report(location=Location(str(file), 0)).to_sarif())
+    for file, uri, path in (
+        (tmp_path / "src" / "a b.py", "src/a%20b.py", "src/a b.py"),
+        ("a#1?,100%é.py", "a%231%3F%2C100%25%C3%A9.py", "a#1?%2C100%25é.py"),
+        ("a:b.py", "a%3Ab.py", "a%3Ab.py"),  # `a:` would be a scheme
+        (Path("/else where/x.py"), "file:///else%20where/x.py", "/else where/x.py"),
+    ):
+        found = report(location=Location(str(file), 0))
+        assert found.to_github().startswith(f"::error file={path},line=0,")
+        log = json.loads(found.to_sarif())
         physical = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
         assert physical["artifactLocation"]["uri"] == uri
         assert physical["region"]["startLine"] == 1

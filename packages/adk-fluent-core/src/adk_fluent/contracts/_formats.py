@@ -97,19 +97,22 @@ def _result(each: Diagnostic, rule: int) -> dict[str, Any]:
 
 
 def _physical(location: Location) -> dict[str, Any]:
-    artifact = {"uri": _uri(location.file)}
+    artifact = {"uri": _uri(_path(location.file))}
     return {"artifactLocation": artifact, "region": {"startLine": max(location.line, 1)}}
 
 
-def _uri(file: str) -> str:
+def _path(file: str) -> Path:
     """A file as code hosts find it: relative where it lies below the working directory."""
     path = Path(file)
-    if not path.is_absolute():
-        return path.as_posix()
-    try:
-        return path.relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_uri()
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _uri(path: Path) -> str:
+    """A file as a reference of RFC 3986, in which some characters mean something else."""
+    from urllib.parse import quote  # noqa: PLC0415  # slow to import
+
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def to_github(findings: Iterable[Diagnostic]) -> str:
@@ -129,7 +132,7 @@ def _command(each: Diagnostic) -> str:
 
 def _properties(each: Diagnostic) -> Iterator[tuple[str, str]]:
     if each.location is not None:
-        yield "file", _uri(each.location.file)
+        yield "file", _path(each.location.file).as_posix()
         yield "line", str(each.location.line)
     yield "title", f"{each.code} {type(each).__name__}"
 
