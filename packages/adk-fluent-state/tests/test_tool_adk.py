@@ -338,5 +338,13 @@ def test_what_takes_no_state_is_refused() -> None:
             """Look."""
             return ""
 
+    def forgotten(query: str, state: Desk) -> str:
+        return query
+
+    with pytest.raises(UsageError, match="the parameter state of the function forgotten") as missed:
+        Agent("clerk").tool(forgotten)
+    assert "put @tool of adk_fluent.state above" in str(missed.value)
+    assert Agent("clerk").tool(tool(forgotten)).to_ir()
+
     with pytest.raises(UsageError, match="@tool stands above a function"):
         untyped(tool)(OFFICE)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from adk_fluent._words import describe
 from adk_fluent.builders._operands import Operand, is_adk, refuse_generator
+from adk_fluent.builders._state_parameters import refuse_state_parameter
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import Node, Ref, ToolSpec
 
@@ -39,6 +40,7 @@ def as_tool(tool: object, require_confirmation: object) -> ToolSpec:
                 help="write it with def; its docstring tells the model what it does",
             )
         refuse_generator(tool, "a tool", help="return the whole result; do not yield")
+        refuse_state_parameter(tool)
     else:
         raise UsageError(
             ".tool(...) takes a function, an ADK tool or a toolset",
