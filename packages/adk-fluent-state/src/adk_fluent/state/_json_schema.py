@@ -48,7 +48,7 @@ def _property(ref: StateFieldRef[Any], schema: dict[str, Any]) -> dict[str, Any]
     """The schema of one key, with what the field says."""
     made = _as_stored({key: value for key, value in schema.items() if key != "default"})
     if not ref.required and not _takes_none(made):
-        made = {"anyOf": [made, {"type": "null"}]}
+        made: dict[str, Any] = {"anyOf": [made, {"type": "null"}]}
     if ref.doc:
         made["description"] = ref.doc
     if not ref.required and (default := ref.stored_default()) is not None:
