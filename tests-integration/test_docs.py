@@ -2,7 +2,8 @@
 
 A page is read from top to bottom, as by somebody who types along in one empty directory:
 
-- ``python`` blocks run one after the other and share their names, as in one session;
+- ``python`` blocks run one after the other and share their names, as in one session; each is a
+  file, whose source is there to look into;
 - a ``text`` block is what the block before it prints, ``...`` standing for anything;
 - ``console`` blocks are commands (``$ ...``) with what they print; ``$ echo $?`` is the exit code;
 - ``toml`` and ``yaml`` blocks are parsed; ``sh`` blocks (what to install, what to set) are not run.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import re
 import runpy
@@ -199,8 +201,11 @@ class Reader:
             else:
                 runpy.run_path(str(path), run_name="__main__")
             return
+        # as a file, since checks see into functions whose source is there, as in a reader's program
         padded = "\n" * (block.line - 1) + block.text  # an error names the line of the page
-        exec(compile(padded, str(block.page), "exec"), self.names)
+        path = self.folder / f"{block.page.stem}_{block.line}.py"
+        path.write_text(padded, "utf-8")
+        exec(compile(padded, str(path), "exec"), self.names)
 
     def _start(self, path: Path) -> None:
         """Run a file as a process, which looks for what is installed anew."""
@@ -290,7 +295,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(_checkers, "_users", dict(_checkers._users))
     before = set(sys.modules)
+    log = logging.getLogger("adk_fluent")
+    level = log.level
     yield tmp_path
+    log.setLevel(level)  # a page may make it quiet, and the next one shows what is logged
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
             del sys.modules[name]
