@@ -26,7 +26,7 @@ from typed_pipelines.programs import Program, generate, load, programs
 from typed_pipelines.running import OnAdk, on_mock, ran
 
 from adk_fluent.contracts import check_all
-from adk_fluent.contracts._declared import predicates
+from adk_fluent.contracts._structure._declared import predicates
 from adk_fluent.ir import AgentNode, FunctionNode, LoopNode, Match, Ref, TransformNode, walk
 
 if TYPE_CHECKING:

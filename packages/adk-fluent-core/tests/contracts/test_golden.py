@@ -23,11 +23,11 @@ from adk_fluent.contracts import (
     CODES,
     ContractReport,
     Diagnostic,
-    _models,
     check_all,
     check_modality_contracts,
     check_streaming_contracts,
 )
+from adk_fluent.contracts._streams import _models
 
 if TYPE_CHECKING:
     from collections.abc import Callable

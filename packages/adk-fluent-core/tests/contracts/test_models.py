@@ -9,11 +9,11 @@ import pytest
 from adk_fluent import Agent
 from adk_fluent.contracts import (
     ModelCapabilities,
-    _models,
     check_modality_contracts,
     register_model_capabilities,
 )
-from adk_fluent.contracts._models import capabilities_of
+from adk_fluent.contracts._streams import _models
+from adk_fluent.contracts._streams._models import capabilities_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     AgentNode,

@@ -10,7 +10,7 @@ import pytest
 
 from adk_fluent import ir
 from adk_fluent.contracts import InvalidValue, Severity, check_all
-from adk_fluent.contracts._values import RULES
+from adk_fluent.contracts._structure._values import RULES
 from adk_fluent.ir import (
     AgentNode,
     AppNode,

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from adk_fluent.contracts._check import check_all, check_contracts, check_runs, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
-from adk_fluent.contracts._content import check_modality_contracts
-from adk_fluent.contracts._diagnostic import CODES, Code, Diagnostic, Related, Severity
+from adk_fluent.contracts._dataflow._checks import check_dataflow_contracts, check_type_contracts
 from adk_fluent.contracts._graph import Graph
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._layers import (
+    check_a2a_contracts,
+    check_boundary_contracts,
+    check_cost_contracts,
+)
+from adk_fluent.contracts._opaque import Opaque
+from adk_fluent.contracts._reports._diagnostic import CODES, Code, Diagnostic, Related, Severity
+from adk_fluent.contracts._reports._issues import (
     AmbiguousTransferTarget,
     ConflictingReducers,
     DeadState,
@@ -60,17 +66,11 @@ from adk_fluent.contracts._issues import (
     UnusableMiddleware,
     WriteRace,
 )
-from adk_fluent.contracts._layers import (
-    check_a2a_contracts,
-    check_boundary_contracts,
-    check_cost_contracts,
-)
-from adk_fluent.contracts._models import ModelCapabilities, register_model_capabilities
-from adk_fluent.contracts._opaque import Opaque
-from adk_fluent.contracts._report import ContractReport
-from adk_fluent.contracts._severities import SeverityName
-from adk_fluent.contracts._state import check_dataflow_contracts, check_type_contracts
-from adk_fluent.contracts._streaming import check_streaming_contracts
+from adk_fluent.contracts._reports._report import ContractReport
+from adk_fluent.contracts._reports._severities import SeverityName
+from adk_fluent.contracts._streams._content import check_modality_contracts
+from adk_fluent.contracts._streams._models import ModelCapabilities, register_model_capabilities
+from adk_fluent.contracts._streams._streaming import check_streaming_contracts
 from adk_fluent.contracts._subject import Checkable, HasIR
 
 __all__ = [

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent._registry import found
-from adk_fluent.contracts import _state, _streaming
 from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
+from adk_fluent.contracts._dataflow import _checks
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._layers import absent_layers
-from adk_fluent.contracts._legality import LABEL, illegal_nodes
 from adk_fluent.contracts._opaque import opaque_nodes
-from adk_fluent.contracts._report import ContractReport
-from adk_fluent.contracts._severities import judged
+from adk_fluent.contracts._reports._report import ContractReport
+from adk_fluent.contracts._reports._severities import judged
+from adk_fluent.contracts._streams import _streaming
+from adk_fluent.contracts._structure._legality import LABEL, illegal_nodes
 from adk_fluent.contracts._subject import node_of
 from adk_fluent.contracts._world import World, as_refs, as_rules
 from adk_fluent.errors import CheckerError
@@ -21,8 +22,8 @@ from adk_fluent.ir import assert_legal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adk_fluent.contracts._diagnostic import Diagnostic, Severity
-    from adk_fluent.contracts._severities import SeverityName
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic, Severity
+    from adk_fluent.contracts._reports._severities import SeverityName
     from adk_fluent.contracts._subject import HasIR
     from adk_fluent.contracts._world import KeyLike
     from adk_fluent.ir import Node
@@ -73,7 +74,7 @@ def check_runs(root: Node) -> ContractReport:
         root: The pipeline.
     """
     graph = Graph(root, World(unknown=True, runs=True))
-    found = (*_state.check_dataflow_contracts(graph), *_state.check_type_contracts(graph))
+    found = (*_checks.check_dataflow_contracts(graph), *_checks.check_type_contracts(graph))
     return ContractReport.of(each for each in found if each.doubtful)
 
 
@@ -96,7 +97,7 @@ def _report(root: Node, world: World, checkers: Sequence[Registered]) -> Contrac
     absent = dict(absent_layers(graph, found()))
     return ContractReport.of(
         [*findings, *absent.values()],
-        opaque=(*opaque_nodes(graph), *_state.doubts(graph)),
+        opaque=(*opaque_nodes(graph), *_checks.doubts(graph)),
         checked=(LABEL, *[each.label for each in checkers]),
         absent=tuple(absent),
     )
@@ -114,8 +115,8 @@ def check_contracts(root: Node | HasIR, schema: StateRules | None = None) -> lis
     """
     graph = Graph(node_of(root), World(schema=as_rules(schema)))
     found = [
-        *_state.check_dataflow_contracts(graph),
-        *_state.check_type_contracts(graph),
+        *_checks.check_dataflow_contracts(graph),
+        *_checks.check_type_contracts(graph),
         *_streaming.check_streaming_contracts(graph),
     ]
     return list(ContractReport.of(found))

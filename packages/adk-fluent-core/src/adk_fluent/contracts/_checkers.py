@@ -8,24 +8,22 @@ from functools import partial
 from typing import Any, Final, TypeVar, overload
 
 from adk_fluent._registry import provided
-from adk_fluent.contracts import (
+from adk_fluent.contracts._dataflow import _checks, _reducers
+from adk_fluent.contracts._graph import Graph
+from adk_fluent.contracts._reports._diagnostic import Diagnostic
+from adk_fluent.contracts._streams import _content, _streaming
+from adk_fluent.contracts._structure import (
     _agents,
     _application,
     _attempts,
-    _content,
     _functions,
     _gates,
     _names,
-    _reducers,
+    _nesting,
     _routes,
-    _state,
-    _streaming,
-    _structure,
     _transfers,
     _values,
 )
-from adk_fluent.contracts._diagnostic import Diagnostic
-from adk_fluent.contracts._graph import Graph
 from adk_fluent.errors import CheckerError, UsageError
 
 #: Looks at a pipeline and gives what it finds; it must not change anything.
@@ -82,11 +80,11 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
     for fn in (
         _names.check_names,
         _names.check_agent_names,
-        _structure.check_composites,
-        _structure.check_placement,
+        _nesting.check_composites,
+        _nesting.check_placement,
         _values.check_values,
-        _structure.check_loops,
-        _structure.check_maps,
+        _nesting.check_loops,
+        _nesting.check_maps,
         _reducers.check_reducers,
         _routes.check_routes,
         _transfers.check_transfer_targets,
@@ -97,8 +95,8 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _agents.check_tools,
         _agents.check_placeholders,
         _functions.check_functions,
-        _state.check_dataflow_contracts,
-        _state.check_type_contracts,
+        _checks.check_dataflow_contracts,
+        _checks.check_type_contracts,
         _streaming.check_streaming_contracts,
         _content.check_modality_contracts,
         _application.check_resources,

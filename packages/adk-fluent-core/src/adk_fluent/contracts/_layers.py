@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent._layers import WHEELS
 from adk_fluent._registry import BUILT_IN, found
 from adk_fluent.contracts._checkers import all_checkers
-from adk_fluent.contracts._declared import middleware_stacks
-from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._issues import LayerAbsent
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import LayerAbsent
+from adk_fluent.contracts._structure._declared import middleware_stacks
 from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import AppNode, ExecutionBoundary, MiddlewareRef, Ref, TelemetryConfig
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._subject import Checkable
     from adk_fluent.ir import Node
 

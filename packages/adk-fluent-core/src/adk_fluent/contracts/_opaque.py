@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.contracts._declared import predicates
 from adk_fluent.contracts._effects import (
     effects_of_callback,
     effects_of_instruction,
@@ -13,6 +12,7 @@ from adk_fluent.contracts._effects import (
     effects_of_predicate,
     effects_of_tool,
 )
+from adk_fluent.contracts._structure._declared import predicates
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.contracts._agents import needed_artifacts
 from adk_fluent.contracts._dataflow._schema import held_to_schemas
 from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._dataflow._words import wanted
 from adk_fluent.contracts._opaque import Opaque
+from adk_fluent.contracts._structure._agents import needed_artifacts
 from adk_fluent.contracts._types import keeps, name_of
 from adk_fluent.ir import AgentNode, MapOverNode
 

@@ -11,9 +11,9 @@ from adk_fluent.contracts._dataflow._places import is_survived
 from adk_fluent.contracts._dataflow._schema import Place, violations
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import AT_ONCE, reads, wanted, writers
-from adk_fluent.contracts._diagnostic import Severity
-from adk_fluent.contracts._issues import DeadState, TypeMismatch, WriteRace
 from adk_fluent.contracts._opaque import opaque_nodes
+from adk_fluent.contracts._reports._diagnostic import Severity
+from adk_fluent.contracts._reports._issues import DeadState, TypeMismatch, WriteRace
 from adk_fluent.contracts._types import Fit, name_of
 from adk_fluent.ir import AgentNode, GateNode
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._dataflow._analysis import Analysis
     from adk_fluent.contracts._dataflow._kinds import Kind
     from adk_fluent.contracts._dataflow._values import Def, Site, Writers
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._opaque import Opaque
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 

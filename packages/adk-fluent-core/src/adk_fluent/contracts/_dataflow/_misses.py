@@ -17,8 +17,8 @@ from adk_fluent.contracts._dataflow._places import (
 from adk_fluent.contracts._dataflow._values import Def, Need
 from adk_fluent.contracts._dataflow._verdicts import Found, Verdicts, is_taken, some
 from adk_fluent.contracts._dataflow._words import CALLS, lenient, reads, writers
-from adk_fluent.contracts._diagnostic import Severity
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._diagnostic import Severity
+from adk_fluent.contracts._reports._issues import (
     ExternalState,
     MaybeUndefined,
     ReadBeforeWrite,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.contracts._dataflow._analysis import Analysis
     from adk_fluent.contracts._dataflow._values import Site
-    from adk_fluent.contracts._diagnostic import Diagnostic, Related
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic, Related
     from adk_fluent.contracts._world import World
     from adk_fluent.ir import Node
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from adk_fluent.contracts._dataflow._places import is_survived
 from adk_fluent.contracts._dataflow._values import Need
 from adk_fluent.contracts._dataflow._words import CALLS, reads
-from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._issues import SchemaViolation
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import SchemaViolation
 from adk_fluent.contracts._types import Fit, fit, name_of
 from adk_fluent.errors import nearest_name
 from adk_fluent.ir import GateNode, MapOverNode, StateFieldRef, is_reserved_key
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._dataflow._analysis import Analysis
     from adk_fluent.contracts._dataflow._kinds import Kind, Kinds
     from adk_fluent.contracts._dataflow._values import Def
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
     from adk_fluent.protocol import FieldRef
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.contracts._dataflow._values import Need
-from adk_fluent.contracts._diagnostic import Related
+from adk_fluent.contracts._reports._diagnostic import Related
 from adk_fluent.contracts._types import name_of
 from adk_fluent.ir import AgentNode, FunctionNode, TapNode
 

@@ -6,13 +6,13 @@ import linecache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._diagnostic import Severity
+from adk_fluent.contracts._reports._diagnostic import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic, Related
-    from adk_fluent.contracts._report import ContractReport
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic, Related
+    from adk_fluent.contracts._reports._report import ContractReport
     from adk_fluent.ir import Location
 
 _STYLES: Final = {

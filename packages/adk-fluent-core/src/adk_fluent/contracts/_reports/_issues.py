@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adk_fluent.contracts._diagnostic import Diagnostic, Severity
+from adk_fluent.contracts._reports._diagnostic import Diagnostic, Severity
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 

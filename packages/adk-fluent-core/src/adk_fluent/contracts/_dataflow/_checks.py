@@ -8,9 +8,9 @@ from adk_fluent.contracts._dataflow import Findings, findings
 from adk_fluent.contracts._subject import graph_of
 
 if TYPE_CHECKING:
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._opaque import Opaque
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._subject import Checkable
 
 _FACT = "dataflow"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
-from adk_fluent.contracts._diagnostic import CODES, Severity
-from adk_fluent.contracts._report import ContractReport
+from adk_fluent.contracts._reports._diagnostic import CODES, Severity
+from adk_fluent.contracts._reports._report import ContractReport
 from adk_fluent.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
 
 #: A severity by its name; ``"off"`` is none.
 SeverityName = Literal["error", "warning", "info", "off"]

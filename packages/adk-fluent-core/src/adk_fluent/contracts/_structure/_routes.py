@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import RouteWithoutDefault, UnreachableBranch
+from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent.contracts._reports._issues import RouteWithoutDefault, UnreachableBranch
 from adk_fluent.ir import Match, RouteNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Predicate
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import DuplicateTool, InertPlaceholder
+from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent.contracts._reports._issues import DuplicateTool, InertPlaceholder
 from adk_fluent.ir import AgentNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import ToolSpec
 
 #: What ADK looks at (google.adk.utils.instructions_utils), narrowed to what reads as a name and is

@@ -6,15 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._diagnostic import Severity
-from adk_fluent.contracts._render import render_report
+from adk_fluent.contracts._reports._diagnostic import Severity
+from adk_fluent.contracts._reports._render import render_report
 from adk_fluent.errors import ContractError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._opaque import Opaque
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
 
 #: Version of what `to_dict` gives.
 FORMAT: Final = 1
@@ -112,13 +112,13 @@ class ContractReport:
 
     def to_sarif(self) -> str:
         """The findings as a SARIF 2.1.0 log, which code hosts show beside the code."""
-        from adk_fluent.contracts._formats import to_sarif  # noqa: PLC0415  # seldom needed
+        from adk_fluent.contracts._reports._formats import to_sarif  # noqa: PLC0415  # seldom needed
 
         return to_sarif(self.diagnostics)
 
     def to_github(self) -> str:
         """The findings as workflow commands of GitHub Actions, one a line."""
-        from adk_fluent.contracts._formats import to_github  # noqa: PLC0415  # seldom needed
+        from adk_fluent.contracts._reports._formats import to_github  # noqa: PLC0415  # seldom needed
 
         return to_github(self.diagnostics)
 

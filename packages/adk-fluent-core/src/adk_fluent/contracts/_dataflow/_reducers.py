@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import ConflictingReducers
+from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent.contracts._reports._issues import ConflictingReducers
 from adk_fluent.ir._promised import ref_reducers, same_reducer, schema_reducers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node, Ref
 
 

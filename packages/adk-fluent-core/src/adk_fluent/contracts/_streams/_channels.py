@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._models import TEXTUAL
+from adk_fluent.contracts._streams._models import TEXTUAL
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,

@@ -8,14 +8,14 @@ from reprlib import repr as shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import ir
-from adk_fluent.contracts._declared import predicates
-from adk_fluent.contracts._issues import InvalidValue
+from adk_fluent.contracts._reports._issues import InvalidValue
+from adk_fluent.contracts._structure._declared import predicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 

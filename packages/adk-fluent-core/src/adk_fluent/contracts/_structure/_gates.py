@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import DuplicateGate
+from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent.contracts._reports._issues import DuplicateGate
 from adk_fluent.ir import FallbackNode, GateNode, RouteNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 

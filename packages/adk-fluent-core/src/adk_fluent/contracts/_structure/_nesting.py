@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._declared import app_middlewares, may_escalate
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._issues import (
     EmptyComposite,
     LoopWithoutExit,
     MisplacedNode,
     ShadowedKey,
     SingleAlternative,
 )
+from adk_fluent.contracts._structure._declared import app_middlewares, may_escalate
 from adk_fluent.ir import (
     AgentNode,
     AppNode,
@@ -30,8 +30,8 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 _DEFAULT: Final[Any] = {f.name: f.default for f in fields(LoopNode)}["max_iterations"]

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.contracts._channels import Channels, content_of
-from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._edges import gives_data
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import (
     MissingOutputSchema,
     ModalityMismatch,
     OversizedContent,
     UnrequestedModality,
     UnsupportedModality,
 )
-from adk_fluent.contracts._models import TEXTUAL, capabilities_of, models_of
+from adk_fluent.contracts._streams._channels import Channels, content_of
+from adk_fluent.contracts._streams._edges import gives_data
+from adk_fluent.contracts._streams._models import TEXTUAL, capabilities_of, models_of
 from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import AgentNode, ContentSpec, MapOverNode, Modality, Ref, RemoteAgentNode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from adk_fluent.contracts._channels import Kinds
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
-    from adk_fluent.contracts._models import ModelCapabilities
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
+    from adk_fluent.contracts._streams._channels import Kinds
+    from adk_fluent.contracts._streams._models import ModelCapabilities
     from adk_fluent.contracts._subject import Checkable
     from adk_fluent.ir import Node
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent._middlewares import made_middleware
-from adk_fluent.contracts._declared import middleware_stacks
-from adk_fluent.contracts._diagnostic import Related
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent.contracts._reports._issues import (
     DuplicateMiddleware,
     DuplicateResource,
     UnusableMiddleware,
 )
+from adk_fluent.contracts._structure._declared import middleware_stacks
 from adk_fluent.errors import AdkFluentError, MissingLayerError
 from adk_fluent.ir import MiddlewareRef, Ref, ResourceNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 

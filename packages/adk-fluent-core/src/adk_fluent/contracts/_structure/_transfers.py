@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import (
     AmbiguousTransferTarget,
     TransferCycle,
     UnknownTransferTarget,
@@ -25,8 +25,8 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
     Below = Callable[[Node], Sequence[Node]]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._declared import declared_writes
-from adk_fluent.contracts._diagnostic import Severity
-from adk_fluent.contracts._issues import GateInRace, IrreversibleWrite
+from adk_fluent.contracts._reports._diagnostic import Severity
+from adk_fluent.contracts._reports._issues import GateInRace, IrreversibleWrite
+from adk_fluent.contracts._structure._declared import declared_writes
 from adk_fluent.ir import AgentNode, FallbackNode, GateNode, ParallelNode, RaceNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 _LASTING: Final = ("user", "app")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._declared import declared_writes, predicates
-from adk_fluent.contracts._diagnostic import Related, Severity
-from adk_fluent.contracts._edges import Edge, Edges, joins
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import (
     DiscardedStream,
     HeldStream,
     InertEdge,
@@ -17,6 +15,8 @@ from adk_fluent.contracts._issues import (
     UnfinishedRead,
     UnseenStream,
 )
+from adk_fluent.contracts._streams._edges import Edge, Edges, joins
+from adk_fluent.contracts._structure._declared import declared_writes, predicates
 from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import (
     UNSET,
@@ -41,8 +41,8 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._subject import Checkable
     from adk_fluent.ir import EdgeSemantics, Node, StateFieldRef
 

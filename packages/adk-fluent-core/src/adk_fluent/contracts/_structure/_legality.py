@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.contracts._issues import (
+from adk_fluent.contracts._reports._issues import (
     DuplicateResource,
     EmptyComposite,
     IllegalNode,
@@ -18,7 +18,7 @@ from adk_fluent.ir import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Violation
 
 #: What reports call this check.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._calling import Misfit, misfits
-from adk_fluent.contracts._declared import predicates
-from adk_fluent.contracts._issues import UncallableFunction
+from adk_fluent.contracts._reports._issues import UncallableFunction
+from adk_fluent.contracts._structure._declared import predicates
 from adk_fluent.ir import (
     AppNode,
     ExpectNode,
@@ -24,8 +24,8 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adk_fluent.contracts._diagnostic import Diagnostic
     from adk_fluent.contracts._graph import Graph
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Node
 
 _CALLERS: Final = (

@@ -7,12 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts._diagnostic import CODES, OURS, Severity
+from adk_fluent.contracts._reports._diagnostic import CODES, OURS, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adk_fluent.contracts._diagnostic import Code, Diagnostic
+    from adk_fluent.contracts._reports._diagnostic import Code, Diagnostic
     from adk_fluent.ir import Location
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -1,0 +1,1 @@
+"""Checks of how a pipeline is put together: names, values, places, and what never runs."""
