@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from adk_fluent._keys import KEYS
 from adk_fluent._registry import refresh
 from adk_fluent.cli import main
-from adk_fluent.cli._keys import CLOUD, KEYS
+from adk_fluent.cli._keys import CLOUD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -102,10 +102,16 @@ def load(text: str) -> Builder:
     """
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
-        return find(target, _module(target))
+        return find(target, module_of(target))
 
 
-def _module(target: Target) -> ModuleType:
+def module_of(target: Target) -> ModuleType:
+    """The module of a target.
+
+    Raises:
+        TargetError: There is no such file or module, or importing it failed.
+        MissingLayerError: It imports a layer that is not installed.
+    """
     try:
         return _from_file(target) if target.is_file else _from_name(target)
     except AdkFluentError:

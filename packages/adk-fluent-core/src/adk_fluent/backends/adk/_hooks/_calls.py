@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from contextlib import aclosing
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.backends.adk._hooks._answered import LastCall, note_last, tool_is_settled
@@ -16,6 +17,12 @@ from adk_fluent.backends.adk._hooks._chain import (
     invocation_of,
     keep_writes,
     where,
+)
+from adk_fluent.backends.adk._hooks._in_place import (
+    model_in_place,
+    models_are_answered,
+    tool_in_place,
+    tools_are_answered,
 )
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Fragments that a model may be ahead of whoever reads them.
 _AHEAD: Final = 32
+#: The label of a request by which ADK says which agent sends it.
+_LABEL: Final = "adk_agent_name"
 
 
 class _Announced:
@@ -39,9 +48,12 @@ class _Announced:
 
     __slots__ = ("call", "last")
 
-    def __init__(self, call: ModelCall, last: LastCall) -> None:
+    def __init__(self, call: ModelCall, last: LastCall | None) -> None:
         self.call: ModelCall | None = call
         self.last = last
+
+    def is_of(self, request: LlmRequest) -> bool:
+        return self.call is not None and self.call.request is request
 
     def take(self, request: LlmRequest) -> ModelCall | None:
         call = self.call
@@ -55,37 +67,58 @@ _ANNOUNCED: ContextVar[_Announced | None] = ContextVar("adk_fluent_model_call", 
 
 
 def announce(request: LlmRequest, context: Any) -> None:
-    """Say which request the agent of `context` is about to send."""
+    """Say which request an agent is about to send: its call site finds out whose call it is.
+
+    For a plugin's `before_model_callback`. Of several plugins that say so the first counts.
+
+    Args:
+        request: ADK's LlmRequest.
+        context: ADK's CallbackContext of the agent.
+    """
     invocation = invocation_of(context)
+    if invocation.live_request_queue is not None:
+        return  # what is said in a live run has hooks of its own
     agent = context.agent_name
     chain = attached(invocation)
     chain = None if chain is None else chain.of(agent)
-    if chain is None or not chain.models:
+    hooked = chain is not None and chain.models
+    if not hooked and not models_are_answered():
         return
-    call = ModelCall(
-        request,
-        context,
-        agent=agent,
-        node=chain.node(agent),
-        iteration=chain.count(invocation),
-        run=chain.run,
-    )
-    last = LastCall(context, chain)
-    note_last(invocation, agent, last)
+    known = _ANNOUNCED.get()
+    if known is not None and known.is_of(request):
+        return
+    call, last = ModelCall(request, context, agent=agent), None
+    if chain is not None:
+        call.node, call.run = chain.node(agent), chain.run
+        call.iteration = chain.count(invocation)
+        if chain.models:
+            last = LastCall(context, chain)
+            note_last(invocation, agent, last)
     _ANNOUNCED.set(_Announced(call, last))
 
 
 def generate(
     original: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncGenerator[LlmResponse, None]:
-    """What a model answers, through the middlewares if this is the call that was announced."""
-    announced = _ANNOUNCED.get()
+    """What a model answers, through all that stands around the call, if anything does."""
+    announced, last = _ANNOUNCED.get(), None
     call = None if announced is None else announced.take(request)
-    if announced is None or call is None:
+    if announced is not None and call is not None:
+        last = announced.last
+    elif models_are_answered():
+        call = ModelCall(request, agent=_agent_of(request))
+    else:
         return original(model, request, stream=stream)
     call.model, call.stream = model, stream
-    hooks = _ModelHooks(announced.last, _Model(model, original))
+    itself = _Model(model, original)
+    hooks = _NoHooks(itself) if last is None else _ModelHooks(itself, last)
     return _streamed(hooks, call) if stream else _at_once(hooks, call)
+
+
+def _agent_of(request: LlmRequest) -> str:
+    """The agent that sends a request, as ADK labels it."""
+    labels = request.config.labels if request.config else None
+    return (labels or {}).get(_LABEL, "")
 
 
 class _Model:
@@ -111,14 +144,31 @@ class _Model:
         return reply
 
 
-class _ModelHooks:
+class _NoHooks:
+    """A model call around which no middleware stands: nothing but who answers in its place."""
+
+    def __init__(self, model: _Model) -> None:
+        self._innermost = partial(model_in_place, model.drain)
+        self.see_fragments: bool = False
+
+    async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
+        """A fragment as it is sent on."""
+        del call
+        return response
+
+    async def call(self, call: ModelCall) -> ModelReply:
+        """Call the model."""
+        return await self._innermost(call)
+
+
+class _ModelHooks(_NoHooks):
     """All that stands around one model call."""
 
-    def __init__(self, last: LastCall, model: _Model) -> None:
+    def __init__(self, model: _Model, last: LastCall) -> None:
+        super().__init__(model)
         self._last = last
         self._stack = stack = last.chain.stack
-        self._model = model
-        self.see_fragments: bool = stack.has("after_model")
+        self.see_fragments = stack.has("after_model")
 
     async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
         """A fragment as it is sent on."""
@@ -141,7 +191,7 @@ class _ModelHooks:
             reply = ModelReply([said])
         else:
             try:
-                reply = await stack.around("wrap_model_call", self._model.drain)(call)
+                reply = await stack.around("wrap_model_call", self._innermost)(call)
             except Exception as error:
                 said = await stack.recover("on_model_error", ctx, request, error)
                 if said is None:
@@ -155,7 +205,7 @@ class _ModelHooks:
         )
 
 
-async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+async def _at_once(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     fragments: list[LlmResponse] = []
 
     async def keep(response: LlmResponse) -> None:
@@ -167,7 +217,7 @@ async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRes
         yield response
 
 
-async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+async def _streamed(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     """The onion in a task of its own: a generator would be left hanging in the middle of it.
 
     The model may be some fragments ahead of whoever reads them, so that it is not held up by each,
@@ -212,37 +262,35 @@ async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRe
 
 
 async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context: Any) -> Any:
-    """What a tool returns, through the middlewares if there are any."""
+    """What a tool returns, through all that stands around the call, if anything does."""
     invocation = invocation_of(context)
     chain = attached(invocation)
-    if chain is None:
+    if chain is None and not tools_are_answered():
         return await original(tool, args=args, tool_context=context)
+
+    async def itself(call: ToolCall) -> Any:
+        return await original(tool, args=call.args, tool_context=call.ctx)
+
+    call = ToolCall(tool.name, args, context, tool, context.function_call_id, context.agent_name)
+    call.long_running = tool.is_long_running
+    if chain is None:
+        return await tool_in_place(itself, call)
     if _only_asks(tool, context):
         tool_is_settled(context)
-        return await original(tool, args=args, tool_context=context)
-    agent = context.agent_name
-    chain, here = chain.of(agent), where(invocation)
+        return await itself(call)
+    chain, here = chain.of(call.agent), where(invocation)
+    call.node, call.run = chain.node(call.agent), chain.run
     plugins = invocation.plugin_manager.plugins
     caller = Caller(chain, None if here is None else here.for_tool(), plugins)
 
-    async def innermost(call: ToolCall) -> Any:
+    async def called(call: ToolCall) -> Any:
         token = CALLER.set(caller)
         try:
-            return await original(tool, args=call.args, tool_context=call.ctx)
+            return await itself(call)
         finally:
             CALLER.reset(token)
 
-    call = ToolCall(
-        tool.name,
-        args,
-        context,
-        tool,
-        context.function_call_id,
-        agent,
-        chain.node(agent),
-        tool.is_long_running,
-        chain.run,
-    )
+    innermost = partial(tool_in_place, called)
     try:
         result = await _through(chain.stack, call, innermost)
     except Exception:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
@@ -19,7 +18,7 @@ from adk_fluent.backends.adk._hooks._answered import settle_tool
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._line import speaks
-from adk_fluent.backends.adk._hooks._sites import is_site, make_site, make_tool_site
+from adk_fluent.backends.adk._hooks._sites import is_site, make_model_site, make_tool_site
 from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._session._patching import patch
 from adk_fluent.backends.adk._waiting._confirmations import confirmation
@@ -156,9 +155,9 @@ class MiddlewarePlugin(BasePlugin):
             return None
         chain = None if chain is None else chain.of(agent.name)
         if speaks(agent.name, ctx, chain):
-            _make_model_site(agent, getattr(agent, "canonical_live_model", None))
+            make_model_site(agent, "canonical_live_model")
         elif chain is not None and chain.models:
-            _make_model_site(agent)
+            make_model_site(agent)
         return None
 
     async def after_agent_callback(
@@ -180,8 +179,7 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
             return await self._before(callback_context, "before_model", llm_request)
-        if ctx.live_request_queue is None:  # what is said in a live run has hooks of its own
-            announce(llm_request, callback_context)
+        announce(llm_request, callback_context)
         return None
 
     async def after_model_callback(
@@ -318,14 +316,6 @@ def can_pause(root: Node) -> bool:
         or (isinstance(node, AgentNode) and (node.tools or node.agent_tools or node.delegates))
         for node in walk(root)
     )
-
-
-def _make_model_site(agent: LlmAgent, model: BaseLlm | None = None) -> None:
-    model = model or agent.canonical_model
-    if not is_site(model):
-        make_site(model)
-        if agent.model and not isinstance(agent.model, BaseLlm):  # a name: made anew each time
-            agent.model = model
 
 
 def _flow_of(ctx: InvocationContext) -> BaseAgent | None:

@@ -1,0 +1,1 @@
+"""Cases and results in files: YAML, CSV, JSON lines, and ADK's own formats, both ways."""

@@ -1,0 +1,1 @@
+"""Journals: what a run has done, and whether that still holds."""

@@ -1,0 +1,1 @@
+"""Metrics: which a case is scored by, and what computes each."""
