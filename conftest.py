@@ -1,12 +1,7 @@
-"""What holds in every test of the workspace.
-
-IR is legal after every pass over it, and who counts the tasks of a loop does not count those of
-another test.
-"""
+"""What holds in every test of the workspace: IR is legal after every pass over it."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -41,26 +36,6 @@ def legal_after_every_pass() -> Iterator[None]:
     """However a test compiles, by builders, by the command line, or with passes of a layer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PassList, "__call__", _checked)
-        yield
-
-
-_ALL_TASKS: Final = asyncio.all_tasks
-
-
-def _tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
-    return {task for task in _ALL_TASKS(loop) if not _closes_a_client(task)}
-
-
-def _closes_a_client(task: asyncio.Task[Any]) -> bool:
-    code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and code.co_name == "aclose" and "site-packages" in code.co_filename
-
-
-@pytest.fixture(autouse=True, scope="session")
-def clients_of_other_tests_close_unseen() -> Iterator[None]:
-    """Clients of google-genai close, when they are collected, in a task of whatever loop runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio, "all_tasks", _tasks)  # asyncio's own modules have it elsewhere
         yield
 
 

@@ -211,7 +211,6 @@ class Reader:
         """Run a file as a process, which looks for what is installed anew."""
         command = (sys.executable, str(path))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        environment.pop("GITHUB_STEP_SUMMARY", None)  # the summary of CI is not for examples
         done = subprocess.run(
             command, capture_output=True, env=environment, text=True, encoding="utf-8", check=False
         )

@@ -13,8 +13,8 @@ no. criterion                                       where it stands
 7   visualize() shows data flow                     here
 8   typed state catches errors at build time        here; over random ones in test_typed_state.py
 9   estimate within 20 % of the actual cost         with adk-fluent-cost
-10  evaluation by ADK's LocalEvalService            here, with google-adk's extra for evaluation
-11  evaluation sets run under `adk eval`            here, the same
+10  evaluation by ADK's LocalEvalService            with adk-fluent-eval
+11  evaluation sets run under `adk eval`            with adk-fluent-eval
 12  no duplicate telemetry                          here
 13  our attributes in ADK's web UI                  here; over HTTP in adk_tools/test_telemetry.py
 14  a replay is deterministic                       with adk-fluent-debug
@@ -31,7 +31,6 @@ import subprocess
 import sys
 import time
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,6 +54,7 @@ adk = pytest.mark.adk
 #: Wheel to the criteria that come with it.
 LATER = {
     "adk-fluent-cost": (2, 9),
+    "adk-fluent-eval": (10, 11),
     "adk-fluent-debug": (14,),
 }
 
@@ -204,118 +204,6 @@ async def test_criterion_8_typed_state_catches_errors_at_build_time() -> None:
         wrong = slip.state(Typed).contract(inputs=[Typed.query])
         with pytest.raises(ContractError, match=f"`{key}`"):
             await wrong.run("hello", state=Typed.initial(query="Where is it?"))
-
-
-#: Whether google-adk was installed with its extra, as CI does in some columns.
-HAS_EXTRA = all(find_spec(name) for name in ("pandas", "rouge_score", "vertexai"))
-needs_extra = pytest.mark.skipif(not HAS_EXTRA, reason="google-adk is without its extra [eval]")
-
-#: A desk that looks orders up, as a module of an agent that ADK's tools run.
-DESK = """
-from adk_fluent import Agent
-from adk_fluent.eval import FluentCase, FluentEvalSuite, ToolCall
-from adk_fluent.testing import Call, ScriptedModel, rule
-
-
-def look_up(order: str) -> str:
-    \"\"\"Look an order up.\"\"\"
-    return f"{order} is on its way"
-
-
-model = ScriptedModel(
-    rules=[
-        rule("[result look_up", reply="Your order is on its way."),
-        rule("where is", reply=Call("look_up", {"order": "A1"})),
-    ],
-    default="I can only look orders up.",
-)
-desk = Agent("clerk", model).tool(look_up)
-suite = FluentEvalSuite(
-    "orders / all",
-    desk,
-    [
-        FluentCase(
-            "Where is A1?",
-            expected_trajectory=[ToolCall("look_up", {"order": "A1"})],
-            reference_response="Your order is on its way.",
-            id="found",
-        ),
-        FluentCase(
-            "Hello",
-            expected_trajectory=[ToolCall("look_up", {"order": "A1"})],
-            reference_response="Hello!",
-            id="missed",
-        ),
-    ],
-    metrics=["tool_trajectory_avg_score", "response_match_score"],
-    num_runs=2,
-)
-"""
-
-
-@adk
-@pytest.mark.parametrize("engine", ["light", pytest.param("local", marks=needs_extra)])
-async def test_criterion_10_evaluation_gives_valid_results_of_adk(
-    engine: Literal["light", "local"],
-) -> None:
-    """By ADK's LocalEvalService, which needs the extra, and by the service that needs none."""
-    from google.adk.evaluation.eval_metrics import EvalStatus
-    from google.adk.evaluation.eval_result import EvalCaseResult
-
-    space: dict[str, Any] = {}
-    exec(DESK, space)
-    report = await space["suite"].run(engine=engine)
-    assert report.engine == engine
-    results = report.case_results
-    for each in results:
-        again = EvalCaseResult.model_validate_json(each.model_dump_json())
-        assert again.model_dump(mode="json") == each.model_dump(mode="json")
-        assert each.session_id
-        assert len(each.eval_metric_result_per_invocation) == 1
-    passed, failed = EvalStatus.PASSED, EvalStatus.FAILED
-    assert [(each.eval_id, each.final_eval_status) for each in results] == [
-        *[("found", passed)] * 2,
-        *[("missed", failed)] * 2,
-    ]
-    assert [
-        {each.metric_name: each.score for each in result.overall_eval_metric_results}
-        for result in results[::2]
-    ] == [
-        {"tool_trajectory_avg_score": 1.0, "response_match_score": 1.0},
-        {"tool_trajectory_avg_score": 0.0, "response_match_score": 0.0},
-    ]
-
-
-@adk
-@needs_extra
-def test_criterion_11_adk_eval_runs_what_is_exported(tmp_path: Path) -> None:
-    """Its exit code differs between versions; what it writes does not."""
-    agent = tmp_path / "desk"
-    agent.mkdir()
-    (agent / "__init__.py").write_text("from . import agent\n", "utf-8")
-    (agent / "agent.py").write_text(f"{DESK}\nroot_agent = desk.to_agent()\n", "utf-8")
-    space: dict[str, Any] = {}
-    exec(DESK, space)
-    cases, config = agent / "orders.evalset.json", agent / "config.json"
-    space["suite"].to_eval_set_file(cases, config_path=config)
-    program = "from google.adk.cli import main; main()"
-    command = ["eval", "desk", str(cases), "--config_file_path", str(config)]
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    found: dict[str, int] = {}
-    for file in (agent / ".adk" / "eval_history").glob("*.evalset_result.json"):
-        value = json.loads(file.read_text("utf-8"))
-        value = json.loads(value) if isinstance(value, str) else value  # google-adk 1.x
-        found |= {each["eval_id"]: each["final_eval_status"] for each in value["eval_case_results"]}
-    assert found == {"found": 1, "found__run2": 1, "missed": 2, "missed__run2": 2}, (
-        done.stdout + done.stderr
-    )
 
 
 @adk
@@ -528,5 +416,5 @@ def test_every_criterion_is_tested_or_comes_later() -> None:
     text = Path(__file__).read_text("utf-8")
     tested = {int(number) for number in re.findall(r"def test_criterion_(\d+)_", text)}
     later = {number for numbers in LATER.values() for number in numbers}
-    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 15}
+    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15}
     assert tested | later == set(range(1, 16))

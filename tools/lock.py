@@ -5,8 +5,8 @@ pins that this program keeps in three places:
 
 - pyproject.toml, ``[tool.uv]``: constraint-dependencies and build-constraint-dependencies;
 - tools/constraints/hashes.txt: the same versions with markers and sha256 digests;
-- tools/constraints/adk-*.txt and eval-*.txt: one tested set for each column of the google-adk
-  matrix, which the pins above would otherwise defeat; the latter with google-adk's large extra.
+- tools/constraints/adk-*.txt: one tested set for each column of the google-adk matrix, which the
+  pins above would otherwise defeat.
 
 Usage::
 
@@ -39,8 +39,6 @@ COLUMNS = {
     "adk-floor": "google-adk>=1.25,<1.26\ngoogle-genai>=1.56,<1.57",
     "adk-last1": "google-adk>=1.25,<2",
     "adk-2x": "google-adk>=2,<3",
-    "eval-floor": "google-adk[eval]>=1.25,<1.26\ngoogle-genai>=1.56,<1.57",
-    "eval-2x": "google-adk[eval]>=2,<3",
 }
 
 #: The extras that tests need. The others bring large libraries, which their tests do without.

@@ -23,8 +23,7 @@ class Case:
     """One thing to measure.
 
     Attributes:
-        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
-            ``evaluated`` with suites.
+        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
@@ -88,7 +87,6 @@ _MODULES = {
     "ours": "adk_fluent import Agent",
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
-    "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 
 

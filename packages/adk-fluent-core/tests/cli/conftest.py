@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from adk_fluent._keys import KEYS
 from adk_fluent._registry import refresh
 from adk_fluent.cli import main
-from adk_fluent.cli._keys import CLOUD
+from adk_fluent.cli._keys import CLOUD, KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -184,7 +184,7 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("command", "wheel"),
-    [("replay", "adk-fluent-debug"), ("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
+    [("eval", "adk-fluent-eval"), ("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
 )
 def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str, cli: Cli) -> None:
     done = cli(command, "--any", "thing")
@@ -203,7 +203,7 @@ def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str
         (["evla"], "There is no command 'evla'. Did you mean 'eval'?"),
         (
             ["xyzzy"],
-            "There is no command 'xyzzy'. There are check, demo, doctor, ",
+            "There is no command 'xyzzy'. There are check, demo, doctor, explain, ",
         ),
         (["--debgu", "run"], "No such option"),
         (["run", "--modle", "x", "desk.py"], "--model"),

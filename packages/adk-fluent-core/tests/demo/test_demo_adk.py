@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adk_fluent import demo
-from adk_fluent._keys import KEYS
 from adk_fluent.cli import main
-from adk_fluent.cli._keys import CLOUD
+from adk_fluent.cli._keys import CLOUD, KEYS
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.demo import Database, Outcome, support_desk, tickets, work_off
 from adk_fluent.demo._work import CONFIG

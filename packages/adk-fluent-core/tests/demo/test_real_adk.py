@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent._keys import KEYS
 from adk_fluent.cli import main
-from adk_fluent.cli._keys import CLOUD
+from adk_fluent.cli._keys import CLOUD, KEYS
 from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, GeminiEmulator, Reply, Script, reply
 

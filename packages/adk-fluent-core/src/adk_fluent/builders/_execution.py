@@ -7,7 +7,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -181,11 +180,6 @@ class _Loop:
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         weakref.finalize(self, _close, self.runner, os.getpid())
 
-    def discard(self) -> None:
-        """Close the loop now, with what is left in it."""
-        with suppress(BaseException):  # what was raised goes on, and may be raised again in here
-            self.runner.close()
-
 
 def _close(runner: asyncio.Runner, process: int) -> None:
     if os.getpid() == process:  # or it would close what the process before a fork uses
@@ -227,16 +221,7 @@ def run_now(
             f"{name}() cannot wait inside a running event loop",
             help=f"write: await {instead or f'{name}_async'}(...)",
         )
-    here = _here
-    try:
-        return here.loop.runner.run(make(), context=copy_context())
-    except Exception:
-        raise
-    except BaseException:
-        # asyncio leaves such a loop in the middle of its work, which would go on in the next run
-        left, here.loop = here.loop, _Loop()
-        left.discard()
-        raise
+    return _here.loop.runner.run(make(), context=copy_context())
 
 
 def _is_in_loop() -> bool:

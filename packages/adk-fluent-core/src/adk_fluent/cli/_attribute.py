@@ -32,15 +32,10 @@ def find(target: Target, module: ModuleType) -> Builder:
     Raises:
         TargetError: There is none of that name, or it is no pipeline.
     """
-    return _pipeline(target, attribute_of(target, module))
+    return _pipeline(target, _attribute(target, module))
 
 
-def attribute_of(target: Target, module: ModuleType) -> Any:
-    """What a target names in its module, or the first of the usual names.
-
-    Raises:
-        TargetError: There is no such attribute.
-    """
+def _attribute(target: Target, module: ModuleType) -> Any:
     if target.attribute is None:
         name = default_of(module)
         if name is None:

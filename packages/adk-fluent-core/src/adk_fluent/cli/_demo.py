@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from adk_fluent._keys import KEYS
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, OK, exit_code
 from adk_fluent.cli._gemini import no_answer, said
-from adk_fluent.cli._keys import credentials, no_key
+from adk_fluent.cli._keys import KEYS, credentials, no_key
 from adk_fluent.cli._status import is_watched
 from adk_fluent.cli._text import plain, short
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from adk_fluent._keys import KEYS
 from adk_fluent._registry import found
 from adk_fluent.cli._failures import FINDINGS, OK
-from adk_fluent.cli._keys import credentials
+from adk_fluent.cli._keys import KEYS, credentials
 from adk_fluent.cli._text import plain
 from adk_fluent.cli._versions import installed
 from adk_fluent.errors import LayerError

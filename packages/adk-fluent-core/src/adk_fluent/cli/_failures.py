@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
-from adk_fluent._keys import without_keys
 from adk_fluent.cli._color import wanted
 from adk_fluent.cli._gemini import explained, raised_in
+from adk_fluent.cli._keys import without_keys
 from adk_fluent.cli._text import plain
 from adk_fluent.errors import (
     AdkFluentError,

@@ -6,8 +6,7 @@ import re
 import traceback
 from typing import Any, Final
 
-from adk_fluent._keys import KEYS, without_keys
-from adk_fluent.cli._keys import credentials
+from adk_fluent.cli._keys import KEYS, credentials, without_keys
 from adk_fluent.cli._text import short
 from adk_fluent.errors import AdkFluentError, CredentialsError
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from adk_fluent._keys import KEYS
 from adk_fluent.errors import CredentialsError
 from adk_fluent.ir import AgentNode, Node, walk
 
+KEYS: Final = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+_SHORTEST: Final = 8  # characters of a key; less is none, and part of many a word
 #: Say "true" or "1" where Google Cloud's own credentials are used instead of a key.
 CLOUD: Final = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -56,6 +57,15 @@ def no_key(what: str, instead: str, node: Node | None = None) -> CredentialsErro
         node=node,
         help=f"set {KEYS[0]} (or {CLOUD[1]}=true with Google Cloud credentials), or {instead}",
     )
+
+
+def without_keys(text: str) -> str:
+    """The text without the keys that stand in it; services may quote what they were sent."""
+    for name in KEYS:
+        key = os.environ.get(name, "").strip()
+        if len(key) >= _SHORTEST:
+            text = text.replace(key, f"[{name}]")
+    return text
 
 
 def _needs_no_model(node: AgentNode) -> bool:

@@ -102,16 +102,10 @@ def load(text: str) -> Builder:
     """
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
-        return find(target, module_of(target))
+        return find(target, _module(target))
 
 
-def module_of(target: Target) -> ModuleType:
-    """The module of a target.
-
-    Raises:
-        TargetError: There is no such file or module, or importing it failed.
-        MissingLayerError: It imports a layer that is not installed.
-    """
+def _module(target: Target) -> ModuleType:
     try:
         return _from_file(target) if target.is_file else _from_name(target)
     except AdkFluentError:

@@ -1,7 +1,7 @@
-"""Evaluation of agents: cases and suites over ADK's formats, with gates that hold.
+"""Evaluation of agents: cases and suites over ADK's formats, with honest gates.
 
-A `FluentEvalSuite` runs `FluentCase`s against a pipeline and gives a `FluentEvalReport`. Everything
-is imported when it is first used; ADK when something runs.
+A `FluentEvalSuite` runs `FluentCase`s against a pipeline and returns a `FluentEvalReport`. Names are
+imported on first use; ADK is imported when something runs.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._cases._case import FluentCase, Rubric, ToolCall, Turn
+    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._cases._turn import ToolCall, Turn
     from adk_fluent.eval._errors import (
         EvalError,
         EvalFailedError,
         EvalFileError,
         MetricUnavailableError,
     )
-    from adk_fluent.eval._files._warned import EvalFileWarning
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._metrics import Metric, PrebuiltMetrics
+    from adk_fluent.eval._metrics import PrebuiltMetrics
     from adk_fluent.eval._outcome import (
         CaseOutcome,
         Finding,
@@ -33,30 +32,25 @@ if TYPE_CHECKING:
         ToolUse,
         TurnOutcome,
     )
-    from adk_fluent.eval._report._compare import RegressionReport
-    from adk_fluent.eval._report._matrix import ModelMatrix
+    from adk_fluent.eval._report._compare import CaseChange, MetricDelta, RegressionReport
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
-    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
     _MODULES = {
-        "_cases._case": ("FluentCase", "Rubric", "ToolCall", "Turn"),
+        "_cases._case": ("FluentCase",),
         "_cases._judge": ("FluentJudge",),
-        "_cases._simulation": ("UserSimulation",),
+        "_cases._turn": ("ToolCall", "Turn"),
         "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
-        "_files._warned": ("EvalFileWarning",),
         "_gate": ("Gate",),
-        "_metrics": ("Metric", "PrebuiltMetrics"),
+        "_metrics": ("PrebuiltMetrics",),
         "_outcome": (
             *("CaseOutcome", "Finding", "MetricScore", "MetricStatus", "Status"),
             *("Step", "Tokens", "ToolUse", "TurnOutcome"),
         ),
-        "_report._compare": ("RegressionReport",),
-        "_report._matrix": ("ModelMatrix",),
+        "_report._compare": ("CaseChange", "MetricDelta", "RegressionReport"),
         "_report._report": ("FluentEvalReport",),
         "_report._summaries": ("MetricSummary", "TagSummary"),
-        "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -69,27 +63,24 @@ else:
 
 
 __all__ = [
+    "CaseChange",
     "CaseOutcome",
     "EvalError",
     "EvalFailedError",
     "EvalFileError",
-    "EvalFileWarning",
     "Finding",
     "FluentCase",
     "FluentEvalReport",
     "FluentEvalSuite",
     "FluentJudge",
     "Gate",
-    "Metric",
+    "MetricDelta",
     "MetricScore",
     "MetricStatus",
     "MetricSummary",
     "MetricUnavailableError",
-    "ModelMatrix",
     "PrebuiltMetrics",
     "RegressionReport",
-    "ResponseCache",
-    "Rubric",
     "Status",
     "Step",
     "TagSummary",
@@ -98,5 +89,4 @@ __all__ = [
     "ToolUse",
     "Turn",
     "TurnOutcome",
-    "UserSimulation",
 ]

@@ -1,4 +1,4 @@
-"""What evaluation raises by itself; errors of pipelines, models and tools stay what they are."""
+"""The errors of evaluation; errors of pipelines, models and tools keep their own types."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class EvalError(UsageError):
-    """A suite, a case or a metric as written has no meaning; no model was called.
+    """A suite, case or metric is invalid; no model was called.
 
     Cause: an unknown tool, step or tag, an empty suite, two cases with one id, a threshold that is
-    no number, and the like.
+    not a number, and the like.
     Fix: change what the message names.
     """
 
@@ -22,10 +22,11 @@ class EvalError(UsageError):
 
 
 class MetricUnavailableError(EvalError, NotImplementedError):
-    """A metric was asked for that cannot be computed here; no model was called.
+    """A metric cannot be computed here; no model was called.
 
-    Cause: it needs an extra, Google Cloud, a judge model, or a newer google-adk.
-    Fix: do what the help line says, or leave the metric out.
+    Cause: the metric needs ADK's evaluators, a judge model or Google Cloud, which this version does
+    not use.
+    Fix: follow the help line, or leave the metric out.
 
     Attributes:
         metric: The metric's name.
@@ -39,15 +40,15 @@ class MetricUnavailableError(EvalError, NotImplementedError):
 
 
 class EvalFileError(BuildError, OSError):
-    """A file of cases, of results or of a journal cannot be read or written.
+    """A file of cases or results cannot be read or written.
 
-    Cause: it is not there, broken, of a newer version, or the disk is full.
-    Fix: mend the line or the field that the message names.
+    Cause: it is missing, broken, of a newer version, or the disk is full.
+    Fix: correct the line or field that the message names.
 
     Attributes:
         path: The file.
-        line: The line, counted from 1; None where none is to blame.
-        field: The field, as ``cases[3].input``; empty where none is to blame.
+        line: The line, counted from 1; None if unknown.
+        field: The field, as ``cases[3].input``; empty if unknown.
     """
 
     code = "ADKF702"
@@ -72,8 +73,8 @@ class EvalFileError(BuildError, OSError):
 class EvalFailedError(AdkFluentError, AssertionError):
     """A suite did not pass its gate.
 
-    Cause: cases failed, could not be evaluated, or got worse than the baseline.
-    Fix: the message names the cases and why; the report has all of it.
+    Cause: cases failed, could not be evaluated, or regressed against the baseline.
+    Fix: the message names the cases and reasons; the report has the details.
     """
 
     code = "ADKF703"

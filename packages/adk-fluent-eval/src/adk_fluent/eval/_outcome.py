@@ -1,7 +1,6 @@
-"""What one run of one case came to: plain data, which can be written down and read again.
+"""The result of one run of one case: plain data, which JSON can hold.
 
-Nothing in here knows ADK. Values that came from outside (arguments, results, state) are made plain
-when they are noted, so that every outcome is JSON.
+Nothing here knows ADK. Arguments, results and state are made plain when they are recorded.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ class Status(StrEnum):
     """How a run of a case ended.
 
     Attributes:
-        PASSED: Everything that was expected is so.
-        FAILED: Something is not so; `CaseOutcome.reasons` says what.
-        ERROR: It could not be told: the run raised, or a metric could not be computed.
-        SKIPPED: It was not run, as the case says.
-        XFAILED: It failed, as the case expects. One that passes all the same has failed.
+        PASSED: Every expectation is met.
+        FAILED: An expectation is not met; `CaseOutcome.reasons` says which.
+        ERROR: The run raised, or a metric could not be computed.
+        SKIPPED: The case says to skip it.
+        XFAILED: It failed, as the case expects.
     """
 
     PASSED = "passed"
@@ -33,18 +32,18 @@ class Status(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether it takes part in pass rates."""
+        """Whether the run takes part in pass rates."""
         return self in {Status.PASSED, Status.FAILED, Status.ERROR}
 
 
 class MetricStatus(StrEnum):
-    """What became of one metric.
+    """The status of one metric of a run.
 
     Attributes:
         PASSED: The score reaches its threshold.
-        FAILED: It does not.
+        FAILED: The score misses its threshold.
         NOT_EVALUATED: There is no score; never a pass.
-        INFORMATIONAL: The score is for people; nothing depends on it.
+        INFORMATIONAL: The score decides nothing.
     """
 
     PASSED = "passed"
@@ -55,15 +54,15 @@ class MetricStatus(StrEnum):
 
 @dataclass(slots=True)
 class ToolUse:
-    """A call of a tool, and what came of it.
+    """A tool call and its result.
 
     Attributes:
         name: The tool.
         args: Its arguments.
-        response: What it returned; None while there is no answer.
-        error: What it raised, as ``Type: message``; empty if it did not.
-        agent: Who called it.
-        mocked: The case answered in its place.
+        response: What it returned; None without an answer.
+        error: What it raised, as ``Type: message``; empty if nothing.
+        agent: The agent that called it.
+        mocked: Whether the case's mock answered.
         call_id: Identity of the call.
     """
 
@@ -78,16 +77,16 @@ class ToolUse:
 
 @dataclass(slots=True)
 class Step:
-    """Something that happened in a turn: a text, a call of a tool, a write to state, or an error.
+    """One step of a turn: a text, a tool call, a state write, or an error.
 
     Attributes:
         author: The agent or step.
-        text: What it said; empty if nothing.
+        text: What it said.
         tool: The tool that it called.
         state: Keys that it wrote, and their values.
-        error: An error that it reported, as ``code: message``; empty if none.
-        thought: Whether the text is a thought, which is no part of an answer.
-        inside: The agent inside of a tool, of whose own session this is; empty for the case's.
+        error: An error that it reported, as ``code: message``.
+        thought: Whether the text is a thought.
+        inside: The agent inside a tool in whose session this happened; empty for the case's own.
     """
 
     author: str
@@ -98,26 +97,16 @@ class Step:
     thought: bool = False
     inside: str = ""
 
-    @property
-    def who(self) -> str:
-        """The author, as a reader is told."""
-        return f"{self.author} (inside of {self.inside})" if self.inside else self.author
-
-    @property
-    def aside(self) -> bool:
-        """Whether it cannot be a turn's answer."""
-        return self.thought or bool(self.inside)
-
 
 @dataclass(slots=True)
 class Tokens:
     """Tokens of model calls.
 
     Attributes:
-        prompt: Prompt tokens, those of tools' results included.
-        cached: Part of `prompt` that came from a cache.
+        prompt: Prompt tokens, those of tool results included.
+        cached: The part of `prompt` that came from a cache.
         output: Answer tokens.
-        thoughts: Thinking tokens; no part of `output`.
+        thoughts: Thinking tokens, not part of `output`.
     """
 
     prompt: int = 0
@@ -146,10 +135,10 @@ class TurnOutcome:
     Attributes:
         input: What the user said, as text; media by their type, as ``[image/png]``.
         response: The answer's text.
-        steps: What happened between, in order.
+        steps: What happened, in order.
         duration_s: Seconds.
-        tokens: What its model calls took, those inside of tools included.
-        model_calls: How often a model answered, inside of tools included.
+        tokens: Tokens of its model calls, those inside tools included.
+        model_calls: Model calls, those inside tools included.
         invocation_id: ADK's id of the run.
     """
 
@@ -163,25 +152,25 @@ class TurnOutcome:
 
     @property
     def tool_uses(self) -> list[ToolUse]:
-        """The calls of tools in the case's session, in the order in which they were made."""
+        """The tool calls in the case's own session, in order."""
         return [step.tool for step in self.steps if step.tool is not None and not step.inside]
 
     @property
     def all_tool_uses(self) -> list[ToolUse]:
-        """The same with what agents inside of tools called."""
+        """The tool calls, those of agents inside tools included."""
         return [step.tool for step in self.steps if step.tool is not None]
 
 
 @dataclass(slots=True)
 class Finding:
-    """One thing that was expected, and what was there.
+    """One expectation, and what was observed.
 
     Attributes:
-        what: What was looked at, such as ``tools of turn 2`` or ``state intent``.
-        ok: Whether it was as expected.
-        expected: What was expected, plain.
-        actual: What was there, plain.
-        reason: Why it is not as expected; empty if it is.
+        what: What was checked, such as ``tools`` or ``state intent``.
+        ok: Whether the expectation is met.
+        expected: The expected value, plain.
+        actual: The observed value, plain.
+        reason: Why the expectation is not met; empty if it is.
         turn: The turn, counted from 1; None for the whole case.
     """
 
@@ -195,19 +184,18 @@ class Finding:
 
 @dataclass(slots=True)
 class MetricScore:
-    """One metric of one run of a case.
+    """One metric of one run.
 
     Attributes:
         name: The metric.
-        status: What became of it.
+        status: Its status.
         score: The score; None if there is none.
-        threshold: What it has to reach; None for metrics that only inform.
-        lower_is_better: It has to stay at or below the threshold.
-        reason: Why it is what it is: of a judge, or why there is no score.
-        findings: What it looked at.
-        turns: Its score in each turn, None where there is none; empty if it has none of turns.
-        unit: What the score is counted in: "" for 0 to 1, else ``tokens``, ``s``, ``calls``,
-            ``USD``.
+        threshold: What the score must reach; None for an informational metric.
+        lower_is_better: Whether the score must stay at or below the threshold.
+        reason: A judge's reason, or why there is no score.
+        findings: The expectations that were checked.
+        turns: The score of each turn; None where a turn has none.
+        unit: Unit of the score: "" for 0 to 1, ``tokens``, ``s``, ``calls`` or ``USD``.
     """
 
     name: str
@@ -222,41 +210,34 @@ class MetricScore:
 
     @property
     def ok(self) -> bool:
-        """Whether it does not stand in the way of a pass."""
+        """Whether the metric allows a pass."""
         return self.status in {MetricStatus.PASSED, MetricStatus.INFORMATIONAL}
 
 
 @dataclass(slots=True)
 class CaseOutcome:
-    """One run of one case.
+    """The result of one run of one case.
 
     Attributes:
         id: The case.
-        run: Which run of it, counted from 1.
+        run: The run, counted from 1.
         status: How it ended.
         reasons: Why it did not pass, a line each; empty if it passed.
-        error: What the run raised, as ``Type: message``; None if it did not.
+        error: What the run raised, as ``Type: message``; None if nothing.
         input: What the user said first, as text.
         tags: The case's tags.
-        metadata: The case's own data.
-        scores: The metrics, in the suite's order, the case's own checks first.
+        metadata: The case's metadata.
+        scores: The metrics, the case's own checks first.
         turns: The conversation.
         state: Session state at the end, without temporary keys.
-        tokens: What all model calls of the pipeline took; also those whose answers were replayed.
-        cost_usd: What they cost, in US dollars; None if there are no prices.
-        eval_tokens: What was taken beside: by judges, by a played user, and by attempts that were
-            given up because the service refused a call.
-        eval_cost_usd: What that cost, in US dollars; None if there are no prices.
-        duration_s: Seconds from the first message to the last answer.
-        stop_reason: Why a simulated user stopped: ``stop_signal``, ``max_turns``, ``script_end``
-            or ``error``; empty if no user was simulated.
-        note: Why it was skipped, or why it is expected to fail; empty otherwise.
+        tokens: Tokens of the pipeline's model calls.
+        cost_usd: Their cost in US dollars; None if it is not known.
+        eval_tokens: Tokens of judges.
+        duration_s: Seconds of all turns.
+        note: Why it was skipped, or why it is expected to fail.
         target_node: The part of the pipeline that was run; empty for all of it.
-        model: The model that stood in for the pipeline's own; empty for none.
-        replayed: How many answers of models were replayed, not asked for.
-        attempts: How often it was begun; more than once after the service refused it for a while.
         session_id: The session it ran in.
-        user_id: Whose session that was.
+        user_id: The session's user.
     """
 
     id: str
@@ -273,25 +254,20 @@ class CaseOutcome:
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = None
     eval_tokens: Tokens = field(default_factory=Tokens)
-    eval_cost_usd: float | None = None
     duration_s: float = 0.0
-    stop_reason: str = ""
     note: str = ""
     target_node: str = ""
-    model: str = ""
-    replayed: int = 0
-    attempts: int = 1
     session_id: str = ""
     user_id: str = ""
 
     @property
     def key(self) -> tuple[str, int]:
-        """What identifies it: the case and the run."""
+        """The case and the run, which identify the outcome."""
         return (self.id, self.run)
 
     @property
     def passed(self) -> bool:
-        """Whether everything that was expected is so."""
+        """Whether every expectation is met."""
         return self.status is Status.PASSED
 
     @property
@@ -301,15 +277,15 @@ class CaseOutcome:
 
     @property
     def tool_uses(self) -> list[ToolUse]:
-        """All calls of tools, in order."""
+        """All tool calls in the case's session, in order."""
         return [use for turn in self.turns for use in turn.tool_uses]
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """Everything that was looked at."""
+        """Every expectation that was checked."""
         for score in self.scores:
             yield from score.findings
 
     def score(self, name: str) -> MetricScore | None:
-        """The metric of this name; None if it was not asked for."""
+        """Return the metric of this name; None if the run has no such metric."""
         return next((each for each in self.scores if each.name == name), None)

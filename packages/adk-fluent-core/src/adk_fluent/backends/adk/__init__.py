@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from adk_fluent.backends.adk._export import to_agent, to_app, to_runner
-from adk_fluent.backends.adk._hooks._calls import announce as announce_call
-from adk_fluent.backends.adk._hooks._in_place import in_place_of
 from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
-from adk_fluent.backends.adk._hooks._sites import call_site, call_sites_of
+from adk_fluent.backends.adk._hooks._sites import call_site
+from adk_fluent.backends.adk._hooks._stand_in import replace_tools
 from adk_fluent.backends.adk._lowering._compile import Compiled, passes
 from adk_fluent.backends.adk._lowering._context import CompileContext
 from adk_fluent.backends.adk._lowering._rules import rules
@@ -30,11 +29,9 @@ __all__ = [
     "Compiled",
     "FlowAgent",
     "MiddlewarePlugin",
-    "announce_call",
     "call_site",
-    "call_sites_of",
-    "in_place_of",
     "passes",
+    "replace_tools",
     "resolve_model",
     "rules",
     "to_agent",

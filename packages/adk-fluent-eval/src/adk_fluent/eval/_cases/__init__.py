@@ -1,1 +1,1 @@
-"""What is evaluated: cases, their turns, the tools they expect, and who plays the user."""
+"""Cases, their turns and judges."""

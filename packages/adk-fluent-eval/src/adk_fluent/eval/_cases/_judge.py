@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
 from adk_fluent._words import describe
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._checks._checks import judged
-from adk_fluent.eval._checks._same import told
+from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import is_number
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._values import error_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    from adk_fluent.eval._checks._observed import Observed
+    from google.adk.models import BaseLlm
 
-#: What a judge may ask for, by the name of its parameter.
-_GIVEN: Final[dict[str, Callable[[Observed], Any]]] = {
+    from adk_fluent.eval._checks._observation import Observation
+
+#: Parameter of a judge to what it is given.
+_ARGUMENTS: Final[dict[str, Callable[[Observation], Any]]] = {
     "actual_response": lambda seen: seen.turns[-1].response if seen.turns else "",
     "responses": lambda seen: [turn.response for turn in seen.turns],
-    "reference": lambda seen: seen.expected[-1].reference_response if seen.expected else None,
+    "reference": lambda seen: seen.expected[-1].reference_response,
     "tool_trajectory": lambda seen: [use.name for turn in seen.turns for use in turn.tool_uses],
     "tool_calls": lambda seen: [use for turn in seen.turns for use in turn.tool_uses],
     "state": lambda seen: dict(seen.state),
@@ -31,144 +34,146 @@ _GIVEN: Final[dict[str, Callable[[Observed], Any]]] = {
     "turns": lambda seen: [*seen.turns],
     "events": lambda seen: [event for turn in seen.events for event in turn],
     "invocations": lambda seen: [*seen.invocations],
-    "expected": lambda seen: seen.expected_invocations,
-    "stop_reason": lambda seen: seen.stop_reason,
 }
+_ASK: Final = "ask"
 
 
 @dataclass(frozen=True, slots=True)
 class FluentJudge:
     """A metric of your own: a function that scores a run.
 
-    The function takes any of these by the names of its parameters: ``actual_response`` (the last
-    answer), ``responses``, ``reference``, ``tool_trajectory`` (names of tools), ``tool_calls``
-    (`ToolUse`s), ``state``, ``case``, ``turns`` (`TurnOutcome`s), ``events`` and ``invocations``
-    (ADK's), ``expected`` (ADK's invocations as expected), ``stop_reason``. It returns a score, a
-    bool, a score and a reason, or ADK's ``EvaluationResult``; it may be async. One that raises has
-    given no score.
+    The function takes any of these parameters: ``actual_response`` (the last answer),
+    ``responses``, ``reference``, ``tool_trajectory`` (names of tools), ``tool_calls`` (`ToolUse`),
+    ``state``, ``case``, ``turns`` (`TurnOutcome`), ``events`` and ``invocations`` (ADK's). With
+    `model` it may also take ``ask``, an async function that sends a prompt to the model and returns
+    its text. It returns a score, a bool, or ``(score, reason)``, and may be async. A judge that
+    raises gives no score, and the run does not pass.
+
+    ::
+
+        async def polite(actual_response, ask):
+            reply = await ask(f"Rate the politeness from 0 to 1. Reply with a number:\\n{actual_response}")
+            return float(reply)
+
+        FluentJudge("polite", polite, threshold=0.8, model="gemini-2.5-flash")
 
     Attributes:
         name: The metric's name in reports.
         fn: The function.
-        threshold: What the score has to reach.
-        lower_is_better: The score has to stay at or below the threshold.
+        threshold: What the score must reach.
+        lower_is_better: Whether the score must stay at or below the threshold.
+        model: The model that ``ask`` calls, by name or as a BaseLlm.
     """
 
     name: str
     fn: Callable[..., Any]
     threshold: float = 0.5
     lower_is_better: bool = False
+    model: str | BaseLlm | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
-            raise EvalError("a judge has no name", found=describe(self.name))
+        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("FluentJudge(name=) must be a name", found=describe(self.name))
         if not callable(self.fn):
             raise EvalError(
-                f"judge {self.name!r} is no function",
-                found=describe(self.fn),
-                help="give fn= a function that returns a score",
+                f"fn= of judge {self.name!r} must be a function", found=describe(self.fn)
             )
-        threshold: Any = self.threshold
-        is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-        if not is_number or not math.isfinite(threshold):
+        if not is_number(self.threshold):
             raise EvalError(
-                f"the threshold of judge {self.name!r} is no number", found=describe(threshold)
+                f"threshold= of judge {self.name!r} must be a number",
+                found=describe(self.threshold),
             )
-        self._wanted()
+        self._parameters()
 
-    def _wanted(self) -> list[str]:
-        """The names of what the function takes.
+    def _parameters(self) -> list[str]:
+        """The names of the function's parameters.
 
         Raises:
-            EvalError: It asks for something that there is not.
+            EvalError: It takes one that does not exist.
         """
+        known = (*_ARGUMENTS, *((_ASK,) if self.model is not None else ()))
         try:
             parameters = inspect.signature(self.fn).parameters.values()
         except (TypeError, ValueError):
             raise EvalError(
-                f"nobody can tell what judge {self.name!r} takes",
+                f"the signature of judge {self.name!r} cannot be read",
                 found=describe(self.fn),
-                help="write it as a function of your own: lambda actual_response: ...",
+                help="wrap it: lambda actual_response: ...",
             ) from None
-        wanted: list[str] = []
+        names: list[str] = []
         for each in parameters:
             if each.kind is each.VAR_KEYWORD:
-                return list(_GIVEN)
-            if each.name in _GIVEN and each.kind is not each.POSITIONAL_ONLY:
-                wanted.append(each.name)
+                return list(known)
+            if each.name in known and each.kind is not each.POSITIONAL_ONLY:
+                names.append(each.name)
             elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
-                near = nearest_name(each.name, _GIVEN)
+                if each.name == _ASK:
+                    help = "give the judge a model: FluentJudge(..., model=...)"
+                else:
+                    near = nearest_name(each.name, known)
+                    help = f"did you mean {near!r}?" if near else f"one of {', '.join(known)}"
                 raise EvalError(
-                    f"judge {self.name!r} asks for {each.name!r}, which there is not",
-                    help=f"did you mean {near!r}?" if near else f"there are {', '.join(_GIVEN)}",
+                    f"judge {self.name!r} takes the unknown parameter {each.name!r}", help=help
                 )
-        return wanted
+        return names
 
-    async def score(self, seen: Observed) -> MetricScore:
-        """The score of a run; one that cannot be told has the reason."""
+    async def score(
+        self, seen: Observation, ask: Callable[[str], Awaitable[str]] | None = None
+    ) -> MetricScore:
+        """Score a run; a judge that raises gives a score of None with the reason."""
+        given = {name: ask if name == _ASK else _ARGUMENTS[name](seen) for name in self._parameters()}
         try:
-            given: Any = self.fn(**{name: _GIVEN[name](seen) for name in self._wanted()})
-            if inspect.isawaitable(given):
-                given = await given
-            score, reason, turns = _read(given)
-        except Exception as error:  # noqa: BLE001  # it is the user's function: anything may happen
+            made: Any = self.fn(**given)
+            if inspect.isawaitable(made):
+                made = await made
+            score, reason = _read(made)
+        except Exception as error:  # noqa: BLE001  # user code
             return MetricScore(
                 self.name,
                 MetricStatus.NOT_EVALUATED,
                 threshold=self.threshold,
                 lower_is_better=self.lower_is_better,
-                reason=f"the judge raised {told(error)}",
+                reason=f"the judge raised {error_line(error)}",
             )
-        return judged(
+        return scored(
             self.name,
             score,
             self.threshold,
             lower_is_better=self.lower_is_better,
             reason=reason or ("the judge gave no score" if score is None else ""),
-            turns=turns,
         )
 
 
-def check_judge(given: object) -> None:
-    """Look whether something is a judge.
+def check_judges(judges: list[Any]) -> None:
+    """Check the judges of a suite.
 
     Raises:
-        EvalError: It is none; a function, perhaps.
+        EvalError: One is not a `FluentJudge`.
     """
-    if isinstance(given, FluentJudge):
-        return
-    own = str(getattr(given, "__name__", "")) if inspect.isroutine(given) else ""
-    name, function = (own, own) if own.isidentifier() else ("name", "the_function")
-    raise EvalError(
-        "custom_judges= takes FluentJudges",
-        found=describe(given),
-        help=f'write FluentJudge("{name}", {function})',
-    )
+    for given in judges:
+        if not isinstance(given, FluentJudge):
+            name = str(getattr(given, "__name__", ""))
+            written = f'FluentJudge("{name}", {name})' if name.isidentifier() else "FluentJudge(...)"
+            raise EvalError(
+                "custom_judges= takes FluentJudges", found=describe(given), help=f"write {written}"
+            )
 
 
-def _read(given: Any) -> tuple[float | None, str, list[float | None]]:
-    """A score, its reason and the scores of turns.
+def _read(made: Any) -> tuple[float | None, str]:
+    """The score and reason that a judge returned.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It returned something else.
     """
-    if hasattr(given, "overall_score"):  # ADK's EvaluationResult
-        turns = [_finite(each.score) for each in given.per_invocation_results or ()]
-        rubrics = getattr(given, "overall_rubric_scores", None) or ()  # google-adk 1.25 has none
-        said = [each.rationale for each in rubrics if each.rationale]
-        return given.overall_score, "; ".join(said), turns
     reason = ""
-    if isinstance(given, tuple) and len(cast("tuple[Any, ...]", given)) == 2:
-        given, reason = cast("tuple[Any, Any]", given)
-    if given is None:
-        return None, str(reason or ""), []
-    if not isinstance(given, SupportsFloat):
-        what = f"a judge returns a number, a bool, or one with a reason, not {describe(given)}"
+    if isinstance(made, tuple) and len(cast("tuple[Any, ...]", made)) == 2:
+        made, reason = cast("tuple[Any, Any]", made)
+    if made is None:
+        return None, str(reason or "")
+    if not isinstance(made, SupportsFloat):
+        what = f"a judge returns a number, a bool, or (score, reason), not {describe(made)}"
         raise TypeError(what)
-    if given is False:
-        reason = reason or "the judge says no; it may return (False, why)"
-    return float(given), str(reason or ""), []
-
-
-def _finite(score: float | None) -> float | None:
-    return score if score is not None and math.isfinite(score) else None
+    score = float(made)
+    if not math.isfinite(score):
+        return None, f"the score is {score}"
+    return score, str(reason or ("the judge returned False" if made is False else ""))

@@ -1,4 +1,4 @@
-"""One turn of a conversation, and what can be expected of it."""
+"""Turns of a conversation, and the tool calls expected in them."""
 
 from __future__ import annotations
 
@@ -13,104 +13,77 @@ from adk_fluent.eval._errors import EvalError
 if TYPE_CHECKING:
     from adk_fluent.protocol import FieldRef
 
-#: How the calls of a turn are compared with those that are expected.
+#: How a turn's tool calls are compared with the expected ones.
 TrajectoryMatch = Literal["exact", "in_order", "any_order", "subset", "f1"]
 MATCHES: Final[tuple[str, ...]] = get_args(TrajectoryMatch)
+
+#: Keys of state (str or typed references) to values or conditions. No checker accepts a mapping of
+#: one kind of key where a mapping of both kinds is declared, hence Any.
+StateMap: TypeAlias = Mapping[Any, Any | Callable[[Any], bool]]
+#: A user message: text, a Content or Part of google.genai, or a list of texts and Parts.
+Message: TypeAlias = Any
+#: Texts or patterns that an answer must contain.
+Contains: TypeAlias = "str | re.Pattern[str] | Sequence[str | re.Pattern[str]] | None"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that is expected.
+    """An expected tool call.
 
     Attributes:
         name: The tool.
-        args: Arguments that the call has, among others it may have; each a value that is equal, or
-            a function that returns whether it will do. An argument that is absent is None, and
-            meets no condition. Without `args` any will do.
+        args: Arguments that the call must have, among others; each a value, or a function that
+            returns whether the argument is acceptable. None accepts any arguments.
     """
 
     name: str
     args: Mapping[str, Any | Callable[[Any], bool]] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
-            raise EvalError("a ToolCall names its tool", found=describe(self.name))
-        if self.args is not None and not isinstance(self.args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
+        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("ToolCall(name) must be the name of a tool", found=describe(self.name))
+        if self.args is not None and not isinstance(self.args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
             raise EvalError(
-                f"the arguments of tool {self.name!r} are no mapping",
+                f"ToolCall({self.name!r}, args) takes a mapping of arguments",
                 found=describe(self.args),
                 help=f'write ToolCall("{self.name}", {{"name": value}})',
             )
-        for name in self.args or {}:
-            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
-                raise EvalError(
-                    f"an argument of tool {self.name!r} has no name", found=describe(name)
-                )
 
     @classmethod
     def of(cls, value: str | ToolCall) -> ToolCall:
-        """A call from its name, or what is one."""
+        """Return a call from its name, or the call itself.
+
+        Raises:
+            EvalError: The value is neither.
+        """
         if isinstance(value, ToolCall):
             return value
-        if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
+        if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
             return cls(value)
         raise EvalError(
-            "an expected trajectory holds something that is no call of a tool",
-            found=describe(value),
-            help="give names of tools, or ToolCall(name, args)",
+            "expected_trajectory= takes names of tools and ToolCalls", found=describe(value)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Rubric:
-    """One thing that a judge looks for in an answer, or in the use of tools.
-
-    Attributes:
-        text: What has to hold, such as ``The answer names the ticket``.
-        id: Its name in reports; "" numbers it.
-    """
-
-    text: str
-    id: str = ""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or not self.text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
-            raise EvalError("a rubric says nothing", found=describe(self.text))
-        if not isinstance(self.id, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # of anything
-            raise EvalError("the id of a rubric is no name", found=describe(self.id))
-
-
-#: Keys of state (texts and typed references) and their values, or conditions on them. Type checkers
-#: know no mapping of both kinds of keys that also takes a mapping of one.
-StateMap: TypeAlias = Mapping[Any, Any | Callable[[Any], bool]]
-
-#: What a user can say in one turn: text, ADK's Content or Part, or a list of texts and Parts.
-Message = Any
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn of a conversation: what the user says, and what is expected of the answer.
+    """One turn: what the user says, and what is expected of the answer.
 
     Attributes:
-        input: Text, a `google.genai` Content or Part, or a list of texts and Parts.
-        expected_trajectory: The calls of tools in this turn; None is not checked, an empty list
+        input: Text, a Content or Part of `google.genai`, or a list of texts and Parts.
+        expected_trajectory: The tool calls of this turn; None does not check them, an empty list
             allows none.
-        reference_response: The answer as it should be, for metrics that compare.
-        expected_response_contains: Texts that the answer has, in upper or lower case, or a pattern
-            that is found in it.
-        state_assertions: As `FluentCase.state_assertions`, when this turn is over.
-        rubrics: What a judge looks for in this turn.
+        reference_response: The reference answer, for ROUGE and judges.
+        expected_response_contains: Texts the answer must contain (case-insensitive), or patterns it
+            must match.
+        state_assertions: As `FluentCase.state_assertions`, after this turn.
     """
 
     input: Message
     expected_trajectory: Sequence[str | ToolCall] | None = None
     reference_response: str | None = None
-    expected_response_contains: str | re.Pattern[str] | Sequence[str | re.Pattern[str]] | None = (
-        None
-    )
+    expected_response_contains: Contains = None
     state_assertions: StateMap | None = None
-    rubrics: Sequence[str | Rubric] = ()
 
     @property
     def trajectory(self) -> tuple[ToolCall, ...] | None:
@@ -120,55 +93,51 @@ class Turn:
 
     @property
     def contains(self) -> tuple[str | re.Pattern[str], ...]:
-        """What the answer has to contain."""
-        return texts_of(self.expected_response_contains)
+        """The texts and patterns the answer must contain."""
+        return contains_of(self.expected_response_contains)
 
 
-def texts_of(
-    value: str | re.Pattern[str] | Sequence[str | re.Pattern[str]] | None,
-) -> tuple[str | re.Pattern[str], ...]:
-    """One text or pattern, or several, as several.
+def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
+    """Return one or several texts and patterns as a tuple.
 
     Raises:
-        EvalError: There is something else among them, or a text that every answer has.
+        EvalError: One is neither, or is empty.
     """
     if value is None:
         return ()
-    several = isinstance(value, list | tuple)
-    items: Sequence[Any] = cast("Sequence[Any]", value) if several else [value]
+    items = cast("Sequence[Any]", value if isinstance(value, list | tuple) else [value])
     for each in items:
-        is_pattern = isinstance(each, re.Pattern)
-        text: Any = cast("re.Pattern[Any]", each).pattern if is_pattern else each
+        text: Any = cast("re.Pattern[Any]", each).pattern if isinstance(each, re.Pattern) else each
         if not isinstance(text, str) or not text:
             raise EvalError(
-                "expected_response_contains= takes texts and patterns",
-                found="a pattern that is empty or of bytes" if is_pattern else describe(each),
+                "expected_response_contains= takes non-empty texts and patterns",
+                found=describe(each),
                 help='such as ["ticket", re.compile(r"T-\\d+")]',
             )
     return tuple(items)
 
 
 def key_of(key: str | FieldRef) -> str:
-    """A key of state, also of a typed reference.
+    """Return the state key of a str or a typed reference.
 
     Raises:
         EvalError: It is neither.
     """
     if isinstance(key, str):
         return key
-    # isinstance with the protocol would ask for the default, which a function may make
-    named: Any = getattr(key, "key", None)
-    if isinstance(named, str) and hasattr(key, "scope"):
-        return named
+    # isinstance with the protocol would evaluate the default, which may be a factory
+    name: Any = getattr(key, "key", None)
+    if isinstance(name, str) and hasattr(key, "scope"):
+        return name
     raise EvalError(
-        "state is named by keys",
+        "keys of state are texts and typed references",
         found=describe(key),
-        help='give texts such as "intent", or fields such as BillingState.intent',
+        help='such as "intent" or BillingState.intent',
     )
 
 
 def parts_of(message: Message) -> Iterator[Any]:
-    """What a message is made of: texts and ADK's Parts."""
+    """Yield the texts and Parts of a message."""
     if isinstance(message, list | tuple):
         for each in cast("list[Any]", message):
             yield from parts_of(each)
@@ -179,7 +148,7 @@ def parts_of(message: Message) -> Iterator[Any]:
 
 
 def text_of(message: Message) -> str:
-    """What a user says as text: media by their type, as ``[image/png]``."""
+    """Return a message as text, media by their type, as ``[image/png]``."""
     return " ".join(filter(None, map(_part_text, parts_of(message))))
 
 
@@ -188,23 +157,26 @@ def _part_text(part: Any) -> str:
         return part
     if text := getattr(part, "text", None):
         return str(text)
-    data = _media_of(part)
+    data = _media(part)
     return "" if data is None else f"[{getattr(data, 'mime_type', None) or 'file'}]"
 
 
-def _media_of(part: Any) -> Any:
+def _media(part: Any) -> Any:
     """The Blob or FileData of a Part; None if it has none."""
     names = ("inline_data", "file_data")
     return next((data for name in names if (data := getattr(part, name, None)) is not None), None)
 
 
-def media_of(message: Message) -> list[str]:
-    """What tells its media from others: their addresses, or a digest of their bytes."""
-    import hashlib  # noqa: PLC0415  # loads OpenSSL, which few cases need
+def media_digests(message: Message) -> list[str]:
+    """Return what identifies each medium of a message: a digest of its bytes, or its address."""
+    from hashlib import sha256  # noqa: PLC0415  # loads OpenSSL, rarely needed
 
     found: list[str] = []
-    for data in filter(None, map(_media_of, parts_of(message))):
+    for data in filter(None, map(_media, parts_of(message))):
         raw = getattr(data, "data", None)
-        digest = hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes) else ""
-        found.append(digest or str(getattr(data, "file_uri", None)))
+        found.append(
+            sha256(raw).hexdigest()
+            if isinstance(raw, bytes)
+            else str(getattr(data, "file_uri", None))
+        )
     return found

@@ -1,1 +1,1 @@
-"""What a case expects, held against what happened. Nothing in here knows ADK."""
+"""Checks of what a case expects."""

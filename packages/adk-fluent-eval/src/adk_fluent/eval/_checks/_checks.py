@@ -1,7 +1,7 @@
-"""The checks of what a case itself expects: tools, answers, state and budgets.
+"""Checks of what a case expects: tools, answers, state and budgets.
 
-Each takes what was observed and gives a `MetricScore`, or None where the case expects nothing of
-the kind.
+Each takes an observation and returns a `MetricScore`, or None if the case expects nothing of the
+kind.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.eval._checks._same import shown
-from adk_fluent.eval._checks._state import look_at_state
-from adk_fluent.eval._checks._trajectory import look_at
-from adk_fluent.eval._metrics import BUDGET, RESPONSE, STATE, TRAJECTORY
+from adk_fluent.eval._checks._state import check_keys
+from adk_fluent.eval._checks._trajectory import compare_calls
+from adk_fluent.eval._metrics import BUDGET, MATCH, RESPONSE, STATE, TRAJECTORY
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus
+from adk_fluent.eval._text import measured
+from adk_fluent.eval._values import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._checks._observed import Observed
+    from adk_fluent.eval._checks._observation import Observation
 
-_UNITS = {"max_cost_usd": " USD", "max_tokens": " tokens", "max_latency_s": " s"}
+_UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s"}
 
 
-def judged(
+def scored(
     name: str,
     score: float | None,
     threshold: float,
@@ -34,10 +35,7 @@ def judged(
     reason: str = "",
     **rest: Any,
 ) -> MetricScore:
-    """A score held against its threshold; None is no score, and no pass, and so is NaN."""
-    if score is not None and not math.isfinite(score):
-        reason = reason or f"the score is {score}"
-        score = None  # JSON has no word for it
+    """Compare a score with its threshold; None is not evaluated, and never a pass."""
     if score is None:
         status = MetricStatus.NOT_EVALUATED
     elif score <= threshold if lower_is_better else score >= threshold:
@@ -47,191 +45,8 @@ def judged(
     return MetricScore(name, status, score, threshold, lower_is_better, reason, **rest)
 
 
-# --- turns ---------------------------------------------------------------------------------------
-
-
-def _is_reached(seen: Observed, at: int) -> bool:
-    """Whether there is something to look at: a turn that never came passes nothing."""
-    return bool(seen.turns) if seen.is_played else at < len(seen.turns)
-
-
-def _unreached(seen: Observed) -> str:
-    turns = len(seen.turns)
-    return f"the conversation ended after turn {turns}" if turns else "there was no turn"
-
-
-# --- tools ---------------------------------------------------------------------------------------
-
-
-def check_trajectory(seen: Observed, threshold: float = 1.0) -> MetricScore | None:
-    """The calls of tools in each turn; of a user who is played, in the whole conversation."""
-    found: list[Finding] = []
-    scores: list[float] = []
-    turns: list[float | None] = [None] * len(seen.turns)
-    missed = False
-    for at, turn in enumerate(seen.expected):
-        if turn.trajectory is None:
-            continue
-        score, finding = _tools_of(seen, at)
-        if not _is_reached(seen, at):
-            missed = True
-            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
-        elif score >= threshold:
-            finding.ok, finding.reason = True, ""
-        scores.append(score)
-        found.append(finding)
-        if seen.is_played:
-            turns = [score] * len(turns)
-        elif at < len(turns):
-            turns[at] = score
-    if not found:
-        return None
-    judgement = judged(
-        TRAJECTORY, sum(scores) / len(scores), threshold, findings=found, turns=turns
-    )
-    if missed:
-        judgement.status = MetricStatus.FAILED  # whatever the mean is
-    return judgement
-
-
-def _tools_of(seen: Observed, at: int) -> tuple[float, Finding]:
-    expected, match = seen.expected[at].trajectory or (), seen.case.trajectory_match
-    if seen.is_played:
-        uses = [use for each in seen.turns for use in each.tool_uses]
-        return look_at(expected, uses, match, "tools of the conversation", None)
-    uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
-    return look_at(expected, uses, match, "tools", at + 1)
-
-
-# --- answers -------------------------------------------------------------------------------------
-
-
-def check_response(seen: Observed) -> MetricScore | None:
-    """What the answers have to contain; of a user who is played, the last of them."""
-    found: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.turns)
-    for at, turn in enumerate(seen.expected):
-        if not turn.contains:
-            continue
-        if not _is_reached(seen, at):
-            found += [
-                Finding("answer contains", False, _told(each), None, _unreached(seen), at + 1)
-                for each in turn.contains
-            ]
-            continue
-        where = len(turns) - 1 if seen.is_played else at
-        here = [_contains(each, seen.turns[where].response, where + 1) for each in turn.contains]
-        found += here
-        turns[where] = float(all(each.ok for each in here))
-    return _all_of(RESPONSE, found, turns)
-
-
-def _contains(expected: str | re.Pattern[str], answer: str, turn: int) -> Finding:
-    if isinstance(expected, re.Pattern):
-        ok, what = expected.search(answer) is not None, "the answer does not match"
-    else:
-        ok, what = expected.casefold() in answer.casefold(), "the answer does not contain"
-    told = _told(expected)
-    reason = "" if ok else f"{what} {shown(told)}: {shown(answer)}"
-    return Finding("answer contains", ok, told, answer, reason, turn)
-
-
-def _told(expected: str | re.Pattern[str]) -> str:
-    return f"/{expected.pattern}/" if isinstance(expected, re.Pattern) else expected
-
-
-# --- state ---------------------------------------------------------------------------------------
-
-
-def check_state(seen: Observed) -> MetricScore | None:
-    """What state holds in the end, and after each turn that says so.
-
-    Where a user is played, all of it is looked at in the end.
-    """
-    turns: list[float | None] = [None] * len(seen.turns)
-    found: list[Finding] = []
-    for at, turn in enumerate(seen.expected):
-        if not turn.state_assertions:
-            continue
-        if seen.is_played:
-            here = look_at_state(turn.state_assertions, seen.state, seen.written, None)
-        else:
-            after, written = _at(seen.state_after, at), _at(seen.written_after, at)
-            here = look_at_state(turn.state_assertions, after, written, at + 1)
-        if not _is_reached(seen, at):
-            _fail(here, _unreached(seen))
-        elif not seen.is_played:
-            turns[at] = float(all(each.ok for each in here))
-        found += here
-    in_the_end = look_at_state(seen.case.state_assertions or {}, seen.state, seen.written, None)
-    if not _is_reached(seen, len(seen.expected) - 1):
-        _fail(in_the_end, _unreached(seen))
-    return _all_of(STATE, [*found, *in_the_end], turns)
-
-
-def _at(noted: Sequence[Mapping[str, Any]], at: int) -> Mapping[str, Any]:
-    return noted[at] if at < len(noted) else {}
-
-
-def _fail(findings: Sequence[Finding], reason: str) -> None:
-    for each in findings:
-        each.ok, each.reason = False, each.reason or reason
-
-
-# --- budgets -------------------------------------------------------------------------------------
-
-
-def check_budget(seen: Observed) -> MetricScore | None:
-    """What the run took, held against what it may take."""
-    case = seen.case
-    tokens = seen.tokens.total
-    too_many = case.max_tokens is not None and tokens > case.max_tokens
-    took = {
-        "max_cost_usd": seen.cost_usd,
-        "max_tokens": None if seen.untold and not too_many else tokens,
-        "max_latency_s": seen.duration_s,
-        "max_tool_calls": sum(len(turn.all_tool_uses) for turn in seen.turns),
-    }
-    found: list[Finding] = []
-    unknown = ""
-    for name, actual in took.items():
-        limit = getattr(case, name)
-        if limit is None:
-            continue
-        if actual is None:
-            why = seen.untold if name == "max_tokens" else seen.unpriced
-            unknown = f"{name}: {why or 'the run has no price'}"
-            found.append(Finding(name, False, limit, None, unknown))
-        else:
-            found.append(_spent(name, actual, limit))
-    score = _all_of(BUDGET, found, [])
-    if score is not None and unknown and sum(not each.ok for each in found) == 1:
-        # nothing that is known stands in the way
-        score.status, score.score, score.reason = MetricStatus.NOT_EVALUATED, None, unknown
-    return score
-
-
-def _spent(name: str, actual: float, limit: float) -> Finding:
-    # a sum of many prices is not exact
-    ok = actual <= limit or math.isclose(actual, limit)
-    unit = _UNITS.get(name, "")
-    reason = "" if ok else f"{_number(actual)}{unit} of {_number(limit)}{unit}"
-    return Finding(name, ok, limit, actual if math.isfinite(actual) else str(actual), reason)
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.10g}"
-
-
-def _all_of(name: str, found: Sequence[Finding], turns: list[float | None]) -> MetricScore | None:
-    if not found:
-        return None
-    share = sum(each.ok for each in found) / len(found)
-    return judged(name, share, 1.0, findings=list(found), turns=turns)
-
-
-def expects(case: FluentCase) -> list[str]:
-    """The checks that a case asks for by what it expects."""
+def expectations(case: FluentCase) -> list[str]:
+    """Return the checks that a case asks for by its expectations."""
     turns = case.turns
     asked = {
         TRAJECTORY: any(turn.expected_trajectory is not None for turn in turns),
@@ -242,4 +57,157 @@ def expects(case: FluentCase) -> list[str]:
             for name in ("max_cost_usd", "max_tokens", "max_latency_s", "max_tool_calls")
         ),
     }
-    return [name for name, wanted in asked.items() if wanted]
+    return [name for name, is_asked in asked.items() if is_asked]
+
+
+def _all_met(
+    name: str, findings: Sequence[Finding], turns: list[float | None]
+) -> MetricScore | None:
+    if not findings:
+        return None
+    share = sum(each.ok for each in findings) / len(findings)
+    return scored(name, share, 1.0, findings=list(findings), turns=turns)
+
+
+def _unreached(seen: Observation) -> str:
+    return f"the conversation ended after turn {len(seen.turns)}" if seen.turns else "no turn ran"
+
+
+def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore | None:
+    """Check the tool calls of each turn; the score is the mean over turns that expect some."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if expected.trajectory is None:
+            continue
+        uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
+        score, finding = compare_calls(
+            expected.trajectory, uses, seen.case.trajectory_match, at + 1
+        )
+        if at >= len(seen.turns):
+            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
+        elif score >= threshold:
+            finding.ok, finding.reason = True, ""
+        turns[at] = score
+        findings.append(finding)
+    scores = [each for each in turns if each is not None]
+    if not scores:
+        return None
+    mean = sum(scores) / len(scores)
+    return scored(TRAJECTORY, mean, threshold, findings=findings, turns=turns)
+
+
+def check_response(seen: Observation) -> MetricScore | None:
+    """Check the texts and patterns that the answers must contain."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if not expected.contains:
+            continue
+        if at < len(seen.turns):
+            found = [_contains(each, seen.turns[at].response, at + 1) for each in expected.contains]
+        else:
+            found = [
+                Finding("answer contains", False, _text(each), None, _unreached(seen), at + 1)
+                for each in expected.contains
+            ]
+        findings += found
+        turns[at] = float(all(each.ok for each in found))
+    return _all_met(RESPONSE, findings, turns)
+
+
+def _contains(expected: str | re.Pattern[str], answer: str, turn: int) -> Finding:
+    if isinstance(expected, re.Pattern):
+        ok, what = expected.search(answer) is not None, "the answer does not match"
+    else:
+        ok, what = expected.casefold() in answer.casefold(), "the answer does not contain"
+    text = _text(expected)
+    reason = "" if ok else f"{what} {shown(text)}: {shown(answer)}"
+    return Finding("answer contains", ok, text, answer, reason, turn)
+
+
+def _text(expected: str | re.Pattern[str]) -> str:
+    return f"/{expected.pattern}/" if isinstance(expected, re.Pattern) else expected
+
+
+def check_state(seen: Observation) -> MetricScore | None:
+    """Check state after each turn that asserts some, and at the end."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if not expected.state_assertions:
+            continue
+        reached = at < len(seen.states)
+        found = check_keys(
+            expected.state_assertions,
+            seen.states[at] if reached else {},
+            seen.writes[at] if reached else {},
+            at + 1,
+        )
+        if not reached:
+            _fail(found, _unreached(seen))
+        turns[at] = float(all(each.ok for each in found))
+        findings += found
+    final = check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
+    if len(seen.turns) < len(seen.expected):
+        _fail(final, _unreached(seen))
+    return _all_met(STATE, [*findings, *final], turns)
+
+
+def _fail(findings: Sequence[Finding], reason: str) -> None:
+    for each in findings:
+        each.ok, each.reason = False, each.reason or reason
+
+
+def check_budget(seen: Observation) -> MetricScore | None:
+    """Check what the run used against the case's limits; an unknown figure is not a pass."""
+    case, tokens = seen.case, seen.tokens.total
+    over = case.max_tokens is not None and tokens > case.max_tokens
+    used = {
+        "max_cost_usd": seen.cost_usd,
+        "max_tokens": None if seen.tokens_unknown and not over else tokens,
+        "max_latency_s": seen.duration_s,
+        "max_tool_calls": sum(len(turn.all_tool_uses) for turn in seen.turns),
+    }
+    findings: list[Finding] = []
+    unknown = ""
+    for name, actual in used.items():
+        limit: float | None = getattr(case, name)
+        if limit is None:
+            continue
+        if actual is None:
+            why = seen.tokens_unknown if name == "max_tokens" else seen.cost_unknown
+            unknown = f"{name}: {why or 'the cost is not known'}"
+            findings.append(Finding(name, False, limit, None, unknown))
+            continue
+        ok = actual <= limit or math.isclose(actual, limit)  # sums of prices are not exact
+        unit = _UNITS.get(name, "")
+        reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
+        findings.append(Finding(name, ok, limit, actual, reason))
+    score = _all_met(BUDGET, findings, [])
+    if score is not None and unknown and sum(not each.ok for each in findings) == 1:
+        score.status, score.score, score.reason = MetricStatus.NOT_EVALUATED, None, unknown
+    return score
+
+
+def check_match(seen: Observation, threshold: float) -> MetricScore | None:
+    """Compute ROUGE-1 of the answers with their references."""
+    from adk_fluent.eval._checks._rouge import rouge1  # noqa: PLC0415  # rarely needed
+
+    turns: list[float | None] = [None] * len(seen.expected)
+    findings: list[Finding] = []
+    for at, expected in enumerate(seen.expected):
+        reference = expected.reference_response
+        if reference is None:
+            continue
+        reached = at < len(seen.turns)
+        answer = seen.turns[at].response if reached else None
+        score = turns[at] = rouge1(answer or "", reference)
+        ok = reached and score >= threshold
+        reason = "" if ok else f"ROUGE-1 is {score:.2f}" if reached else _unreached(seen)
+        findings.append(Finding("answer matches", ok, reference, answer, reason, at + 1))
+    scores = [each for each in turns if each is not None]
+    if not scores:
+        return None
+    mean = sum(scores) / len(scores)
+    return scored(MATCH, mean, threshold, findings=findings, turns=turns)

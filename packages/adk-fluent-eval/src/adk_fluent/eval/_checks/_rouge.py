@@ -1,8 +1,6 @@
-"""How much two texts have in common: ROUGE-1, as ADK's `response_match_score` counts it.
+"""ROUGE-1 as ADK's ``response_match_score`` computes it, without the packages of ADK's extra.
 
-Own code, so that the metric needs none of the packages of ADK's extra. The scores are those of
-google-adk 2.x, which reads every script; google-adk 1.25 knows ASCII letters and digits only, and
-gives 0 to texts in any other script.
+Scores equal those of google-adk 2.x, which reads every script; google-adk 1.25 knows ASCII only.
 
 Source: C.-Y. Lin, "ROUGE: A package for automatic evaluation of summaries" (2004).
 """
@@ -14,10 +12,10 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from adk_fluent.eval._checks._stem import stem
+from adk_fluent.eval._checks._porter import stem
 
 _STEMMED_FROM: Final = 4  # letters; shorter words stay as they are
-_KEPT_UP_TO: Final = 40  # letters; longer ones are seldom words, and not worth the memory
+_CACHED_UP_TO: Final = 40  # letters; longer ones are rarely words
 
 # First and last letters of scripts that have no spaces between words.
 _ONE_BY_ONE: Final = (
@@ -33,16 +31,14 @@ _WITH_MARKS: Final = (
 
 
 def rouge1(candidate: str, reference: str) -> float:
-    """The share of words that two texts have in common, from 0 to 1.
+    """Return the ROUGE-1 F-measure of two texts, 0 to 1.
 
-    It is the harmonic mean (F-measure) of the shares of either text. Words count in any order, each
-    as often as it occurs; upper and lower case and the endings of English words make no difference.
-    Chinese, Japanese and Korean count by character, Thai, Lao, Khmer and Myanmar by character with
-    its marks. A text without words has nothing in common with any other.
+    Words count in any order; case and endings of English words are ignored. Chinese, Japanese and
+    Korean count by character, Thai, Lao, Khmer and Myanmar by character with its marks.
 
     Args:
-        candidate: The answer as it was.
-        reference: The answer as it should be.
+        candidate: The answer.
+        reference: The reference answer.
     """
     have, want = Counter(_words(candidate)), Counter(_words(reference))
     common = (have & want).total()
@@ -53,7 +49,7 @@ def rouge1(candidate: str, reference: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, as they are compared."""
+    """The stems of a text's words."""
     text = unicodedata.normalize("NFKC", text).lower()
     if not text.isascii():
         text = "".join(map(_spaced, text))
@@ -62,7 +58,7 @@ def _words(text: str) -> list[str]:
 
 
 def _spaced(letter: str) -> str:
-    """A character with spaces where words end; one that belongs to no word becomes a space."""
+    """A character with spaces around it where words end."""
     if _is_in(_ONE_BY_ONE, letter):
         return f" {letter} "
     is_mark = unicodedata.category(letter)[0] == "M"
@@ -78,8 +74,8 @@ def _is_in(ranges: tuple[tuple[str, str], ...], letter: str) -> bool:
 def _root(word: str) -> str:
     if len(word) < _STEMMED_FROM:
         return word
-    return _kept(word) if len(word) <= _KEPT_UP_TO else stem(word)
+    return _cached_stem(word) if len(word) <= _CACHED_UP_TO else stem(word)
 
 
-_kept = lru_cache(4096)(stem)
+_cached_stem = lru_cache(4096)(stem)
 _ASCII: Final = {at: each if (each := chr(at)).isalnum() else " " for at in range(128)}

@@ -1,1 +1,1 @@
-"""Cases and results in files: YAML, CSV, JSON lines, and ADK's own formats, both ways."""
+"""Suites in YAML and in the eval sets of ADK."""

@@ -1,1 +1,1 @@
-"""Running cases: what is run, on which engine, in whose place, and how fast."""
+"""Running cases."""

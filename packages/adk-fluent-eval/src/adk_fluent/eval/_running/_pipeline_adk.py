@@ -1,64 +1,220 @@
-"""Ways through a pipeline: its steps, its agents, their tools and models."""
+"""The pipeline of a suite, or a part of it, as an App of ADK."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import re
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from google.adk import agents
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
 from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
 
-from adk_fluent.errors import AdkFluentError
-from adk_fluent.ir import Node, ResourceNode, walk
+from adk_fluent._words import describe
+from adk_fluent.backends import adk
+from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._values import error_line
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AppNode,
+    ExecutionConfig,
+    MiddlewareNode,
+    Node,
+    Ref,
+    ResourceNode,
+    find,
+    replace,
+    walk,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from google.adk.plugins.base_plugin import BasePlugin
+
+    from adk_fluent.eval._cases._case import FluentCase
+
+try:
+    from google.adk.workflow import START, BaseNode, Workflow
+except ImportError:  # google-adk 1.x has no graphs
+    START = BaseNode = Workflow = None
+
+_APP_NAME: Final = "adk_fluent_eval"
+#: Agents whose tools are known; others may have any.
+_TRANSPARENT: Final[tuple[type, ...]] = (
+    LlmAgent,
+    adk.FlowAgent,
+    # by name, as google-adk 2.x deprecates them
+    *(getattr(agents, name) for name in ("LoopAgent", "ParallelAgent", "SequentialAgent")),
+    *(() if Workflow is None else (Workflow,)),
+)
+#: Tools that ADK adds by itself.
+_BUILT_IN: Final = frozenset({"transfer_to_agent", "set_model_response", "exit_loop"})
 
 
-def steps(root: Node) -> Iterator[Node]:
-    """The nodes of a pipeline of adk-fluent, without its resources."""
-    return (each for each in walk(root) if not isinstance(each, ResourceNode))
+@dataclass(slots=True)
+class Target:
+    """What a case runs.
+
+    Attributes:
+        app: The App.
+        steps: Names of agents and steps.
+        tools: Name of each known tool to its objects.
+        inner_tools: Names of tools that only agents inside tools call.
+        hidden: Names of agents inside tools that run without plugins, and so unobserved.
+        open: Whether there may be other tools: of a toolset, a middleware or a foreign agent.
+        models: Agent to the name of its model.
+        closeable: Plugins and toolsets to close.
+    """
+
+    app: App
+    steps: set[str] = field(default_factory=set[str])
+    tools: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    inner_tools: set[str] = field(default_factory=set[str])
+    hidden: set[str] = field(default_factory=set[str])
+    open: bool = False
+    models: dict[str, str] = field(default_factory=dict[str, str])
+    closeable: list[BasePlugin | BaseToolset] = field(
+        default_factory=list["BasePlugin | BaseToolset"]
+    )
+
+    def knows_tool(self, name: str) -> bool:
+        """Whether a tool of this name may be called."""
+        return self.open or name in self.tools or name in _BUILT_IN
 
 
-def tree(root: Any, *, of_tools: bool = True) -> Iterator[Any]:
-    """Agents and steps at and below one, those of graphs and, if asked for, of tools included."""
+class Targets:
+    """The targets of a suite, each built once; a factory is called again for each run.
+
+    Args:
+        pipeline: A builder, IR, an agent, a Workflow or an App of ADK, or a function without
+            arguments that returns one.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+        self._built: dict[str | None, Target] = {}
+        self.is_factory: bool = (
+            callable(pipeline)
+            and not isinstance(pipeline, type | BaseAgent | App | Node)
+            and not hasattr(pipeline, "to_ir")
+            and not (BaseNode is not None and isinstance(pipeline, BaseNode))
+        )
+
+    def of(self, case: FluentCase) -> Target:
+        """Return the target of a case, for inspection.
+
+        Raises:
+            EvalError: The pipeline is invalid, or has no such part.
+        """
+        part = case.target_node
+        if part not in self._built:
+            self._built[part] = self._build(case)
+        return self._built[part]
+
+    def for_run(self, case: FluentCase) -> Target:
+        """Return the target of one run of a case."""
+        if not self.is_factory:
+            return self.of(case)
+        # the one that was built for inspection is fresh, too
+        return self._built.pop(case.target_node, None) or self._build(case, checked=True)
+
+    def _build(self, case: FluentCase, *, checked: bool = False) -> Target:
+        given = _call_factory(self._pipeline) if self.is_factory else self._pipeline
+        if hasattr(given, "to_ir") and not isinstance(given, type):
+            given = given.to_ir()
+        if isinstance(given, Node):
+            return _target_of_ir(given, case, checked=checked)
+        if isinstance(given, App):
+            root = cast("Any", given.root_agent)
+            return _inspect(given.model_copy(update={"root_agent": _agent_part(root, case)}))
+        if isinstance(given, BaseAgent) or (BaseNode is not None and isinstance(given, BaseNode)):
+            root = _agent_part(given, case)
+            name = re.sub(r"\W", "_", root.name)
+            valid = name.isidentifier() and name != "user"
+            return _inspect(App(name=name if valid else _APP_NAME, root_agent=root))
+        raise EvalError(
+            "pipeline= cannot be run",
+            found=describe(given),
+            help="give a builder, IR, an agent, Workflow or App of ADK, or a function without "
+            "arguments that returns one",
+        )
+
+
+def _call_factory(factory: Callable[[], Any]) -> Any:
+    """Call a factory.
+
+    Raises:
+        EvalError: It takes arguments, is async, or raised.
+    """
+    name = getattr(factory, "__name__", "factory")
+    try:
+        signature(factory).bind()
+    except TypeError as error:
+        raise EvalError(
+            "the factory of the pipeline takes arguments",
+            found=f"{name}(): {error}",
+            help=f"pipeline=lambda: {name}(...)",
+        ) from None
+    except ValueError:  # a builtin without a signature
+        pass
+    try:
+        made = factory()
+    except AdkFluentError:
+        raise
+    except Exception as error:
+        raise EvalError(
+            "the factory of the pipeline raised", found=f"{name}(): {error_line(error)}"
+        ) from error
+    if isinstance(made, Coroutine):
+        cast("Coroutine[Any, Any, Any]", made).close()
+        raise EvalError(
+            "the factory of the pipeline is async",
+            found=f"async def {name}",
+            help=f"write def {name}, and open async resources as a Resource of the pipeline",
+        )
+    return made
+
+
+# --- inspection ----------------------------------------------------------------------------------
+
+
+def agent_tree(root: Any) -> Iterator[Any]:
+    """Yield agents and steps at and below one, those of graphs and inside tools included."""
     todo, seen = [root], set[int]()
     while todo:
         here = todo.pop(0)
-        if id(here) in seen or not hasattr(here, "name") or here.name.startswith("__"):
+        name = getattr(here, "name", None)
+        if id(here) in seen or not isinstance(name, str) or name.startswith("__"):
             continue  # such as the start of a graph
         seen.add(id(here))
         yield here
         todo += getattr(here, "sub_agents", None) or ()
-        if of_tools:
-            todo += (t.agent for t in tools_of(here) if isinstance(t, AgentTool))
-        graph = getattr(here, "graph", None)
-        todo += getattr(graph, "nodes", None) or ()
+        todo += (tool.agent for tool in _tools(here) if isinstance(tool, AgentTool))
+        todo += getattr(getattr(here, "graph", None), "nodes", None) or ()
 
 
-def tools_of(agent: Any) -> list[Any]:
-    """The tools of an agent; none of anything else."""
+def _tools(agent: Any) -> list[Any]:
     return list(getattr(agent, "tools", None) or ()) if isinstance(agent, LlmAgent) else []
 
 
-def hidden(agents: Iterable[Any]) -> Iterator[str]:
-    """The agents inside of tools that run without the plugins of whatever calls them."""
-    for agent in agents:
-        for tool in tools_of(agent):
-            if isinstance(tool, AgentTool) and not tool.include_plugins:
-                yield from (each.name for each in tree(tool.agent))
-
-
-def tool_name(tool: Any) -> str | None:
-    """A tool's name; None for a toolset, whose tools are known when it runs."""
+def _tool_name(tool: Any) -> str | None:
+    """A tool's name; None for a toolset."""
     if isinstance(tool, BaseTool):
         return tool.name
     return getattr(tool, "__name__", None) if callable(tool) else None
 
 
-def model_name(agent: LlmAgent) -> str:
-    """The name of an agent's model; empty if nobody can tell."""
+def _model_name(agent: LlmAgent) -> str:
     model = agent.model
     if isinstance(model, BaseLlm):
         return model.model
@@ -66,3 +222,132 @@ def model_name(agent: LlmAgent) -> str:
         return model or agent.canonical_model.model
     except (AdkFluentError, ValueError, AttributeError):
         return ""
+
+
+def _inspect(app: App) -> Target:
+    target = Target(app, closeable=[*app.plugins])
+    inner: list[Any] = []
+    outer_tools: set[str | None] = set()
+    for each in agent_tree(app.root_agent):
+        target.steps.add(each.name)
+        target.open = target.open or not isinstance(each, _TRANSPARENT)
+        if isinstance(each, LlmAgent):
+            target.models[each.name] = _model_name(each)
+        for tool in _tools(each):
+            if isinstance(tool, BaseToolset):
+                target.closeable.append(tool)
+            name = _tool_name(tool)
+            target.open = target.open or name is None
+            target.tools.setdefault(name or "", []).append(tool)
+            if isinstance(tool, AgentTool):
+                below = list(agent_tree(tool.agent))
+                inner += below
+                if not getattr(tool, "include_plugins", True):
+                    target.hidden |= {agent.name for agent in below}
+    target.tools.pop("", None)
+    for each in agent_tree(app.root_agent):
+        if not any(each is other for other in inner):
+            outer_tools |= {_tool_name(tool) for tool in _tools(each)}
+    target.inner_tools = {*target.tools} - outer_tools
+    return target
+
+
+def _target_of_ir(node: Node, case: FluentCase, *, checked: bool) -> Target:
+    if case.target_node is not None:
+        node = _node_part(node, case)
+    config = None
+    # the steps before a part are missing, so its reads cannot be checked; what a factory makes for
+    # each run was checked once
+    if checked or case.target_node is not None:
+        execution = node.execution if isinstance(node, AppNode) else None
+        config = dataclasses.replace(execution or ExecutionConfig(), contracts="off")
+    target = _inspect(adk.to_app(node, config))
+    target.steps |= {each.name for each in _steps(node)}
+    for each in walk(node):
+        match each:
+            case AppNode(middlewares=stack) | MiddlewareNode(stack=stack):
+                target.open = target.open or bool(stack)  # middlewares may bring tools
+            case _:
+                pass
+    return target
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _steps(root: Node) -> Iterator[Node]:
+    return (each for each in walk(root) if not isinstance(each, ResourceNode))
+
+
+def _node_part(root: Node, case: FluentCase) -> Node:
+    """A part of a pipeline, with the middlewares and resources around it.
+
+    Raises:
+        EvalError: There is no such part.
+    """
+    name = case.target_node or ""
+    path = _path_to(root, lambda node: node.name == name)
+    if path is not None:
+        part = path[-1]
+    else:
+        path = _path_to(root, lambda node: any(each.name == name for each in _native(node)))
+        if path is None:
+            native = (each for node in _steps(root) for each in _native(node))
+            raise _unknown_part(case, (each.name for each in (*_steps(root), *native)))
+        holder = cast("AdkAgentNode", path[-1])
+        part = AdkAgentNode(name, Ref(_agent_part(holder.agent.value, case), name))
+    for around in reversed(path[:-1]):
+        if isinstance(around, MiddlewareNode):
+            part = replace(around, around.body, part)
+        elif isinstance(around, AppNode):
+            part = replace(around, around.root, part)
+    return part
+
+
+def _path_to(root: Node, accepts: Callable[[Node], bool]) -> list[Node] | None:
+    """The nodes from the root to the first step that is accepted."""
+
+    def found(node: Node) -> bool:
+        return not isinstance(node, AppNode | MiddlewareNode | ResourceNode) and accepts(node)
+
+    if find(root, found) is None:
+        return None
+    path = [root]
+    while not found(path[-1]):
+        path.append(next(each for each in path[-1].children if find(each, found) is not None))
+    return path
+
+
+def _native(node: Node) -> Iterator[Any]:
+    """The agents of ADK that a node holds."""
+    return agent_tree(node.agent.value if isinstance(node, AdkAgentNode) else None)
+
+
+def _unknown_part(case: FluentCase, names: Iterable[str]) -> EvalError:
+    known = sorted(set(names))
+    near = nearest_name(case.target_node or "", known)
+    return case.error(
+        f"the pipeline has no step {case.target_node!r}",
+        found=", ".join(known) or "no steps",
+        help=f"did you mean {near!r}?" if near else None,
+    )
+
+
+def _agent_part(root: Any, case: FluentCase) -> Any:
+    """The root, or a part of a tree of agents or a graph, as a root of its own.
+
+    Raises:
+        EvalError: There is no such part.
+    """
+    name = case.target_node
+    if name is None or root.name == name:
+        return root
+    every: Sequence[Any] = list(agent_tree(root))
+    found = next((each for each in every if each.name == name), None)
+    if found is None:
+        raise _unknown_part(case, (each.name for each in every))
+    if isinstance(found, BaseAgent):
+        mode = getattr(found, "mode", None)
+        # ADK takes a step of a graph as a root only in these modes
+        return found.clone(update=None if mode in {None, "chat", "task"} else {"mode": "chat"})
+    return cast("Any", Workflow)(name=f"only_{found.name}", edges=[(START, found)])

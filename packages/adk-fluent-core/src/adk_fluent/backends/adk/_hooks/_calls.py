@@ -18,12 +18,7 @@ from adk_fluent.backends.adk._hooks._chain import (
     keep_writes,
     where,
 )
-from adk_fluent.backends.adk._hooks._in_place import (
-    model_in_place,
-    models_are_answered,
-    tool_in_place,
-    tools_are_answered,
-)
+from adk_fluent.backends.adk._hooks._stand_in import call_replaced, tools_are_replaced
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -39,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Fragments that a model may be ahead of whoever reads them.
 _AHEAD: Final = 32
-#: The label of a request by which ADK says which agent sends it.
-_LABEL: Final = "adk_agent_name"
 
 
 class _Announced:
@@ -48,12 +41,9 @@ class _Announced:
 
     __slots__ = ("call", "last")
 
-    def __init__(self, call: ModelCall, last: LastCall | None) -> None:
+    def __init__(self, call: ModelCall, last: LastCall) -> None:
         self.call: ModelCall | None = call
         self.last = last
-
-    def is_of(self, request: LlmRequest) -> bool:
-        return self.call is not None and self.call.request is request
 
     def take(self, request: LlmRequest) -> ModelCall | None:
         call = self.call
@@ -67,58 +57,37 @@ _ANNOUNCED: ContextVar[_Announced | None] = ContextVar("adk_fluent_model_call", 
 
 
 def announce(request: LlmRequest, context: Any) -> None:
-    """Say which request an agent is about to send: its call site finds out whose call it is.
-
-    For a plugin's `before_model_callback`. Of several plugins that say so the first counts.
-
-    Args:
-        request: ADK's LlmRequest.
-        context: ADK's CallbackContext of the agent.
-    """
+    """Say which request the agent of `context` is about to send."""
     invocation = invocation_of(context)
-    if invocation.live_request_queue is not None:
-        return  # what is said in a live run has hooks of its own
     agent = context.agent_name
     chain = attached(invocation)
     chain = None if chain is None else chain.of(agent)
-    hooked = chain is not None and chain.models
-    if not hooked and not models_are_answered():
+    if chain is None or not chain.models:
         return
-    known = _ANNOUNCED.get()
-    if known is not None and known.is_of(request):
-        return
-    call, last = ModelCall(request, context, agent=agent), None
-    if chain is not None:
-        call.node, call.run = chain.node(agent), chain.run
-        call.iteration = chain.count(invocation)
-        if chain.models:
-            last = LastCall(context, chain)
-            note_last(invocation, agent, last)
+    call = ModelCall(
+        request,
+        context,
+        agent=agent,
+        node=chain.node(agent),
+        iteration=chain.count(invocation),
+        run=chain.run,
+    )
+    last = LastCall(context, chain)
+    note_last(invocation, agent, last)
     _ANNOUNCED.set(_Announced(call, last))
 
 
 def generate(
     original: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncGenerator[LlmResponse, None]:
-    """What a model answers, through all that stands around the call, if anything does."""
-    announced, last = _ANNOUNCED.get(), None
+    """What a model answers, through the middlewares if this is the call that was announced."""
+    announced = _ANNOUNCED.get()
     call = None if announced is None else announced.take(request)
-    if announced is not None and call is not None:
-        last = announced.last
-    elif models_are_answered():
-        call = ModelCall(request, agent=_agent_of(request))
-    else:
+    if announced is None or call is None:
         return original(model, request, stream=stream)
     call.model, call.stream = model, stream
-    itself = _Model(model, original)
-    hooks = _NoHooks(itself) if last is None else _ModelHooks(itself, last)
+    hooks = _ModelHooks(announced.last, _Model(model, original))
     return _streamed(hooks, call) if stream else _at_once(hooks, call)
-
-
-def _agent_of(request: LlmRequest) -> str:
-    """The agent that sends a request, as ADK labels it."""
-    labels = request.config.labels if request.config else None
-    return (labels or {}).get(_LABEL, "")
 
 
 class _Model:
@@ -144,31 +113,14 @@ class _Model:
         return reply
 
 
-class _NoHooks:
-    """A model call around which no middleware stands: nothing but who answers in its place."""
-
-    def __init__(self, model: _Model) -> None:
-        self._innermost = partial(model_in_place, model.drain)
-        self.see_fragments: bool = False
-
-    async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
-        """A fragment as it is sent on."""
-        del call
-        return response
-
-    async def call(self, call: ModelCall) -> ModelReply:
-        """Call the model."""
-        return await self._innermost(call)
-
-
-class _ModelHooks(_NoHooks):
+class _ModelHooks:
     """All that stands around one model call."""
 
-    def __init__(self, model: _Model, last: LastCall) -> None:
-        super().__init__(model)
+    def __init__(self, last: LastCall, model: _Model) -> None:
         self._last = last
         self._stack = stack = last.chain.stack
-        self.see_fragments = stack.has("after_model")
+        self._model = model
+        self.see_fragments: bool = stack.has("after_model")
 
     async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
         """A fragment as it is sent on."""
@@ -191,7 +143,7 @@ class _ModelHooks(_NoHooks):
             reply = ModelReply([said])
         else:
             try:
-                reply = await stack.around("wrap_model_call", self._innermost)(call)
+                reply = await stack.around("wrap_model_call", self._model.drain)(call)
             except Exception as error:
                 said = await stack.recover("on_model_error", ctx, request, error)
                 if said is None:
@@ -205,7 +157,7 @@ class _ModelHooks(_NoHooks):
         )
 
 
-async def _at_once(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     fragments: list[LlmResponse] = []
 
     async def keep(response: LlmResponse) -> None:
@@ -217,7 +169,7 @@ async def _at_once(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmRespon
         yield response
 
 
-async def _streamed(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
     """The onion in a task of its own: a generator would be left hanging in the middle of it.
 
     The model may be some fragments ahead of whoever reads them, so that it is not held up by each,
@@ -262,24 +214,25 @@ async def _streamed(hooks: _NoHooks, call: ModelCall) -> AsyncGenerator[LlmRespo
 
 
 async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context: Any) -> Any:
-    """What a tool returns, through all that stands around the call, if anything does."""
+    """What a tool returns, through the middlewares and the stand-in, if there are any."""
     invocation = invocation_of(context)
     chain = attached(invocation)
-    if chain is None and not tools_are_answered():
+    if chain is None and not tools_are_replaced():
         return await original(tool, args=args, tool_context=context)
+    if _only_asks(tool, context):
+        tool_is_settled(context)
+        return await original(tool, args=args, tool_context=context)
+    agent = context.agent_name
+    call = ToolCall(tool.name, args, context, tool, context.function_call_id, agent)
+    call.long_running = tool.is_long_running
 
     async def itself(call: ToolCall) -> Any:
         return await original(tool, args=call.args, tool_context=call.ctx)
 
-    call = ToolCall(tool.name, args, context, tool, context.function_call_id, context.agent_name)
-    call.long_running = tool.is_long_running
     if chain is None:
-        return await tool_in_place(itself, call)
-    if _only_asks(tool, context):
-        tool_is_settled(context)
-        return await itself(call)
-    chain, here = chain.of(call.agent), where(invocation)
-    call.node, call.run = chain.node(call.agent), chain.run
+        return await call_replaced(itself, call)
+    chain, here = chain.of(agent), where(invocation)
+    call.node, call.run = chain.node(agent), chain.run
     plugins = invocation.plugin_manager.plugins
     caller = Caller(chain, None if here is None else here.for_tool(), plugins)
 
@@ -290,7 +243,7 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         finally:
             CALLER.reset(token)
 
-    innermost = partial(tool_in_place, called)
+    innermost = partial(call_replaced, called)
     try:
         result = await _through(chain.stack, call, innermost)
     except Exception:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
@@ -18,7 +19,7 @@ from adk_fluent.backends.adk._hooks._answered import settle_tool
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._line import speaks
-from adk_fluent.backends.adk._hooks._sites import is_site, make_model_site, make_tool_site
+from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
 from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._session._patching import patch
 from adk_fluent.backends.adk._waiting._confirmations import confirmation
@@ -155,9 +156,9 @@ class MiddlewarePlugin(BasePlugin):
             return None
         chain = None if chain is None else chain.of(agent.name)
         if speaks(agent.name, ctx, chain):
-            make_model_site(agent, "canonical_live_model")
+            _make_model_site(agent, getattr(agent, "canonical_live_model", None))
         elif chain is not None and chain.models:
-            make_model_site(agent)
+            _make_model_site(agent)
         return None
 
     async def after_agent_callback(
@@ -179,7 +180,8 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
             return await self._before(callback_context, "before_model", llm_request)
-        announce(llm_request, callback_context)
+        if ctx.live_request_queue is None:  # what is said in a live run has hooks of its own
+            announce(llm_request, callback_context)
         return None
 
     async def after_model_callback(
@@ -204,7 +206,7 @@ class MiddlewarePlugin(BasePlugin):
         if self._is_asked(ctx):
             return await self._before(tool_context, "before_tool", tool.name, tool_args)
         if not is_site(tool) and attached(ctx) is not None:
-            make_tool_site(tool)
+            call_site(tool)
         return None
 
     async def after_tool_callback(
@@ -316,6 +318,14 @@ def can_pause(root: Node) -> bool:
         or (isinstance(node, AgentNode) and (node.tools or node.agent_tools or node.delegates))
         for node in walk(root)
     )
+
+
+def _make_model_site(agent: LlmAgent, model: BaseLlm | None = None) -> None:
+    model = model or agent.canonical_model
+    if not is_site(model):
+        make_site(model)
+        if agent.model and not isinstance(agent.model, BaseLlm):  # a name: made anew each time
+            agent.model = model
 
 
 def _flow_of(ctx: InvocationContext) -> BaseAgent | None:

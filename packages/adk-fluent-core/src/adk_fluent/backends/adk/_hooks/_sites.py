@@ -20,13 +20,10 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 
-from adk_fluent._words import describe
 from adk_fluent.backends.adk._hooks._agents import is_flow, run_agent
 from adk_fluent.backends.adk._hooks._calls import call_tool, generate
-from adk_fluent.backends.adk._hooks._in_place import models_are_answered, tools_are_answered
 from adk_fluent.backends.adk._hooks._line import connected
 from adk_fluent.backends.adk._hooks._siblings import note_call
-from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
 
 T = TypeVar("T", bound=BaseLlm | BaseTool | BaseAgent)
-C = TypeVar("C", bound=BaseLlm | BaseTool)
 
 _MARK: Final = "__adk_fluent_site__"
 
@@ -81,8 +77,6 @@ def _model(kind: type[BaseLlm]) -> dict[str, Any]:
     def generate_content_async(
         self: BaseLlm, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        if tools_are_answered():  # those of toolsets and functions are made anew for each request
-            _make_tool_sites(llm_request)
         original = kind.generate_content_async  # now: others may have put theirs in its place
         return generate(original, self, llm_request, stream)
 
@@ -104,8 +98,6 @@ def _agent(kind: Any) -> dict[str, Any]:
     def run_async(
         self: BaseAgent, parent_context: InvocationContext
     ) -> AsyncGenerator[Event, None]:
-        if models_are_answered() or tools_are_answered():  # maybe nobody tells a plugin of it
-            call_sites_of(self)
         return run_agent(kind.run_async, self, parent_context)
 
     return {"run_async": run_async}
@@ -186,97 +178,20 @@ def install_sites(root: BaseAgent) -> None:
         agent.tools = tools
 
 
-def make_tool_site(tool: BaseTool) -> None:
-    """Make a site of a tool that was not known before, and of the agents that it runs."""
+def call_site(tool: BaseTool) -> None:
+    """Route the calls of a tool, and of the agents it runs, through middlewares and stand-ins.
+
+    The object stays itself: its class becomes a subclass of the same name. A plugin's
+    `before_tool_callback` gets the object that ADK is about to call.
+
+    Args:
+        tool: The tool; one that is a call site already stays as it is.
+    """
     make_site(tool)
     if isinstance(tool, AgentTool):
         todo = [make_site(tool.agent)]
         while todo:
             todo.extend(make_site(each) for each in todo.pop().sub_agents if not is_flow(each))
-
-
-def make_model_site(agent: LlmAgent, field: str = "canonical_model") -> None:
-    """Make a site of the model of an agent, its own or that of the agents above it.
-
-    Args:
-        agent: The agent.
-        field: Where it has the model, if this version of ADK has such a field.
-    """
-    field = field if hasattr(type(agent), field) else "canonical_model"
-    model: BaseLlm = getattr(agent, field)
-    if is_site(model):
-        return
-    make_site(model)
-    if getattr(agent, field) is not model:  # a name: ADK 1.x makes it anew each time
-        _named_in(agent).model = model
-
-
-def _named_in(agent: LlmAgent) -> LlmAgent:
-    """The agent that says which model an agent has: itself, or one above."""
-    while not agent.model:
-        above = agent.parent_agent
-        while above is not None and not isinstance(above, LlmAgent):
-            above = above.parent_agent
-        if above is None:
-            break  # nobody does: it is ADK's default
-        agent = above
-    return agent
-
-
-def _make_tool_sites(request: LlmRequest) -> None:
-    """Make sites of the tools that an answer to a request may call."""
-    for tool in request.tools_dict.values():
-        if _is(tool, BaseTool):
-            make_tool_site(tool)
-
-
-def _is(obj: object, kind: type) -> bool:
-    """Whether an object is of a class, and not a double that only says so."""
-    return issubclass(type(obj), kind)
-
-
-def call_site(obj: C) -> C:
-    """Make a tool or a model a call site, if it is none yet.
-
-    Its calls pass through the middlewares of the run, and whatever `in_place_of` puts in its place.
-    With a tool that runs agents, these are call sites, too. The object stays itself: its class
-    becomes a subclass of the same name. For a plugin's `before_tool_callback`, whose `tool` is the
-    very object that ADK will run.
-
-    Args:
-        obj: A tool or a model.
-
-    Returns:
-        The same object.
-
-    Raises:
-        UsageError: It is neither.
-    """
-    if _is(obj, BaseTool):
-        make_tool_site(cast("BaseTool", obj))
-    elif _is(obj, BaseLlm):
-        make_site(obj)
-    else:
-        raise UsageError(
-            "call sites are tools and models: objects of ADK's BaseTool or BaseLlm",
-            found=describe(obj),
-            help="of an agent's model: call_sites_of(agent)",
-        )
-    return obj
-
-
-def call_sites_of(agent: BaseAgent) -> None:
-    """Make the model that an agent calls a call site, also one that it has from an agent above it.
-
-    Of a model given by name ADK 1.x makes a new one for each call; the agent that names it is given
-    the call site instead of the name. Only ADK's LlmAgent has a model: other agents are left alone.
-    For a plugin's `before_agent_callback`.
-
-    Args:
-        agent: The agent that is about to run.
-    """
-    if isinstance(agent, LlmAgent):
-        make_model_site(agent)
 
 
 def _sited(original: Any, copies: dict[int, tuple[Any, Any]]) -> Any:

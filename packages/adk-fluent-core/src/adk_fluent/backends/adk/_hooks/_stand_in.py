@@ -1,0 +1,47 @@
+"""Replacing tools for the duration of a block, below every middleware, callback and plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.protocol import NextTool, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ToolStandIn = Callable[[ToolCall, NextTool], Awaitable[Any]]
+
+_STAND_IN: ContextVar[ToolStandIn | None] = ContextVar("adk_fluent_tool_stand_in", default=None)
+
+
+@contextmanager
+def replace_tools(stand_in: ToolStandIn) -> Generator[None]:
+    """Call a function in place of every tool.
+
+    Covers the current task and the tasks it starts. Each call of a call site (`call_site`, and every
+    tool of a pipeline with middlewares) reaches the function last, so that retries, callbacks and
+    plugins treat its result or its exception as the tool's own. An inner block replaces an outer
+    one.
+
+    Args:
+        stand_in: ``async (call, next)``; ``await next(call)`` calls the tool itself.
+    """
+    token = _STAND_IN.set(stand_in)
+    try:
+        yield
+    finally:
+        _STAND_IN.reset(token)
+
+
+def tools_are_replaced() -> bool:
+    """Whether `replace_tools` is active."""
+    return _STAND_IN.get() is not None
+
+
+async def call_replaced(tool: NextTool, call: ToolCall) -> Any:
+    """Call the active stand-in, or the tool if there is none."""
+    stand_in = _STAND_IN.get()
+    return await (tool(call) if stand_in is None else stand_in(call, tool))

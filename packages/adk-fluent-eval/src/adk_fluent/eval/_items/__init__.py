@@ -1,1 +1,0 @@
-"""Cases as tests of pytest's; what `pytest_plugin` loads when a test has its mark."""

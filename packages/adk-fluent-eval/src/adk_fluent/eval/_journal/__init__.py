@@ -1,1 +1,0 @@
-"""Journals: what a run has done, and whether that still holds."""

@@ -1,0 +1,200 @@
+"""Mocks of tools."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent._words import describe
+from adk_fluent.errors import nearest_name
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._values import error_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.protocol import NextTool, ToolCall
+
+#: Parameters by which a mock asks for more than the arguments of the call.
+_CONTEXT: Final = frozenset({"tool_context", "ctx"})
+_ARGS: Final = "args"
+_LIST: Final = "give a list with one answer for each call"
+_BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class Mocks:
+    """The mocks of one run of a case; a stand-in for `adk_fluent.backends.adk.replace_tools`.
+
+    Attributes:
+        mocked: Ids of the calls that a mock answered.
+        errors: Call id to the error of the call, mocked or not.
+        problems: Errors of the mocks themselves, even if the pipeline recovers from them.
+    """
+
+    def __init__(self, mocks: Mapping[str, Any]) -> None:
+        self._mocks = mocks
+        self._used: dict[str, int] = {}
+        self.mocked: set[str] = set()
+        self.errors: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    async def __call__(self, call: ToolCall, next: NextTool) -> Any:
+        """Answer a call, or pass it to the tool.
+
+        Raises:
+            EvalError: The tool or mock raised SystemExit, which would end every other case.
+            Exception: What the tool or mock raised.
+        """
+        id = call.call_id or ""
+        try:
+            if call.name not in self._mocks:
+                return await next(call)
+            self.mocked.add(id)
+            return await self._answer(call, self._mocks[call.name])
+        except Exception as error:
+            self.errors.setdefault(id, error_line(error))
+            raise
+        except SystemExit as error:
+            raise EvalError(
+                f"tool {call.name!r} called exit({error.code!r})",
+                node=call.agent or None,
+                help="raise an Exception instead",
+            ) from None
+
+    async def _answer(self, call: ToolCall, mock: Any) -> Any:
+        if isinstance(mock, list | tuple):
+            answers = cast("Sequence[Any]", mock)
+            at = self._used.get(call.name, 0)
+            self._used[call.name] = at + 1
+            if at >= len(answers):
+                raise self._problem(
+                    call,
+                    f"tool {call.name!r} was called {at + 1} times, its mock has {len(answers)} "
+                    "answers",
+                    help="give an answer for each call, or a function",
+                )
+            mock = answers[at]
+        if isinstance(mock, Exception):
+            raise mock.with_traceback(None)
+        if not callable(mock):
+            return copy.deepcopy(mock)  # no run changes the answer of another
+        made: Any = mock(**self._arguments(call, mock))
+        return await made if inspect.isawaitable(made) else made
+
+    def _arguments(self, call: ToolCall, mock: Any) -> dict[str, Any]:
+        """The arguments that a mock function takes."""
+        try:
+            signature = inspect.signature(mock)
+        except (TypeError, ValueError):
+            return dict(call.args)
+        parameters = signature.parameters.values()
+        names = {each.name for each in parameters if each.kind in _BY_NAME}
+        given = {name: call.ctx for name in names & _CONTEXT if name not in call.args}
+        if _ARGS in names and _ARGS not in call.args:
+            given[_ARGS] = dict(call.args)
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        given |= {name: value for name, value in call.args.items() if takes_all or name in names}
+        try:
+            signature.bind(**given)
+        except TypeError as error:
+            raise self._problem(
+                call,
+                f"the mock of tool {call.name!r} cannot be called: {error}",
+                found=f"arguments {', '.join(call.args)}" if call.args else "no arguments",
+                help="take the call's arguments by name, or args= for all of them as a dict",
+            ) from None
+        return given
+
+    def _problem(self, call: ToolCall, what: str, **details: str) -> EvalError:
+        error = EvalError(what, node=call.agent or None, **details)
+        self.problems.append(error_line(error))
+        return error
+
+
+def check_mocks(case: FluentCase) -> None:
+    """Check the mocks of a case.
+
+    Raises:
+        EvalError: One is invalid.
+    """
+    for tool, mock in (case.mock_tool_outputs or {}).items():
+        answers = answers_of(mock)
+        if not answers:
+            raise case.error(
+                f"the mock of tool {tool!r} has no answers",
+                found="an empty list",
+                help="a list has one answer for each call; [[]] answers one call with []",
+            )
+        for each in answers:
+            if problem := _invalid(each):
+                what, found, help = problem
+                raise case.error(f"the mock of tool {tool!r} {what}", found=found, help=help)
+
+
+def _invalid(answer: Any) -> tuple[str, str, str] | None:
+    """Why an answer is invalid: what, found, help."""
+    if isinstance(answer, type) and issubclass(answer, BaseException):
+        name = answer.__name__
+        return "is an exception class", name, f'give an instance: {name}("why")'
+    if isinstance(answer, BaseException):
+        if not isinstance(answer, Exception):
+            return "would end the program", describe(answer), "give an Exception"
+        return None
+    if callable(answer):
+        called = answer if inspect.isroutine(answer) else getattr(answer, "__call__", None)  # noqa: B004  # of any object
+        for each in (answer, called):
+            if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
+                return "is a generator function", describe(answer), _LIST
+        for each in _parameters(answer):
+            if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
+                return f"takes {each.name!r} by position", describe(answer), "remove the /"
+        return None
+    if isinstance(answer, Iterator | AsyncIterator):
+        return "is an iterator, which one run would use up", describe(cast("Any", answer)), _LIST
+    try:
+        copy.deepcopy(answer)
+    except Exception as error:  # noqa: BLE001  # of whatever object
+        return "cannot be copied for each run", error_line(error), "give a function: lambda: ..."
+    return None
+
+
+def answers_of(mock: Any) -> Sequence[Any]:
+    """Return the answers of a mock: of a list one for each call."""
+    return cast("Sequence[Any]", mock) if isinstance(mock, list | tuple) else [mock]
+
+
+def required_arguments(function: Any) -> list[str]:
+    """Return the call's arguments that a mock function cannot do without."""
+    return [
+        each.name
+        for each in _parameters(function)
+        if each.kind in _BY_NAME and each.default is each.empty
+        if each.name not in _CONTEXT and each.name != _ARGS
+    ]
+
+
+def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
+    """Check that a mock function asks for arguments that its tool has.
+
+    Raises:
+        EvalError: It asks for another one.
+    """
+    for answer in answers_of((case.mock_tool_outputs or {})[tool]):
+        for name in required_arguments(answer) if callable(answer) else ():
+            if name not in known:
+                near = nearest_name(name, known)
+                raise case.error(
+                    f"the mock of tool {tool!r} takes {name!r}, which the tool does not",
+                    found=f"the tool takes {', '.join(known) or 'no arguments'}",
+                    help=f"did you mean {near!r}?" if near else "or take args=, a dict of all",
+                )
+
+
+def _parameters(function: Any) -> Sequence[inspect.Parameter]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()

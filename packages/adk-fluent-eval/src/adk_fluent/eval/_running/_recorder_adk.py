@@ -1,0 +1,295 @@
+"""Recording what a run of a case does: events, state, tool calls, tokens and cost."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.plugins.base_plugin import BasePlugin
+
+from adk_fluent.backends import adk
+from adk_fluent.backends.adk._session._events import to_agent_event
+from adk_fluent.backends.adk._session._stamps import is_journal
+from adk_fluent.eval._cases._turn import text_of
+from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
+from adk_fluent.eval._values import error_line, plain
+from adk_fluent.protocol import Money, RunResult, Unknown, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.adk.events.event import Event
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai import types
+
+    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._running._mocks import Mocks
+    from adk_fluent.eval._running._pipeline_adk import Target
+    from adk_fluent.protocol import AgentEvent, Pending, PriceBook
+
+_TEMPORARY: Final = "temp:"
+_USER: Final = "user"
+#: The counts of ``usage_metadata`` that tell prompt from answer; a sum alone has no price.
+_COUNTS: Final = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
+_NO_USAGE: Final = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer of a model: the agent, the model if known, and the usage if reported."""
+
+    agent: str
+    model: str
+    usage: Usage | None
+    failed: bool
+
+
+class Recorder:
+    """Records one run of a case, turn by turn.
+
+    Args:
+        seen: The observation to fill.
+        state: The state that the session starts with.
+        target: What is run.
+        mocks: The mocks.
+        prices: Prices of tokens; None leaves the cost unknown.
+    """
+
+    def __init__(
+        self,
+        seen: Observation,
+        state: Mapping[str, Any],
+        target: Target,
+        mocks: Mocks,
+        prices: PriceBook | None,
+    ) -> None:
+        self._seen = seen
+        self._state = dict(state)
+        self._models = target.models
+        self._mocks = mocks
+        self._prices = prices
+        self._turn: TurnOutcome | None = None
+        self._events: list[AgentEvent] = []
+        self._usages: list[AgentEvent] = []
+        self._answers: list[_Answer] = []
+        self._uses: dict[tuple[str, str], ToolUse] = {}
+        self._began = 0.0
+        seen.cost_usd = None if prices is None else 0.0
+        seen.cost_unknown = "there is no price book" if prices is None else ""
+        if target.hidden:
+            seen.tokens_unknown = (
+                f"agents inside tools run without plugins: {', '.join(sorted(target.hidden))}"
+            )
+
+    def begin(self, message: types.Content) -> None:
+        """Start a turn."""
+        self._turn = TurnOutcome(text_of(message))
+        self._events, self._usages, self._answers, self._uses = [], [], [], {}
+        self._seen.turns.append(self._turn)
+        self._seen.events.append([])
+        self._began = time.perf_counter()
+
+    def add(self, event: Event, inside: str = "") -> None:
+        """Record an event; `inside` is the agent inside a tool in whose session it happened."""
+        turn = self._turn
+        if turn is None or event.partial:
+            return
+        made = to_agent_event(event)
+        self._usages.append(made)
+        made.state_delta = {key: _snapshot(each) for key, each in made.state_delta.items()}
+        if made.state_delta:
+            for step in {made.author, made.node or made.author}:
+                self._seen.written.setdefault(step, {}).update(made.state_delta)
+        if not inside:
+            turn.invocation_id = turn.invocation_id or event.invocation_id
+            self._seen.events[-1].append(event)
+            self._events.append(made)
+            self._state.update(made.state_delta)
+        self._add_steps(turn, made, event, inside)
+
+    def add_answer(self, agent: str, response: LlmResponse) -> None:
+        """Record an answer of a model, wherever in the pipeline."""
+        metadata = response.usage_metadata
+        known = metadata is not None and any(getattr(metadata, each, None) for each in _COUNTS)
+        self._answers.append(
+            _Answer(
+                agent,
+                getattr(response, "model_version", None) or "",
+                Usage.from_genai(metadata) if known and metadata is not None else None,
+                response.error_code is not None,
+            )
+        )
+
+    def end(self, error: str | None = None) -> str | None:
+        """Finish the turn.
+
+        Args:
+            error: What it raised.
+
+        Returns:
+            The error, also one that nothing raised: an error event that nothing recovered from, an
+            invalid mock, or a question that nobody answers.
+        """
+        turn, seen = self._turn, self._seen
+        if turn is None:
+            return error
+        self._turn = None
+        turn.duration_s = time.perf_counter() - self._began
+        self._add_usage(turn)
+        result = RunResult(self._events)
+        turn.response = result.text
+        self.set_state(self._state)
+        seen.writes.append({step: dict(keys) for step, keys in seen.written.items()})
+        waiting = [use for use in turn.tool_uses if use.response is None]
+        for use in turn.all_tool_uses:
+            use.mocked = use.call_id in self._mocks.mocked
+            use.error = self._mocks.errors.get(use.call_id, "")
+        if error is not None and len(waiting) == 1 and not waiting[0].error:
+            waiting[0].error = error  # the one tool that was running
+        problems = [*self._mocks.problems, *map(str, result.errors), *map(_question, result.pending)]
+        return error or next(iter(problems), None)
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take a state as the one after the current turn."""
+        seen = self._seen
+        seen.state = {
+            key: value
+            for key, value in state.items()
+            if value is not None and not key.startswith(_TEMPORARY) and not is_journal(key)
+        }
+        seen.states[len(seen.turns) - 1 :] = [seen.state]
+
+    def _add_steps(self, turn: TurnOutcome, made: AgentEvent, event: Event, inside: str) -> None:
+        author, steps = made.node or made.author, turn.steps
+        parts = (event.content.parts if event.content is not None else None) or ()
+        if thoughts := "".join(part.text for part in parts if part.thought and part.text):
+            steps.append(Step(author, thoughts, thought=True, inside=inside))
+        if made.content and author != _USER:
+            steps.append(Step(author, made.content, inside=inside))
+        for call in made.tool_calls:
+            id = call.call_id or ""
+            use = ToolUse(call.tool_name, plain(call.args), agent=author, call_id=id)
+            self._uses[inside, id] = use
+            steps.append(Step(author, tool=use, inside=inside))
+        for response in made.tool_responses:
+            use = self._uses.get((inside, response.call_id or ""))
+            if use is not None:
+                use.response = plain(response.result)
+        if made.state_delta and author != _USER:
+            steps.append(Step(author, state=plain(made.state_delta), inside=inside))
+        if made.error is not None:
+            steps.append(Step(author, error=str(made.error), inside=inside))
+
+    def _add_usage(self, turn: TurnOutcome) -> None:
+        """Count model calls: the answers, and usage in events of agents that call models themselves."""
+        known = [each.usage for each in self._answers]
+        for made in self._usages:
+            if made.usage is None or made.usage == _NO_USAGE:
+                continue
+            if made.usage in known:
+                known.remove(made.usage)
+            else:
+                model = made.metadata.get("model_version") or ""
+                self._answers.append(_Answer(made.author, model, made.usage, failed=False))
+        seen = self._seen
+        for each in self._answers:
+            turn.model_calls += 1
+            if each.usage is None:
+                if not each.failed and not seen.tokens_unknown:
+                    seen.tokens_unknown = f"the model of {each.agent} reports no usage"
+                continue
+            usage = each.usage
+            turn.tokens += Tokens(
+                usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
+            )
+            self._add_price(each.model or self._models.get(each.agent, ""), usage)
+        if seen.tokens_unknown:
+            seen.cost_usd, seen.cost_unknown = None, seen.cost_unknown or seen.tokens_unknown
+
+    def _add_price(self, model: str, usage: Usage) -> None:
+        if self._prices is None:
+            return
+        seen = self._seen
+        try:
+            price: Any = self._prices.price(model, usage, datetime.now(UTC))
+        except Exception as error:  # noqa: BLE001  # user code
+            price = Unknown(f"the price book raised {error_line(error)}")
+        if not isinstance(price, Money):
+            seen.cost_unknown = seen.cost_unknown or getattr(price, "reason", "no price")
+            seen.cost_usd = None
+        elif seen.cost_usd is not None:
+            seen.cost_usd += float(price.usd)
+
+
+def _snapshot(value: Any) -> Any:
+    """A copy of a value, as its writer may change it later."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # noqa: BLE001  # user objects
+        return value
+
+
+def _question(pending: Pending) -> str:
+    """A question on which a run waits."""
+    what = f"{pending.kind} {pending.name!r}" if pending.name else pending.kind
+    message = f": {pending.message}" if pending.message else ""
+    help = "; mock it with mock_tool_outputs" if pending.kind in {"tool", "auth"} else ""
+    return f"the run waits for an answer to {what}{message}{help}"
+
+
+class RecorderPlugin(BasePlugin):
+    """Gives a `Recorder` what the events of the case's session do not have.
+
+    ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
+
+    Args:
+        recorder: The recorder.
+        mocks: The mocks.
+    """
+
+    def __init__(self, recorder: Recorder, mocks: Mocks) -> None:
+        super().__init__(name="adk_fluent_eval")
+        self._recorder = recorder
+        self._mocks = mocks
+        self._session = ""
+        self._inside: dict[str, str] = {}
+
+    async def before_run_callback(self, *, invocation_context: Any) -> types.Content | None:
+        """Note the session: the first is the case's, others are inside tools."""
+        session = invocation_context.session.id
+        self._session = self._session or session
+        if session != self._session:
+            self._inside[session] = invocation_context.agent.name
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: Any, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Record an answer."""
+        if not llm_response.partial:
+            self._recorder.add_answer(callback_context.agent_name, llm_response)
+        return None
+
+    async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
+        """Record an event inside a tool; those of the case's session come from the runner."""
+        if (inside := self._inside.get(invocation_context.session.id)) is not None:
+            self._recorder.add(event, inside)
+        return None
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any
+    ) -> dict[str, Any] | None:
+        """Route the call through the mocks, below all callbacks."""
+        adk.call_site(tool)
+        return None
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
+    ) -> dict[str, Any] | None:
+        """Note what a tool raised, even if something recovers from it."""
+        self._mocks.errors.setdefault(tool_context.function_call_id or "", error_line(error))
+        return None

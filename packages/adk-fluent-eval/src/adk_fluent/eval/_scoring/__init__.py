@@ -1,1 +1,0 @@
-"""Metrics: which a case is scored by, and what computes each."""

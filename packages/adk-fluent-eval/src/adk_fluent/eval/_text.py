@@ -1,0 +1,105 @@
+"""Text and figures for people: bounded, and free of control characters and secrets."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import Final
+
+NONE: Final = "-"
+#: Control characters (except tab and newline), bidirectional overrides and non-characters.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SPACE: Final = re.compile(r"\s+")
+_SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
+
+
+def clean(text: str) -> str:
+    """Return the text without control characters and lone surrogates; lines stay."""
+    text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text, and how many are left out."""
+    left_out = len(text) - limit
+    return text if left_out <= 0 else f"{text[:limit]}… ({left_out:,} more characters)"
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return a text in one clean line of at most `limit` characters."""
+    head = _SPACE.sub(" ", clean(text[:limit])).strip()
+    left_out = len(text) - limit
+    return head if left_out <= 0 else f"{head}… ({left_out:,} more characters)"
+
+
+def encodable(text: str) -> str:
+    """Return the text as UTF-8 can write it, with lone surrogates replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def secrets() -> dict[str, str]:
+    """Return the secrets in environment variables, each with its variable, the longest first."""
+    found: dict[str, str] = {}
+    for name, value in os.environ.items():
+        if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST:
+            found.setdefault(secret, name)
+    return dict(sorted(found.items(), key=lambda each: len(each[0]), reverse=True))
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; 100% and 0% only where they are exact."""
+    if share is None or not math.isfinite(share):
+        return NONE
+    value = round(share * 100, 1)
+    if 0 < share < 1:
+        value = min(max(value, 0.1), 99.9)
+    return f"{value:.1f}".removesuffix(".0") + "%"
+
+
+def interval(ci: tuple[float, float]) -> str:
+    """Return a confidence interval of shares."""
+    return f"{percent(ci[0])} to {percent(ci[1])}"
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration in the unit that fits."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value < 0.9995:
+        return f"{value * 1000:.0f} ms"
+    if value < 59.95:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02} s"
+
+
+def dollars(value: float | None) -> str:
+    """Return an amount of US dollars."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0 or abs(value) >= 0.01:
+        return f"${value:,.2f}" if value else "$0"
+    return f"${value:.2g}" if abs(value) < 0.0001 else f"${value:.5f}".rstrip("0")
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def measured(value: float | None, unit: str = "") -> str:
+    """Return a score in its unit."""
+    if value is None:
+        return NONE
+    if not math.isfinite(value):
+        return str(value)
+    if unit in {"s", "USD"}:
+        return seconds(value) if unit == "s" else dollars(value)
+    return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
