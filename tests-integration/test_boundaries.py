@@ -12,11 +12,20 @@ import boundaries
 from adk_fluent import _layers
 
 ROOT = Path(__file__).resolve().parent.parent
-PUBLIC_WITHOUT_ADK = ["adk_fluent", *(f"adk_fluent.{p}" for p in ("ir", "flow", "contracts"))]
+WITHOUT_ADK = ("ir", "flow", "contracts", "extend")
+PUBLIC_WITHOUT_ADK = ["adk_fluent", *(f"adk_fluent.{part}" for part in WITHOUT_ADK)]
 
 
 def test_the_workspace_keeps_to_its_boundaries() -> None:
     assert boundaries.violations(ROOT) == []
+
+
+def test_the_toy_uses_public_names_only() -> None:
+    """It is what others copy."""
+    [core] = [each for each in boundaries.packages(ROOT) if each.name == boundaries.CORE]
+    toy = boundaries.Package(ROOT / "tests-integration" / "toy")
+    assert len(toy.modules) > 5
+    assert list(boundaries.private_imports(toy, core)) == []
 
 
 def test_every_part_is_announced_under_the_wheel_that_brings_it() -> None:
@@ -100,6 +109,60 @@ def test_a_layer_that_imports_a_sibling_is_refused(tree: Tree, statement: str) -
     assert violation.startswith("adk-fluent-pen/src/adk_fluent/pen/_nib.py:")
     assert "imports adk_fluent.ink" in violation
     assert "of adk-fluent-ink; layers meet in adk_fluent.ir" in violation
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("from adk_fluent._words import describe", "adk_fluent._words.describe"),
+        ("from adk_fluent import _words", "adk_fluent._words"),
+        ("import adk_fluent._words", "adk_fluent._words"),
+        ("from .._words import describe", "adk_fluent._words.describe"),
+        ("from adk_fluent.ir._kinds import NODES", "adk_fluent.ir._kinds.NODES"),
+        ("from adk_fluent.ir import _kinds", "adk_fluent.ir._kinds"),
+        ("from adk_fluent.ir import _hidden as shown", "adk_fluent.ir._hidden"),
+        (
+            "if TYPE_CHECKING:\n    from adk_fluent._words import describe",
+            "adk_fluent._words.describe",
+        ),
+        (
+            "def late():\n    from adk_fluent._words import describe",
+            "adk_fluent._words.describe",
+        ),
+        ("importlib.import_module('adk_fluent._words')", "adk_fluent._words"),
+    ],
+)
+def test_a_layer_that_imports_what_is_private_to_core_is_refused(
+    tree: Tree, statement: str, name: str
+) -> None:
+    tree.write("adk-fluent-core/src/adk_fluent/_words.py", "")
+    tree.write("adk-fluent-core/src/adk_fluent/ir/_kinds.py", "")
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_nib.py", statement + "\n")
+    where = f"adk-fluent-pen/src/adk_fluent/pen/_nib.py:{len(statement.splitlines())}"
+    advice = "use a public name, or publish it in adk_fluent.extend"
+    [violation] = tree.violations
+    assert violation == f"{where}: imports {name}, which is private to adk-fluent-core; {advice}"
+
+
+def test_a_name_that_its_module_does_not_list_is_private(tree: Tree) -> None:
+    tree.write(
+        "adk-fluent-core/src/adk_fluent/ir/__init__.py",
+        "from typing import Any\n\n__all__ = ['X']\nX = 1\n",
+    )
+    nib = "adk-fluent-pen/src/adk_fluent/pen/_nib.py"
+    tree.write(nib, "from adk_fluent.ir import X\nfrom adk_fluent.ir import *\n")
+    assert tree.violations == []
+    tree.write(nib, "from adk_fluent.ir import Any\n")
+    [violation] = tree.violations
+    assert "imports adk_fluent.ir.Any, which adk_fluent.ir does not list in __all__" in violation
+
+
+def test_a_package_may_import_what_is_private_to_itself(tree: Tree) -> None:
+    nib = "adk-fluent-pen/src/adk_fluent/pen/_nib.py"
+    tree.write(nib, "from adk_fluent.pen._cap import _cap\nfrom adk_fluent import __version__\n")
+    tree.write("adk-fluent-pen/src/adk_fluent/pen/_cap.py", "")
+    tree.write("adk-fluent-core/src/adk_fluent/ir/_node.py", "from adk_fluent.ir._ref import _r\n")
+    assert tree.violations == []
 
 
 def test_core_that_imports_a_layer_is_refused(tree: Tree) -> None:

@@ -2,6 +2,8 @@
 
 - Layers meet only through core: a package imports no part of `adk_fluent` that another brings,
   and depends on core alone.
+- Layers use core's public names: no module or name with a leading underscore, and none that its
+  module leaves out of ``__all__``; not in a function, and not for type checkers alone either.
 - Core owns `adk_fluent/__init__.py`; every other package ships its parts, each with a py.typed,
   and keeps in its source tree the one-line marker that lets pyright see them.
 - google.adk is imported only under `backends/adk/` and in files called `_adk.py` or `*_adk.py`.
@@ -136,6 +138,7 @@ def violations(root: Path) -> list[str]:
         found += _manifest(package, core)
         found += _strangers(package, others)
         if package is not core:
+            found += private_imports(package, core)
             found += _layout(package)
     return found
 
@@ -149,13 +152,47 @@ def _strangers(package: Package, others: dict[str, str]) -> Iterator[str]:
             if owner:
                 yield (
                     f"{where}:{found.line}: imports {found.name} of {owner}; "
-                    "layers meet in adk_fluent.ir and adk_fluent.protocol"
+                    "layers meet in adk_fluent.ir, adk_fluent.protocol and adk_fluent.extend"
                 )
             if top == "google" and found.at_import and not _may_import_adk(path):
                 yield (
                     f"{where}:{found.line}: imports {found.name}; google.* belongs in "
                     "backends/adk/ or in a file called _adk.py"
                 )
+
+
+def private_imports(package: Package, core: Package) -> Iterator[str]:
+    """Name what a package imports of core that is not public, wherever in a file."""
+    exported = {module: _exports(path) for module, path in core.modules.items()}
+    for module, path in package.modules.items():
+        where = path.relative_to(package.path.parent).as_posix()
+        for found in imports(path, module):
+            top, *parts = found.name.split(".")
+            if top != "adk_fluent" or not parts or parts[0] in package.parts:
+                continue
+            home = _nearest(found.name, core.modules)
+            member = found.name.removeprefix(home)[1:].partition(".")[0]
+            if any(part.startswith("_") and not part.endswith("__") for part in parts):
+                why = f"which is private to {core.name}"
+            elif member not in {"", "*", *(exported[home] or [member])}:
+                why = f"which {home} does not list in __all__"
+            else:
+                continue
+            yield (
+                f"{where}:{found.line}: imports {found.name}, {why}; use a public name, "
+                "or publish it in adk_fluent.extend"
+            )
+
+
+def _exports(path: Path) -> list[str] | None:
+    """Read a module's ``__all__``; None if it has none."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=value):
+                return ast.literal_eval(value)
+            case _:
+                pass
+    return None
 
 
 def _may_import_adk(path: Path) -> bool:

@@ -12,7 +12,11 @@ _ENGINE: Final = "adk_fluent.flow"  # what it calls belongs to a step, not to wh
 
 
 def caller() -> tuple[str, int] | None:
-    """File and line of the nearest frame that is not ours, if there is one."""
+    """Return the file and line of the user's code that called into adk_fluent.
+
+    Returns:
+        None where no user's code called: ADK, the command line, or a step of a running pipeline.
+    """
     # inspect.currentframe is the same, and its import is expensive
     frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None:

@@ -23,7 +23,7 @@ _registered: dict[str, MiddlewareDesc] = {}
 
 
 def register_middleware(desc: MiddlewareDesc, *, replace: bool = False) -> MiddlewareDesc:
-    """Let a middleware be chosen by name in this process, by `MiddlewareRef`.
+    """Register a middleware, so that a `MiddlewareRef` can choose it by name in this process.
 
     A wheel puts its own into the slot ``middleware`` of its layer instead.
 
@@ -51,13 +51,19 @@ def register_middleware(desc: MiddlewareDesc, *, replace: bool = False) -> Middl
 
 
 def unregister_middleware(name: str) -> None:
-    """Take back what `register_middleware` did; nothing if it did nothing."""
+    """Remove a middleware that `register_middleware` added; does nothing if there is none.
+
+    Args:
+        name: Its name.
+    """
     with _LOCK:
         _registered.pop(name, None)
 
 
 def registered_middlewares() -> Mapping[str, MiddlewareDesc]:
-    """All middlewares that can be chosen by name, sorted; importing what brings them.
+    """Return every middleware that can be chosen by name, sorted by name.
+
+    This imports all of them.
 
     Raises:
         LayerError: A layer is broken.
@@ -67,11 +73,11 @@ def registered_middlewares() -> Mapping[str, MiddlewareDesc]:
 
 
 def find_middleware(name: str, node: Placed | None = None) -> MiddlewareDesc:
-    """The middleware of a name.
+    """Return the description of a middleware.
 
     Args:
         name: Its name.
-        node: Who asks for it, for messages.
+        node: The node that names it, for the error.
 
     Raises:
         MissingLayerError: It is one of a layer that is not installed.

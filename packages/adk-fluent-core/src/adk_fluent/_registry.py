@@ -171,7 +171,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Provided:
-    """One thing that an installed layer provides.
+    """An object that an installed layer provides.
 
     Attributes:
         layer: The layer's name.
@@ -235,7 +235,10 @@ def offers(slot: str) -> Iterator[Offer]:
 
 
 def provided(slot: str) -> Iterator[Provided]:
-    """What the installed layers put into a slot, each imported when it is reached.
+    """Iterate over what the installed layers put into a slot; each is imported when it is reached.
+
+    Args:
+        slot: One of `protocol.SLOTS`, or a slot that a layer defines.
 
     Raises:
         LayerError: A layer is broken, or names something that does not exist.
@@ -262,11 +265,11 @@ def missing_layer(name: str, what: str, node: Placed | str | None = None) -> Mis
 
 
 def require_layer(name: str, what: str, node: Placed | str | None = None) -> Layer:
-    """The layer of that name.
+    """Return an installed layer, or raise the error that says what to install.
 
     Args:
         name: The layer.
-        what: Who needs it, as the start of a sentence.
+        what: What needs it, as the start of a sentence.
         node: The node that needs it, if one does.
 
     Raises:
@@ -284,11 +287,11 @@ _MODULES: Final = ("config", "builders", "testing", "errors", "contracts", "prot
 
 
 def resolve_name(name: str, module: str = "adk_fluent", public: Iterable[str] = ()) -> Any:
-    """A public name that another wheel brings, for a module's ``__getattr__``.
+    """Resolve a public name that another wheel brings; for a module's ``__getattr__``.
 
     Args:
         name: The name that the module does not have.
-        module: The module, for the message.
+        module: The module, for the error.
         public: The names that it has.
 
     Raises:

@@ -9,12 +9,23 @@ from adk_fluent.ir import Ref
 
 
 def article(noun: str) -> str:
-    """The indefinite article that fits."""
+    """Return the indefinite article that a noun takes.
+
+    Args:
+        noun: The noun, or the words that begin with it.
+    """
     return "an" if noun[:1].lower() in "aeiou" else "a"
 
 
 def describe(value: Any) -> str:
-    """A value in an error message; never its contents, which may be secret."""
+    """Describe a value for an error message, without its contents, which may be secret.
+
+    Args:
+        value: Anything. Numbers, booleans and None are shown as they are.
+
+    Returns:
+        A noun phrase, such as ``a dict``, ``the class Invoice`` or ``the function score``.
+    """
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, GenericAlias):
@@ -30,7 +41,11 @@ def describe(value: Any) -> str:
 
 
 def public_address(url: str) -> str:
-    """Where an address leads, without what could be a secret: user, password, query, fragment."""
+    """Return an address without the parts that may be secret: user, password, query, fragment.
+
+    Args:
+        url: The address.
+    """
     from urllib.parse import urlsplit  # noqa: PLC0415  # slow to import
 
     try:

@@ -29,7 +29,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads it off our tools
 from google.genai import types
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk import to_agent
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._session._events import to_agent_event
@@ -496,7 +496,7 @@ def asking(ctx: InvocationContext) -> list[Event]:
             author="root",
             content=types.Content(parts=[types.Part(function_call=call)]),
             long_running_tool_ids={"g1"},
-            custom_metadata={STAMP: {"run": "r1", "pending": [gate]}},
+            custom_metadata={METADATA_KEY: {"run": "r1", "pending": [gate]}},
         )
     ]
 
@@ -520,7 +520,7 @@ async def test_a_question_is_repeated_by_a_stamp_alone() -> None:
         content = types.Content(role=None, parts=[types.Part(text="Still waiting.")])
         gate = {"id": "g1", "kind": "gate", "name": "ship", "message": "Ship it?"}
         stamp = {"run": "r1", "pending": [gate]}
-        return [Event(author="root", content=content, custom_metadata={STAMP: stamp})]
+        return [Event(author="root", content=content, custom_metadata={METADATA_KEY: stamp})]
 
     (event,) = await Session(Own(name="root", make=hold)).send()
     (asked,) = event.pending
@@ -557,8 +557,8 @@ async def stamps() -> list[AgentEvent]:
         gone = {"path": "s2", "node": "try", "discarded": ["3"], "run": "r1", "why": "discarded"}
         write = EventActions(state_delta={"k": 1})
         return [
-            Event(author="root", actions=write, custom_metadata={STAMP: stamp, "ticket": 7}),
-            Event(author="root", custom_metadata={STAMP: gone}),
+            Event(author="root", actions=write, custom_metadata={METADATA_KEY: stamp, "ticket": 7}),
+            Event(author="root", custom_metadata={METADATA_KEY: gone}),
         ]
 
     return await Session(Own(name="root", make=events)).send()
@@ -574,8 +574,8 @@ async def test_stamps() -> None:
 
 
 async def test_somebody_elses_metadata_under_our_key_is_left_alone() -> None:
-    event = to_agent_event(Event(author="a", custom_metadata={STAMP: "theirs"}))
-    assert event.custom_metadata == {STAMP: "theirs"}
+    event = to_agent_event(Event(author="a", custom_metadata={METADATA_KEY: "theirs"}))
+    assert event.custom_metadata == {METADATA_KEY: "theirs"}
     assert event.path is None
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_fluent.backends._storable import MAX_DEPTH, fault_of, kind_of
+from adk_fluent.backends._storable import MAX_DEPTH, kind_of, storage_fault
 
 
 @dataclass
@@ -65,7 +65,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_json_is_fine_and_comes_back_but_for_tuples(value: Any) -> None:
-    assert fault_of(value) is None
+    assert storage_fault(value) is None
     json.dumps(value, allow_nan=False).encode()
 
 
@@ -85,7 +85,7 @@ FINE: list[Any] = [
 
 @pytest.mark.parametrize("value", FINE)
 def test_what_is_fine(value: Any) -> None:
-    assert fault_of(value) is None
+    assert storage_fault(value) is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_is_fine(value: Any) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_not(value: Any, path: str, says: str, help: str) -> None:
-    fault = fault_of(value)
+    fault = storage_fault(value)
     assert fault is not None
     assert fault.path == path
     assert fault.says.startswith(says)
@@ -131,7 +131,7 @@ def test_what_is_not(value: Any, path: str, says: str, help: str) -> None:
 
 
 def test_the_first_fault_counts() -> None:
-    fault = fault_of({"fine": [1], "a": {1}, "b": b"x"})
+    fault = storage_fault({"fine": [1], "a": {1}, "b": b"x"})
     assert fault is not None
     assert (fault.path, fault.part) == ("['a']", {1})
 

@@ -23,7 +23,7 @@ class Installation:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.versions: dict[str, str] = dict(VERSIONS)
         self.patch = monkeypatch
-        monkeypatch.setattr(_doctor, "installed", self.versions.get)
+        monkeypatch.setattr(_doctor, "installed_version", self.versions.get)
         monkeypatch.setattr(_doctor, "found", dict[str, _registry.Found])
         for name in ("google", "google.adk", "google.adk.runners"):  # quicker than the real one
             monkeypatch.setitem(sys.modules, name, sys)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_fluent.protocol._decision import NO, YES, Decision, Fault, decide
-from adk_fluent.protocol._json_schema import misfit, schema_fault
+from adk_fluent.protocol._json_schema import schema_fault, schema_misfit
 
 REFUND = json.dumps(
     {
@@ -261,7 +261,7 @@ def test_what_is_wrong_with_a_schema(schema: Any, fault: str) -> None:
 )
 def test_schemas_that_can_be_used(schema: Any) -> None:
     assert schema_fault(schema) is None
-    assert misfit(json.dumps(schema), {}) in (None, "{'$ref': '#/nowhere'} was expected")
+    assert schema_misfit(json.dumps(schema), {}) in (None, "{'$ref': '#/nowhere'} was expected")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_schemas_that_can_be_used(schema: Any) -> None:
     [("date", "soon"), ("date-time", "soon"), ("email", "ann"), ("uuid", "7"), ("ipv4", "1.2")],
 )
 def test_formats_that_are_checked_on_every_machine(format: str, wrong: str) -> None:
-    assert misfit(json.dumps({"format": format}), wrong) == f"{wrong!r} is not a {format!r}"
+    assert schema_misfit(json.dumps({"format": format}), wrong) == f"{wrong!r} is not a {format!r}"
 
 
 # --- laws ----------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_an_approval_decides_the_same_again(answer: Any) -> None:
 def test_what_approves_fits_the_schema(answer: Any) -> None:
     found = decide(REFUND, answer)
     if isinstance(found, Decision) and found.approved:
-        assert misfit(REFUND, found.value) is None
+        assert schema_misfit(REFUND, found.value) is None
 
 
 @given(

@@ -12,8 +12,8 @@ from adk_fluent._words import describe
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.ir import CompactionConfig, ExecutionConfig, TelemetryConfig
 
-#: The key of `custom_metadata` that is ours.
-STAMP: Final = "adk_fluent"
+#: The key of an event's ``custom_metadata`` under which adk-fluent keeps what ADK has no field for.
+METADATA_KEY: Final = "adk_fluent"
 
 _MODES: Final = ("none", "sse", "bidi")
 _TARGETS: Final = ("agents", "workflow")
@@ -46,9 +46,9 @@ def check_values(config: object) -> None:
         _check_word(field, getattr(config, field), words)
     for each in config.middlewares:
         check_stacked(each)
-    if config.custom_metadata and STAMP in config.custom_metadata:
+    if config.custom_metadata and METADATA_KEY in config.custom_metadata:
         raise UsageError(
-            f"ExecutionConfig(custom_metadata=...) has the key {STAMP!r}, which is reserved",
+            f"ExecutionConfig(custom_metadata=...) has the key {METADATA_KEY!r}, which is reserved",
             help="use another key",
         )
 

@@ -22,8 +22,8 @@ _BITS: Final = int(_DIGITS * 3.32)
 _LARGE: Final = 1 << 62
 
 
-class Fault(NamedTuple):
-    """Why a value cannot be stored.
+class StorageFault(NamedTuple):
+    """The reason a value cannot be stored in session state.
 
     Attributes:
         path: The keys and positions that lead to the part that cannot be, as in ``['a'][0]``.
@@ -38,23 +38,29 @@ class Fault(NamedTuple):
     part: object
 
 
-def fault_of(value: object) -> Fault | None:
-    """The first part of a value that JSON does not hold; None if there is none.
+def storage_fault(value: object) -> StorageFault | None:
+    """Find the first part of a value that session state cannot hold.
 
-    Tuples and subclasses of str, int, float, list and dict are fine: they come back as what JSON
-    makes of them.
+    State is stored as JSON. Tuples and subclasses of str, int, float, list and dict are accepted:
+    they come back as what JSON makes of them.
+
+    Args:
+        value: What is to be written to state.
+
+    Returns:
+        The fault, or None where the value can be stored.
     """
     return _fault(value, ())
 
 
-def text_fault(text: str) -> Fault | None:
+def text_fault(text: str) -> StorageFault | None:
     """Half of a character, which no encoding holds; None if there is none in the text."""
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return Fault(
+        return StorageFault(
             "",
             f"has half a character ({text[error.start]!a}) at position {error.start}",
             'repair it: text.encode("utf-8", "replace").decode()',
@@ -63,7 +69,7 @@ def text_fault(text: str) -> Fault | None:
     return None
 
 
-def _fault(value: Any, above: tuple[int, ...]) -> Fault | None:
+def _fault(value: Any, above: tuple[int, ...]) -> StorageFault | None:
     """The fault of a value that stands in the containers with the ids `above`."""
     find = _SCALARS.get(cast("type[Any]", type(value)))
     if find is not None:
@@ -81,30 +87,32 @@ def _is_fine(value: object) -> bool:
     return type(value) is int and -_LARGE < value < _LARGE
 
 
-def _container_fault(value: object, above: tuple[int, ...]) -> Fault | None:
+def _container_fault(value: object, above: tuple[int, ...]) -> StorageFault | None:
     if id(value) in above:
-        return Fault("", "contains itself", "write a copy that does not", value)
+        return StorageFault("", "contains itself", "write a copy that does not", value)
     if len(above) == MAX_DEPTH:
         says = f"lies below {MAX_DEPTH} lists and dicts"
-        return Fault("", says, "keep it flat, or write it as one text: json.dumps(...)", value)
+        return StorageFault(
+            "", says, "keep it flat, or write it as one text: json.dumps(...)", value
+        )
     above = (*above, id(value))
     if isinstance(value, dict):
         return _dict_fault(cast("dict[Any, Any]", value), above)
     return _list_fault(cast("list[Any]", value), above)
 
 
-def _list_fault(value: list[Any] | tuple[Any, ...], above: tuple[int, ...]) -> Fault | None:
+def _list_fault(value: list[Any] | tuple[Any, ...], above: tuple[int, ...]) -> StorageFault | None:
     for at, each in enumerate(value):
         if not _is_fine(each) and (fault := _fault(each, above)) is not None:
             return fault._replace(path=f"[{at}]{fault.path}")
     return None
 
 
-def _dict_fault(value: dict[Any, Any], above: tuple[int, ...]) -> Fault | None:
+def _dict_fault(value: dict[Any, Any], above: tuple[int, ...]) -> StorageFault | None:
     for key, each in value.items():
         if not isinstance(key, str):
             says = f"has the key {key!r:.40}, {kind_of(key)}"
-            return Fault("", says, "make the keys str: {str(key): ...}", key)
+            return StorageFault("", says, "make the keys str: {str(key): ...}", key)
         if key.isascii() and _is_fine(each):
             continue
         if (fault := text_fault(key) or _fault(each, above)) is not None:
@@ -112,23 +120,23 @@ def _dict_fault(value: dict[Any, Any], above: tuple[int, ...]) -> Fault | None:
     return None
 
 
-def _int_fault(value: int) -> Fault | None:
+def _int_fault(value: int) -> StorageFault | None:
     if value.bit_length() <= _BITS:
         return None
-    return Fault(
+    return StorageFault(
         "", f"is an int of more than {_DIGITS} digits", "write it as text: hex(...)", value
     )
 
 
-def _float_fault(value: float) -> Fault | None:
+def _float_fault(value: float) -> StorageFault | None:
     if isfinite(value):
         return None
-    return Fault("", f"is {float(value)}, for which JSON has no word", "write None", value)
+    return StorageFault("", f"is {float(value)}, for which JSON has no word", "write None", value)
 
 
-def _object_fault(value: object) -> Fault:
+def _object_fault(value: object) -> StorageFault:
     instead = next((told for fits, told in _INSTEAD if fits(value)), _NOTHING)
-    return Fault("", f"is {kind_of(value)}", instead, value)
+    return StorageFault("", f"is {kind_of(value)}", instead, value)
 
 
 def kind_of(value: object) -> str:
@@ -141,7 +149,7 @@ def _none_fault(value: object) -> None:
     return None
 
 
-_SCALARS: Final[dict[type, Callable[[Any], Fault | None]]] = {
+_SCALARS: Final[dict[type, Callable[[Any], StorageFault | None]]] = {
     str: text_fault,
     type(None): _none_fault,
     bool: _none_fault,

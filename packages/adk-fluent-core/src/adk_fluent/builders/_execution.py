@@ -208,10 +208,17 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def run_now(
+def run_sync(
     name: str, make: Callable[[], Coroutine[Any, Any, T]], *, instead: str | None = None
 ) -> T:
     """Run a coroutine to its end from code that is not async.
+
+    Each thread keeps one event loop, in which the clients that models cache stay usable.
+
+    Args:
+        name: The method that calls this, for the error.
+        make: Makes the coroutine.
+        instead: The async method to use inside an event loop; ``{name}_async`` otherwise.
 
     Raises:
         UsageError: An event loop runs in this thread already.

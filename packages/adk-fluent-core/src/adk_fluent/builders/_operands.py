@@ -214,7 +214,12 @@ def some(values: tuple[T, ...], role: str, what: str) -> tuple[T, ...]:
 
 
 def one_of(value: T, known: Sequence[T], role: str) -> T:
-    """One of a few values.
+    """Return a value that is one of a few.
+
+    Args:
+        value: The value.
+        known: The values that are allowed.
+        role: What it is for, as the start of the error: the name of an argument.
 
     Raises:
         UnknownNameError: It is none of them.

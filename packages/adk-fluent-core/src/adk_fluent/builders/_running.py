@@ -306,9 +306,9 @@ class Running:
         Raises:
             UsageError: An event loop is running; use `ask_async` there.
         """
-        from adk_fluent.builders._execution import run_now
+        from adk_fluent.builders._execution import run_sync
 
-        return run_now("ask", lambda: self.ask_async(message, **options))
+        return run_sync("ask", lambda: self.ask_async(message, **options))
 
     async def map_async(
         self, messages: Iterable[Message], *, concurrency: int = 10, **options: Unpack[RunOptions]
@@ -341,9 +341,9 @@ class Running:
             UsageError: An event loop is running; use `map_async` there.
         """
         positive(concurrency, "concurrency", whole=True)
-        from adk_fluent.builders._execution import run_now
+        from adk_fluent.builders._execution import run_sync
 
-        return run_now("map", lambda: self.map_async(messages, concurrency=concurrency, **options))
+        return run_sync("map", lambda: self.map_async(messages, concurrency=concurrency, **options))
 
     async def rewind(
         self,
@@ -386,9 +386,9 @@ class Running:
         Raises:
             UsageError: An event loop is running; use `aclose` there.
         """
-        from adk_fluent.builders._execution import run_now
+        from adk_fluent.builders._execution import run_sync
 
-        run_now("close", self.aclose, instead="aclose")
+        run_sync("close", self.aclose, instead="aclose")
 
     def _ready(
         self, options: RunOptions, *, remember: bool

@@ -1,4 +1,4 @@
-"""The command line: ``adk-fluent``.
+"""The command line ``adk-fluent``, and what the commands of layers need of it.
 
 Exit codes: 0 ok, 1 findings or a failed gate, 2 wrong usage, 3 infrastructure (models, keys,
 sessions, network), 130 interrupted.
@@ -6,6 +6,31 @@ sessions, network), 130 interrupted.
 
 from __future__ import annotations
 
+from adk_fluent.cli._attribute import attribute_of
+from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
+from adk_fluent.cli._keys import credentials, no_key, require_credentials
 from adk_fluent.cli._main import main
+from adk_fluent.cli._status import is_interactive
+from adk_fluent.cli._target import Target, load, module_of
+from adk_fluent.cli._transcript import note
+from adk_fluent.cli._versions import installed_version
 
-__all__ = ["main"]
+__all__ = [
+    "FINDINGS",
+    "INFRASTRUCTURE",
+    "INTERRUPTED",
+    "OK",
+    "USAGE",
+    "Call",
+    "Target",
+    "attribute_of",
+    "credentials",
+    "installed_version",
+    "is_interactive",
+    "load",
+    "main",
+    "module_of",
+    "no_key",
+    "note",
+    "require_credentials",
+]

@@ -32,10 +32,19 @@ def find(target: Target, module: ModuleType) -> Builder:
     Raises:
         TargetError: There is none of that name, or it is no pipeline.
     """
-    return _pipeline(target, _attribute(target, module))
+    return _pipeline(target, attribute_of(target, module))
 
 
-def _attribute(target: Target, module: ModuleType) -> Any:
+def attribute_of(target: Target, module: ModuleType) -> Any:
+    """Return what a target names in its module, or the first of the usual names.
+
+    Args:
+        target: The target.
+        module: Its module, from `module_of`.
+
+    Raises:
+        TargetError: There is no such attribute.
+    """
     if target.attribute is None:
         name = default_of(module)
         if name is None:

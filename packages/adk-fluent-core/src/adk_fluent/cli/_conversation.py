@@ -13,7 +13,7 @@ import click
 
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._sessions import owners, session_service
-from adk_fluent.cli._status import Status, is_watched
+from adk_fluent.cli._status import Status, is_interactive
 from adk_fluent.cli._transcript import Transcript, note
 from adk_fluent.errors import RunError
 from adk_fluent.ir import AgentNode, ExecutionConfig, walk
@@ -96,7 +96,7 @@ class Conversation:
         self._settings = settings
         ir = pipeline.to_ir()
         self._has_agents = any(isinstance(node, AgentNode) for node in walk(ir))
-        status = Status(on=is_watched(sys.stderr) and not settings.as_json)
+        status = Status(on=is_interactive(sys.stderr) and not settings.as_json)
         self._transcript = Transcript(status)
         with status.shown("getting ready"):  # ADK is slow to import
             database = settings.session_db
@@ -166,11 +166,11 @@ class Conversation:
 
     async def state(self) -> dict[str, Any]:
         """What the state of the session holds now."""
-        from adk_fluent.backends.adk._session._stamps import is_journal  # ADK is slow to import
+        from adk_fluent.backends.adk._session._stamps import is_journal_key  # ADK is slow to import
 
         session = await self._session()
         held = self._settings.state if session is None else session.state
-        return {key: value for key, value in held.items() if not is_journal(key)}
+        return {key: value for key, value in held.items() if not is_journal_key(key)}
 
     async def _session(self) -> Any:
         return await self._backend.session_service.get_session(

@@ -20,7 +20,7 @@ from rich.text import Text
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, OK, exit_code
 from adk_fluent.cli._gemini import no_answer, said
 from adk_fluent.cli._keys import KEYS, credentials, no_key
-from adk_fluent.cli._status import is_watched
+from adk_fluent.cli._status import is_interactive
 from adk_fluent.cli._text import plain, short
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _View:
             TextColumn("{task.description}", style="dim"),
             console=self._console,
             transient=True,
-            disable=not is_watched(self._console.file),  # FORCE_COLOR makes a terminal of anything
+            disable=not is_interactive(self._console.file),  # FORCE_COLOR makes anything one
         )
         bar = progress.add_task("", total=self._total)
         doing: dict[str, str] = {}

@@ -15,7 +15,7 @@ from adk_fluent._registry import found
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._keys import KEYS, credentials
 from adk_fluent.cli._text import plain
-from adk_fluent.cli._versions import installed
+from adk_fluent.cli._versions import installed_version
 from adk_fluent.errors import LayerError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _python() -> list[Finding]:
 
 
 def _core() -> list[Finding]:
-    core, old = installed("adk-fluent-core"), installed("adk-fluent")
+    core, old = installed_version("adk-fluent-core"), installed_version("adk-fluent")
     text = core or "not installed; it runs from its sources"
     rows = [Finding("adk-fluent-core", True if core else None, text)]
     if old is not None:
@@ -81,7 +81,7 @@ def _core() -> list[Finding]:
 
 
 def _adk() -> list[Finding]:
-    adk = installed("google-adk")
+    adk = installed_version("google-adk")
     if adk is None:
         return [Finding("google-adk", False, "not installed; pip install 'google-adk>=1.25,<3'")]
     numbers = re.match(r"(\d+)\.(\d+)", adk)
@@ -97,7 +97,7 @@ def _adk() -> list[Finding]:
 
 
 def _a2a() -> list[Finding]:
-    a2a = installed("a2a-sdk")
+    a2a = installed_version("a2a-sdk")
     text = a2a or "not installed: ADK 2.x looks for it again on every run, which takes milliseconds"
     return [Finding("a2a-sdk", True if a2a else None, text)]
 

@@ -29,10 +29,15 @@ from adk_fluent.errors import (
 )
 from adk_fluent.protocol import classify
 
+#: Exit code: all is well.
 OK: Final = 0
+#: Exit code: there are findings, a gate failed, or a step of the pipeline did.
 FINDINGS: Final = 1
+#: Exit code: the command was called with something that it does not take.
 USAGE: Final = 2
+#: Exit code: a model, a key, a session database, the network or a layer is out of order.
 INFRASTRUCTURE: Final = 3
+#: Exit code: interrupted by the person.
 INTERRUPTED: Final = 130
 
 _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (
@@ -53,7 +58,7 @@ _SESSIONS: Final = "google.adk.sessions"
 
 @dataclass(slots=True)
 class Call:
-    """One call of the command line.
+    """One call of the command line; a command finds it with ``ctx.find_object(Call)``.
 
     Attributes:
         debug: Whether tracebacks are shown.
@@ -62,7 +67,11 @@ class Call:
     debug: bool = False
 
     def report(self, error: BaseException) -> int:
-        """Tell the person what went wrong, and return the exit code."""
+        """Tell the person what went wrong, and return the exit code.
+
+        Args:
+            error: What was raised.
+        """
         traced = self.debug and not isinstance(error, click.ClickException)
         if traced:
             sys.stderr.write(without_keys("".join(traceback.format_exception(error))))

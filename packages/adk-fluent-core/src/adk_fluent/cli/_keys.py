@@ -15,7 +15,7 @@ CLOUD: Final = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
 
 def credentials() -> str | None:
-    """The environment variable that says how Gemini is reached, or None."""
+    """Return the name of the environment variable that says how Gemini is reached, or None."""
     for name in KEYS:
         if os.environ.get(name, "").strip():
             return name
@@ -23,7 +23,7 @@ def credentials() -> str | None:
 
 
 def require_credentials(root: Node, default_model: str | None = None) -> None:
-    """Stop before the first model call when Gemini is asked for and no key is there.
+    """Raise an error, before any model call, if Gemini is asked for and there is no key.
 
     Args:
         root: What is going to run.
@@ -45,7 +45,7 @@ def require_credentials(root: Node, default_model: str | None = None) -> None:
 
 
 def no_key(what: str, instead: str, node: Node | None = None) -> CredentialsError:
-    """The error about something that needs a key.
+    """Make the error about something that needs a key.
 
     Args:
         what: What needs it.

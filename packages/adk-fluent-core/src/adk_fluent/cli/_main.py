@@ -14,7 +14,7 @@ import click
 from adk_fluent import _registry
 from adk_fluent.cli._color import wanted
 from adk_fluent.cli._failures import OK, Call
-from adk_fluent.cli._versions import installed
+from adk_fluent.cli._versions import installed_version
 from adk_fluent.errors import LayerError, nearest_name
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> Exception:
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        core, adk = installed("adk-fluent-core"), installed("google-adk")
+        core, adk = installed_version("adk-fluent-core"), installed_version("google-adk")
         click.echo(f"adk-fluent-core {core or 'from its sources'}, google-adk {adk or 'absent'}")
         ctx.exit()
 

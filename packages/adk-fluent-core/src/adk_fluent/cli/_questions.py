@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 from adk_fluent.cli._text import short
 from adk_fluent.flow import APPROVAL
 from adk_fluent.protocol._decision import NO, YES, Fault, decide
-from adk_fluent.protocol._json_schema import misfit
+from adk_fluent.protocol._json_schema import schema_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -145,9 +145,9 @@ def read_field(schema: Mapping[str, Any], text: str) -> tuple[Any] | str:
     """The value of a field, alone in a tuple; or why the text is none."""
     as_json, judge = json_or_text(text), json.dumps(schema)
     for value in (text, as_json):
-        if misfit(judge, value) is None:
+        if schema_misfit(judge, value) is None:
             return (value,)
-    return misfit(judge, as_json) or ""
+    return schema_misfit(judge, as_json) or ""
 
 
 def words_of(schema: Mapping[str, Any]) -> str:

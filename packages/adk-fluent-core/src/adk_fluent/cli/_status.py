@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 _WIDTH: Final = 60
 
 
-def is_watched(stream: IO[str] | None) -> bool:
-    """Whether a person looks at it, on a terminal that can take a line back."""
+def is_interactive(stream: IO[str] | None) -> bool:
+    """Tell whether a stream is a terminal on which a line can be rewritten.
+
+    Args:
+        stream: Such as ``sys.stderr``; None is none.
+    """
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

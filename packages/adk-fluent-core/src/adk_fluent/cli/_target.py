@@ -31,7 +31,7 @@ _FORMS: Final = "write module:attribute or path.py:attribute"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place where a pipeline is.
+    """A place in Python that a person names, such as ``shop/desk.py:pipeline``.
 
     Attributes:
         text: As the user wrote it.
@@ -85,15 +85,18 @@ class Target:
         found: str | None = None,
         location: str | None = None,
     ) -> TargetError:
-        """A `TargetError` about this target."""
+        """Make a `TargetError` about this target."""
         return TargetError(what, target=self.text, help=help, found=found, location=location)
 
 
 def load(text: str) -> Builder:
-    """The pipeline that a target names, as something that can be run.
+    """Load the pipeline that a target names, as something that can be run.
 
     What its module prints while it is imported goes to standard error: standard output is for
     answers.
+
+    Args:
+        text: ``module:attribute`` or ``path.py:attribute``.
 
     Raises:
         TargetError: There is no such file, module or attribute, importing it failed, or the
@@ -102,10 +105,16 @@ def load(text: str) -> Builder:
     """
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
-        return find(target, _module(target))
+        return find(target, module_of(target))
 
 
-def _module(target: Target) -> ModuleType:
+def module_of(target: Target) -> ModuleType:
+    """Import the module of a target.
+
+    Raises:
+        TargetError: There is no such file or module, or importing it failed.
+        MissingLayerError: It imports a layer that is not installed.
+    """
     try:
         return _from_file(target) if target.is_file else _from_name(target)
     except AdkFluentError:

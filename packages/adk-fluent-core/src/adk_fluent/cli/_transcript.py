@@ -120,7 +120,12 @@ class Transcript:
 
 
 def note(text: str, fg: str | None = None) -> None:
-    """Say something that is not part of the answer."""
+    """Print something that is not part of the answer, on standard error.
+
+    Args:
+        text: The text; what a terminal would obey is taken out.
+        fg: Its colour, as click calls it; None is dim.
+    """
     click.secho(plain(text), err=True, dim=fg is None, fg=fg)
 
 

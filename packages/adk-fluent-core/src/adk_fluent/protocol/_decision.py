@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
 
-from adk_fluent.protocol._json_schema import misfit
+from adk_fluent.protocol._json_schema import schema_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -116,9 +116,9 @@ def _fitting(schema: str, readings: list[Any], asked: str) -> Decision | Fault:
     try:
         for each in order:
             for value in _with_and_without_blanks(each):
-                if misfit(schema, value) is None:
+                if schema_misfit(schema, value) is None:
                     return Decision(True, value)
-        wrong = misfit(schema, readings[-1])
+        wrong = schema_misfit(schema, readings[-1])
     except ValueError as error:
         return Fault(f"the schema of {asked} cannot be used: {error}", "mend the schema")
     return Fault(

@@ -31,8 +31,12 @@ def schema_fault(schema: Any) -> str | None:
         return _TOO_DEEP
 
 
-def misfit(schema: str, value: Any) -> str | None:
-    """Why a value does not fit a schema, given as JSON text; None if it does.
+def schema_misfit(schema: str, value: Any) -> str | None:
+    """Return why a value does not fit a JSON Schema; None if it does.
+
+    Args:
+        schema: The schema, as JSON text.
+        value: The value, as JSON has it.
 
     Raises:
         ValueError: The text is no schema that values can be checked against.

@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent._words import describe
-from adk_fluent.builders._execution import check_options, new_adk, run_now
+from adk_fluent.builders._execution import check_options, new_adk, run_sync
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Node
 from adk_fluent.protocol import RunResult
@@ -138,7 +138,7 @@ class AgentHarness:
             UsageError: An event loop is running; use `send` there.
             Exception: Whatever a step raised, with its own type.
         """
-        return run_now("send_sync", lambda: self.send(message), instead="send")
+        return run_sync("send_sync", lambda: self.send(message), instead="send")
 
     def _ready(self, backend: Backend[Any]) -> Any:
         """The compiled pipeline, as it is now."""

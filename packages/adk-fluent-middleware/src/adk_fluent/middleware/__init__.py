@@ -214,6 +214,6 @@ if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
         if module is not None:
             value = globals()[name] = getattr(import_module(module), name)
             return value
-        from adk_fluent._registry import resolve_name  # noqa: PLC0415
+        from adk_fluent.extend import resolve_name  # noqa: PLC0415
 
         return resolve_name(name, __name__, __all__)

@@ -19,8 +19,8 @@ from typing import (
     get_type_hints,
 )
 
-from adk_fluent._middlewares import find_middleware
 from adk_fluent.errors import AdkFluentError, UsageError, nearest_name
+from adk_fluent.extend import find_middleware
 from adk_fluent.ir import MiddlewareRef
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adk_fluent._middlewares import find_middleware, registered_middlewares
+from adk_fluent.extend import find_middleware, registered_middlewares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

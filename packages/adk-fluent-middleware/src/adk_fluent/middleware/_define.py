@@ -7,9 +7,9 @@ from dataclasses import is_dataclass, replace
 from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from adk_fluent._middlewares import register_middleware
-from adk_fluent._words import describe as described
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe as described
+from adk_fluent.extend import register_middleware
 from adk_fluent.middleware._builtin import (
     BuiltIn,
     arguments,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from pydantic import Field
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.protocol import (
     AgentReply,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent._middlewares import find_middleware
 from adk_fluent.contracts import Diagnostic, Severity
+from adk_fluent.extend import find_middleware
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, MiddlewareRef, Ref
 from adk_fluent.middleware._builtin import BuiltIn
 from adk_fluent.middleware._layer import ALIASES

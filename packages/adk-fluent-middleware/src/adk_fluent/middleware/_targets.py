@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.errors import nearest_name
-from adk_fluent.ir import AdkAgentNode, AgentNode, MiddlewareNode, RemoteAgentNode
-from adk_fluent.ir._kinds import NODES
+from adk_fluent.ir import NODES, AdkAgentNode, AgentNode, MiddlewareNode, RemoteAgentNode
 from adk_fluent.middleware._order import name_of, names_in, option, stack
 from adk_fluent.middleware._tools._machinery import FRAMEWORK
 

@@ -22,6 +22,6 @@ if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
 
             value = globals()[name] = getattr(_enrichment, name)
             return value
-        from adk_fluent._registry import resolve_name  # noqa: PLC0415
+        from adk_fluent.extend import resolve_name  # noqa: PLC0415
 
         return resolve_name(name, __name__, __all__)

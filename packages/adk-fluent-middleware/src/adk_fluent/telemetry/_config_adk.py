@@ -14,9 +14,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
-from adk_fluent._registry import require_layer
-from adk_fluent._words import describe
 from adk_fluent.errors import CredentialsError, UnsupportedConfigError, UsageError
+from adk_fluent.extend import describe, require_layer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

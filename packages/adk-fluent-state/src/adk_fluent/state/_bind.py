@@ -6,8 +6,8 @@ import sys
 from types import MappingProxyType
 from typing import Any, Final
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 
 _NO_STATE: Final = frozenset({str, bytes, list, tuple})  # these have items, and no keys
 _SESSION: Final = "google.adk.sessions.session"

@@ -22,7 +22,7 @@ from typing import (
     get_origin,
 )
 
-from adk_fluent.backends._storable import fault_of
+from adk_fluent.extend import storage_fault
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._frozen import frozen
 
@@ -108,7 +108,7 @@ class Codec:
             RefusedError: It is no value of the type, or would not come back as it is.
         """
         if value.__class__ in self.plain:
-            if (fault := fault_of(value)) is not None:
+            if (fault := storage_fault(value)) is not None:
                 raise RefusedError(f"it {fault.says}; {fault.help}")
             return value
         adapter = self._adapter or self._made()
@@ -124,7 +124,7 @@ class Codec:
             raise RefusedError(_told(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise RefusedError(f"it cannot be written as JSON: {error}") from error
-        if (fault := fault_of(stored)) is not None:
+        if (fault := storage_fault(stored)) is not None:
             part = f"its part {fault.path}" if fault.path else "it"
             raise RefusedError(f"{part} {fault.says}; {fault.help}")
         if self._doubtful:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast, get_args, get_origin
 
-from adk_fluent._words import describe
-from adk_fluent.backends._storable import fault_of
+from adk_fluent.extend import describe, storage_fault
 from adk_fluent.ir import UNSET, is_reserved_key
 from adk_fluent.ir import StateFieldRef as Key
 from adk_fluent.state._codec import SCALARS, is_optional, members, plain_classes
@@ -353,7 +352,7 @@ def _surely_fits(spec: Spec) -> bool:
         return True
     kind = cast("type[Any]", type(value))
     if kind in plain_classes(spec.annotation):
-        fits = fault_of(value) is None
+        fits = storage_fault(value) is None
     else:  # an empty tuple may be too short
         empty = kind in (list, dict, set, frozenset) and not value
         fits = empty and any(

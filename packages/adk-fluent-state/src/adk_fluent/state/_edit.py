@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 from adk_fluent.state._errors import StateConflictError
 from adk_fluent.state._ref import T
 

@@ -9,8 +9,8 @@ from operator import getitem
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, cast, get_args, get_origin
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.extend import describe
 from adk_fluent.ir import UNSET
 from adk_fluent.state._declare import (
     UnknownTypeError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent._words import describe
 from adk_fluent.errors import StateTypeError
+from adk_fluent.extend import describe
 from adk_fluent.state._errors import SchemaError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 
-from adk_fluent._words import describe
-from adk_fluent.backends._config import STAMP
 from adk_fluent.errors import StateTypeError, UsageError
+from adk_fluent.extend import METADATA_KEY, describe
 from adk_fluent.state._service_check import WriteCheck
 from adk_fluent.state._service_patch import patched
 
@@ -228,7 +227,7 @@ class SchemaSessionService(_Base):
 
     def _event(self, delta: dict[str, Any], session: Session) -> Event:
         """An event that brings state to the version of the schema."""
-        from adk_fluent.backends.adk._caps import merges_dicts  # noqa: PLC0415  # seldom needed
+        from adk_fluent.extend import merges_dicts  # noqa: PLC0415  # seldom needed
 
         if merges_dicts(self.inner):
             delta = {key: patched(session.state.get(key), delta[key]) for key in delta}
@@ -343,7 +342,7 @@ class _Writer:
 
 def _gate_of(event: Event) -> str | None:
     """The gate whose answer an event is: that of one without a key stands under its name."""
-    stamp: Any = cast("Any", event.custom_metadata).get(STAMP)
+    stamp: Any = cast("Any", event.custom_metadata).get(METADATA_KEY)
     return stamp["node"] if stamp and stamp.get("why") in _GATE else None
 
 

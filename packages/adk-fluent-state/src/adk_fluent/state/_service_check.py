@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent._logs import LOG
-from adk_fluent._words import describe
-from adk_fluent.builders._operands import one_of
 from adk_fluent.errors import StateTypeError, UsageError, nearest_name
+from adk_fluent.extend import LOG, describe, one_of
 from adk_fluent.ir import StateFieldRef as Key
 from adk_fluent.ir import is_reserved_key
 

@@ -18,8 +18,8 @@ from typing import (
     get_type_hints,
 )
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._ref import type_name
 from adk_fluent.state._schema import StateSchema

@@ -73,10 +73,13 @@ def checks_answers(ctx: InvocationContext) -> bool:
 
 
 def merges_dicts(service: BaseSessionService) -> bool:
-    """Whether a session service merges a dict into the one it holds, instead of replacing it.
+    """Tell whether a session service merges a dict into the stored one instead of replacing it.
 
     The SQLite services of ADK 2.0 and older write state by SQL's ``json_patch``: keys that a new
     value no longer has stay. To replace a dict there, write None first.
+
+    Args:
+        service: The session service.
     """
     module = sys.modules.get(_SQLITE)  # not imported: no such service
     # the statement that replaces; a service without it is taken for an old one, which costs a write

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._cache._disk import DiskStore
 from adk_fluent.middleware._cache._flights import Flight, Flights

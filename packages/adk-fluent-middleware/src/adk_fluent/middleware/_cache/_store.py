@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 
 
 @runtime_checkable

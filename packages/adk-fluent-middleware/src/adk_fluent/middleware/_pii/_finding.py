@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import UsageError
-from adk_fluent.protocol._json_schema import misfit
+from adk_fluent.extend import schema_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +60,6 @@ def wrong_arguments(tool: Any, args: Mapping[str, Any]) -> str | None:
     if unknown and not schema.get("additionalProperties"):
         return f"there is no argument {unknown[0]!r}"
     try:
-        return misfit(json.dumps(schema), dict(args))
+        return schema_misfit(json.dumps(schema), dict(args))
     except ValueError:  # a schema that nothing can be checked by
         return None

@@ -16,7 +16,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from adk_fluent.backends._answers import answer_of
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._hooks._chain import (
     attach_to,
@@ -311,7 +311,7 @@ class _Run:
             content=content,
         )
         if content is None and not self._here.in_tool:
-            event.custom_metadata = {STAMP: {**self._here.stamp, "why": _AROUND}}
+            event.custom_metadata = {METADATA_KEY: {**self._here.stamp, "why": _AROUND}}
         node = self._chain.node(self.name)
         answer = None if node is None or content is None or not answers else answer_of(node)
         if answer is not None and (invalid := put_out(answer, event)) is not None:
@@ -367,14 +367,14 @@ async def _of_tool(
 async def _seen(event: Event, stack: Stack, ctx: InvocationContext, here: Where) -> None:
     """Let middlewares see an event, with the place of the step in which the tool was called."""
     metadata = event.custom_metadata
-    marked = metadata is not None and STAMP in metadata
+    marked = metadata is not None and METADATA_KEY in metadata
     if not marked:
-        event.custom_metadata = {**(metadata or {}), STAMP: here.stamp}
+        event.custom_metadata = {**(metadata or {}), METADATA_KEY: here.stamp}
     try:
         said = await stack.after("on_event", ctx, to_agent_event(event))
         if said is not None:
             patch(event, said)
     finally:
         if not marked:
-            left = {k: v for k, v in (event.custom_metadata or {}).items() if k != STAMP}
+            left = {k: v for k, v in (event.custom_metadata or {}).items() if k != METADATA_KEY}
             event.custom_metadata = left or None

@@ -12,7 +12,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
@@ -292,7 +292,7 @@ class AdkLeaf:
             branch=self._ctx.branch,
             actions=actions.model_copy(deep=True),
         )
-        event.custom_metadata = {**self._metadata, STAMP: {**self.place, "why": "around"}}
+        event.custom_metadata = {**self._metadata, METADATA_KEY: {**self.place, "why": "around"}}
         return event
 
     def seen_by_hooks(
@@ -345,9 +345,9 @@ class AdkLeaf:
     def _mark(self, event: Event, stamp: Stamp) -> None:
         metadata = event.custom_metadata
         if metadata is None:
-            event.custom_metadata = {**self._metadata, STAMP: stamp}
-        elif STAMP not in metadata:  # an inner flow's events are marked already
-            event.custom_metadata = {**self._metadata, **metadata, STAMP: stamp}
+            event.custom_metadata = {**self._metadata, METADATA_KEY: stamp}
+        elif METADATA_KEY not in metadata:  # an inner flow's events are marked already
+            event.custom_metadata = {**self._metadata, **metadata, METADATA_KEY: stamp}
 
     # --- what an agent is given ----------------------------------------------------------------
 

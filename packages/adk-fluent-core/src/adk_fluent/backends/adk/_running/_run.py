@@ -29,7 +29,7 @@ from adk_fluent.backends.adk._session._sessions import (
     open_session,
     readable_store,
 )
-from adk_fluent.backends.adk._session._stamps import is_journal, stamp_of
+from adk_fluent.backends.adk._session._stamps import is_journal_key, stamp_of
 from adk_fluent.backends.adk._waiting._answering import Start, going_on, open_questions
 from adk_fluent.backends.adk._waiting._claim import given_up
 from adk_fluent.backends.adk._waiting._journal import load
@@ -342,7 +342,7 @@ async def _opened(
 
 def _is_told(key: str, value: Any) -> bool:
     """Whether a state key is of any interest to who asked for a run."""
-    return value is not None and not key.startswith(_TEMP) and not is_journal(key)
+    return value is not None and not key.startswith(_TEMP) and not is_journal_key(key)
 
 
 def _is_held(event: Event) -> bool:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from pydantic import BaseModel
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import SAID_NOTHING
-from adk_fluent.backends.adk._session._stamps import is_journal
+from adk_fluent.backends.adk._session._stamps import is_journal_key
 from adk_fluent.flow import APPROVAL
 from adk_fluent.protocol import (
     AgentEvent,
@@ -107,7 +107,7 @@ _redact: Final = Redactor().redact
 
 
 def to_agent_event(event: Event) -> AgentEvent:
-    """An event of ADK as ours; for events of a run and for those kept in a session.
+    """Convert an event of ADK, of a run or from a session, to an `AgentEvent`.
 
     The function calls with which ADK asks for something (``adk_request_...``) become `Pending` and
     no tool calls; the secrets they hold stay in `raw`. Calls in a streamed fragment are left out,
@@ -206,7 +206,7 @@ def _read_actions(made: AgentEvent, event: Event) -> None:
     actions = event.actions
     if actions.state_delta:
         delta = actions.state_delta.items()
-        made.state_delta = {key: value for key, value in delta if not is_journal(key)}
+        made.state_delta = {key: value for key, value in delta if not is_journal_key(key)}
     if actions.artifact_delta:
         made.artifact_delta = dict(actions.artifact_delta)
     made.transfer_to = actions.transfer_to_agent
@@ -228,12 +228,14 @@ def _read_actions(made: AgentEvent, event: Event) -> None:
 
 
 def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
-    stamp = metadata.get(STAMP)
+    stamp = metadata.get(METADATA_KEY)
     if not isinstance(stamp, dict):
         made.custom_metadata = dict(metadata)
         return
     if len(metadata) > 1:
-        made.custom_metadata = {key: value for key, value in metadata.items() if key != STAMP}
+        made.custom_metadata = {
+            key: value for key, value in metadata.items() if key != METADATA_KEY
+        }
     get = cast("Stamp", stamp).get
     made.path = get("path")
     made.node = get("node")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import AgentEvent
@@ -71,8 +71,10 @@ def _artifacts(event: Event, value: Mapping[str, int], was: Mapping[str, int]) -
 
 
 def _metadata(event: Event, value: Mapping[str, Any], was: Mapping[str, Any]) -> None:
-    if STAMP in value:
-        raise UsageError(f"on_event cannot set custom_metadata[{STAMP!r}]", help="use another key")
+    if METADATA_KEY in value:
+        raise UsageError(
+            f"on_event cannot set custom_metadata[{METADATA_KEY!r}]", help="use another key"
+        )
     metadata = dict(event.custom_metadata or {})
     _change(metadata, value, was)
     event.custom_metadata = metadata

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ Discarded = dict[str, set[str]]
 def stamp_of(event: Event) -> Stamp | None:
     """The stamp of an event; None on a user's event, or one of somebody else's agent."""
     metadata = event.custom_metadata
-    stamp = metadata.get(STAMP) if metadata else None
+    stamp = metadata.get(METADATA_KEY) if metadata else None
     return cast("Stamp", stamp) if isinstance(stamp, dict) else None
 
 
@@ -66,6 +66,10 @@ def parts_in(state: Mapping[str, Any], name: str) -> dict[int, str]:
     }
 
 
-def is_journal(key: str) -> bool:
-    """Whether a state key holds a journal."""
+def is_journal_key(key: str) -> bool:
+    """Tell whether a state key holds the journal of a run rather than the user's state.
+
+    Args:
+        key: The state key.
+    """
     return key.startswith(_JOURNAL)

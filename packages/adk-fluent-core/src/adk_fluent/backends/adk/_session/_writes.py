@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._session._replacing import dicts_to_clear
 from adk_fluent.backends.adk._waiting._rewind import Beginning
@@ -58,7 +58,7 @@ class Writes:
 
 def _clearing(event: Event, author: str, delta: dict[str, None]) -> Event:
     metadata = dict(event.custom_metadata or {})
-    metadata[STAMP] = {**metadata.get(STAMP, {}), "why": "cleared"}
+    metadata[METADATA_KEY] = {**metadata.get(METADATA_KEY, {}), "why": "cleared"}
     return Event(
         author=author,
         invocation_id=event.invocation_id,

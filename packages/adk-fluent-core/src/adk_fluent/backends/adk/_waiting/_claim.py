@@ -19,7 +19,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import GetSessionConfig
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends._owner import has_left, is_at_work, running
 from adk_fluent.backends.adk._session._sessions import catch_up, is_stale
 from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
@@ -123,7 +123,7 @@ class Claim:
         )
         claim = [*self._what, owner.name]
         stamp = {"path": "", "node": self._node.name, "why": "claim", "claim": claim}
-        event.custom_metadata = {STAMP: stamp}
+        event.custom_metadata = {METADATA_KEY: stamp}
         return event
 
     async def _stored(self, config: GetSessionConfig | None = None) -> Session:
@@ -202,7 +202,7 @@ async def _give_up(service: BaseSessionService, name: str, ids: Mapping[str, Any
         invocation_id=data["invocation_id"],
         actions=EventActions(state_delta={key: dumped(data)}),
     )
-    event.custom_metadata = {STAMP: {"path": "", "node": name, "why": "journal"}}
+    event.custom_metadata = {METADATA_KEY: {"path": "", "node": name, "why": "journal"}}
     await service.append_event(session=session, event=event)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.backends.adk._session._stamps import is_journal, journal_key
+from adk_fluent.backends.adk._session._stamps import is_journal_key, journal_key
 from adk_fluent.backends.adk._waiting._journal import load
 from adk_fluent.errors import SessionError
 
@@ -21,7 +21,7 @@ def elsewhere(state: Mapping[str, Any], root: BaseAgent) -> dict[str, JournalEnt
     """Where the runs stand that no part of a root does, by name of theirs."""
     found: dict[str, JournalEntry] = {}
     for key in state:
-        name = key.removeprefix(journal_key("")) if is_journal(key) else ""
+        name = key.removeprefix(journal_key("")) if is_journal_key(key) else ""
         if not name or "@" in name or root.find_agent(name) is not None:
             continue  # "@": of a pipeline below an agent of somebody's
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends._resuming import Begin, GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._session._events import (
@@ -129,7 +129,7 @@ class Inbox:
             invocation_id=self._ctx.invocation_id,
             branch=self._ctx.branch,
             content=types.Content(role=None, parts=[types.Part(text="\n".join(lines))]),
-            custom_metadata={STAMP: stamp},
+            custom_metadata={METADATA_KEY: stamp},
         )
 
     def _was_begun(self) -> bool:

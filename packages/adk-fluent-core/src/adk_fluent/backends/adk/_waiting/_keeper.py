@@ -8,7 +8,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._waiting._inbox import questions, request, told_again
 
@@ -31,7 +31,7 @@ def still_done(ctx: InvocationContext, root: str, outer: Outer) -> Event:
     """
     place = Places(root, ctx, outer.run, durable=outer.durable, kept=outer.kept).root
     event = Event(author=root, invocation_id=ctx.invocation_id, branch=ctx.branch)
-    event.custom_metadata = {STAMP: {**place, "why": "journal"}}
+    event.custom_metadata = {METADATA_KEY: {**place, "why": "journal"}}
     return event
 
 
@@ -96,5 +96,5 @@ class AdkKeeper:
             long_running_tool_ids={each.id for each in asked} if asked else None,
             actions=EventActions(state_delta=dict(delta)),
         )
-        event.custom_metadata = {STAMP: {**self._leaf.place, "why": why, **more}}
+        event.custom_metadata = {METADATA_KEY: {**self._leaf.place, "why": why, **more}}
         return event

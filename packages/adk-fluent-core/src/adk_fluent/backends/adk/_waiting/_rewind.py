@@ -13,7 +13,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import BaseSessionService
 
-from adk_fluent.backends._config import STAMP
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.backends.adk._session._replacing import dicts_to_clear
 from adk_fluent.backends.adk._session._sessions import FOREIGN
@@ -42,7 +42,7 @@ class Beginning:
         lost = {k: self._values.pop(k) for k in event.actions.state_delta if k in self._values}
         if lost:
             metadata = dict(event.custom_metadata or {})
-            metadata[STAMP] = {**metadata.get(STAMP, {}), "initial": lost}
+            metadata[METADATA_KEY] = {**metadata.get(METADATA_KEY, {}), "initial": lost}
             event.custom_metadata = metadata
 
 

@@ -1,0 +1,89 @@
+"""What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
+
+Every name is imported when it is first used, so importing this costs nothing; `merges_dicts`,
+`to_agent_event` and `is_journal_key` are about ADK's objects and import ADK. What commands need is
+in `adk_fluent.cli`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from adk_fluent._caller import caller
+    from adk_fluent._logs import LOG
+    from adk_fluent._middlewares import (
+        find_middleware,
+        register_middleware,
+        registered_middlewares,
+        unregister_middleware,
+    )
+    from adk_fluent._registry import Provided, provided, require_layer, resolve_name
+    from adk_fluent._words import article, describe, public_address
+    from adk_fluent.backends._config import METADATA_KEY
+    from adk_fluent.backends._storable import StorageFault, storage_fault
+    from adk_fluent.backends.adk._caps import merges_dicts
+    from adk_fluent.backends.adk._session._events import to_agent_event
+    from adk_fluent.backends.adk._session._stamps import is_journal_key
+    from adk_fluent.builders._execution import run_sync
+    from adk_fluent.builders._operands import one_of
+    from adk_fluent.protocol._json_schema import schema_misfit
+else:  # a type checker must see a misspelt name, not Any
+    _PLACES: Final = {
+        name: module
+        for module, names in {
+            "_caller": "caller",
+            "_logs": "LOG",
+            "_middlewares": "find_middleware register_middleware registered_middlewares"
+            " unregister_middleware",
+            "_registry": "Provided provided require_layer resolve_name",
+            "_words": "article describe public_address",
+            "backends._config": "METADATA_KEY",
+            "backends._storable": "StorageFault storage_fault",
+            "backends.adk._caps": "merges_dicts",
+            "backends.adk._session._events": "to_agent_event",
+            "backends.adk._session._stamps": "is_journal_key",
+            "builders._execution": "run_sync",
+            "builders._operands": "one_of",
+            "protocol._json_schema": "schema_misfit",
+        }.items()
+        for name in names.split()
+    }
+
+    def __getattr__(name: str) -> object:
+        if name.startswith("__"):  # the import system asks for a __path__ each time
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in _PLACES:
+            module = import_module(f"adk_fluent.{_PLACES[name]}")
+            value = globals()[name] = getattr(module, name)
+            return value
+        from adk_fluent._registry import resolve_name  # noqa: PLC0415  # slow to import
+
+        return resolve_name(name, __name__, __all__)
+
+
+__all__ = [
+    "LOG",
+    "METADATA_KEY",
+    "Provided",
+    "StorageFault",
+    "article",
+    "caller",
+    "describe",
+    "find_middleware",
+    "is_journal_key",
+    "merges_dicts",
+    "one_of",
+    "provided",
+    "public_address",
+    "register_middleware",
+    "registered_middlewares",
+    "require_layer",
+    "resolve_name",
+    "run_sync",
+    "schema_misfit",
+    "storage_fault",
+    "to_agent_event",
+    "unregister_middleware",
+]

@@ -1,0 +1,48 @@
+"""What layers need of core: every name is there, under the types that checkers see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from adk_fluent import cli, extend
+from adk_fluent.errors import UnknownNameError
+
+ADK = {"is_journal_key", "merges_dicts", "to_agent_event"}
+
+
+@pytest.mark.parametrize("name", [each for each in extend.__all__ if each not in ADK])
+def test_every_name_is_there(name: str) -> None:
+    value = getattr(extend, name)
+    assert getattr(extend, name) is value
+    assert getattr(value, "__name__", name) in (name, "adk_fluent")
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("name", sorted(ADK))
+def test_what_concerns_adk_is_there(name: str) -> None:
+    assert getattr(extend, name).__name__ == name
+
+
+def test_the_places_of_names_are_those_of_the_names() -> None:
+    assert set(vars(extend)["_PLACES"]) == set(extend.__all__)
+
+
+def test_a_misspelt_name_comes_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'describe'"):
+        getattr(extend, "descrbe")  # noqa: B009  # type checkers see that there is none
+
+
+def test_importing_it_imports_nothing_of_what_it_offers() -> None:
+    code = (
+        "import sys, adk_fluent; before = {*sys.modules}; import adk_fluent.extend; "
+        "from adk_fluent.extend import describe; print(*sorted({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "adk_fluent.extend\n"
+
+
+def test_every_name_for_commands_is_there() -> None:
+    assert all(hasattr(cli, name) for name in cli.__all__)
