@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
-from adk_fluent._caller import caller
+from adk_fluent.extend import caller
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._cases._turn import (
     Turn,

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
@@ -121,7 +121,9 @@ class FluentJudge:
         self, seen: Observation, ask: Callable[[str], Awaitable[str]] | None = None
     ) -> MetricScore:
         """Score a run; a judge that raises gives a score of None with the reason."""
-        given = {name: ask if name == _ASK else _ARGUMENTS[name](seen) for name in self._parameters()}
+        given = {
+            name: ask if name == _ASK else _ARGUMENTS[name](seen) for name in self._parameters()
+        }
         try:
             made: Any = self.fn(**given)
             if inspect.isawaitable(made):
@@ -153,7 +155,9 @@ def check_judges(judges: list[Any]) -> None:
     for given in judges:
         if not isinstance(given, FluentJudge):
             name = str(getattr(given, "__name__", ""))
-            written = f'FluentJudge("{name}", {name})' if name.isidentifier() else "FluentJudge(...)"
+            written = (
+                f'FluentJudge("{name}", {name})' if name.isidentifier() else "FluentJudge(...)"
+            )
             raise EvalError(
                 "custom_judges= takes FluentJudges", found=describe(given), help=f"write {written}"
             )

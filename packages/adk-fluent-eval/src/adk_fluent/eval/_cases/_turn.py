@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.eval._errors import EvalError
 
 if TYPE_CHECKING:

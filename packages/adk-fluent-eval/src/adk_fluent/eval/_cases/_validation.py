@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.eval._cases._turn import MATCHES, ToolCall, Turn, contains_of, key_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import is_number

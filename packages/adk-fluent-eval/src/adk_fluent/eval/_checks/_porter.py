@@ -29,9 +29,7 @@ _STEP_2: Final = _pairs(
     "entli:ent ousli:ous ation:ate alism:al aliti:al iviti:ive fulli:ful enci:ence "
     "anci:ance izer:ize alli:al ator:ate logi:log bli:ble eli:e"
 )
-_STEP_3: Final = _pairs(
-    "icate:ic ative: alize:al iciti:ic ical:ic ness: ful:"
-)
+_STEP_3: Final = _pairs("icate:ic ative: alize:al iciti:ic ical:ic ness: ful:")
 _STEP_4: Final = (
     *("ement", "ance", "ence", "able", "ible", "ment"),
     *("ant", "ent", "ion", "ism", "ate", "iti", "ous", "ive", "ize"),

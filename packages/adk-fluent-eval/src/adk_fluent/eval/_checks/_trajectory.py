@@ -106,7 +106,9 @@ def _f1(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float,
 
 def _paired(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> dict[int, int]:
     """A maximum matching of expected to observed calls (Kuhn's algorithm)."""
-    candidates = [[at for at, use in enumerate(actual) if not _difference(call, use)] for call in expected]
+    candidates = [
+        [at for at, use in enumerate(actual) if not _difference(call, use)] for call in expected
+    ]
     taken: dict[int, int] = {}  # actual -> expected
 
     for first in range(len(expected)):
@@ -149,7 +151,9 @@ def _were(calls: Sequence[ToolCall | ToolUse], what: str) -> str:
     return f"{names} {'was' if len(calls) == 1 else 'were'} {what}"
 
 
-_MATCHERS: Final[dict[str, Callable[[Sequence[ToolCall], Sequence[ToolUse]], tuple[float, str]]]] = {
+_MATCHERS: Final[
+    dict[str, Callable[[Sequence[ToolCall], Sequence[ToolUse]], tuple[float, str]]]
+] = {
     "exact": _exact,
     "in_order": _in_order,
     "any_order": _any_order,

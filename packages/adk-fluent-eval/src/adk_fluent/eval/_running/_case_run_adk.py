@@ -90,9 +90,7 @@ async def run_case(
 
 
 class _CaseRun:
-    def __init__(
-        self, case: FluentCase, run: int, target: Target, settings: RunSettings
-    ) -> None:
+    def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
         self._case = case
         self._target = target
         self._settings = settings

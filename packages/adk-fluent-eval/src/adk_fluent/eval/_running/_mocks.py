@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import is_number
@@ -77,8 +77,6 @@ class RunOptions(TypedDict, total=False):
     prices: PriceBook | None
     timeout_s: float | None
     baseline: FluentEvalReport | None
-
-
 
 
 def check_options(options: RunOptions) -> RunOptions:

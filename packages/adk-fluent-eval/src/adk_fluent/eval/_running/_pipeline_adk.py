@@ -18,7 +18,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._errors import EvalError

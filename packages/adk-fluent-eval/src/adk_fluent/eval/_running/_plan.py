@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._checks._checks import (
     check_budget,

@@ -9,7 +9,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
-from adk_fluent._words import describe
+from adk_fluent.extend import describe
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._cases._case import initial_state

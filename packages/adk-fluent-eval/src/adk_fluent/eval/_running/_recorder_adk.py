@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent.backends import adk
-from adk_fluent.backends.adk._session._events import to_agent_event
-from adk_fluent.backends.adk._session._stamps import is_journal
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
 from adk_fluent.eval._values import error_line, plain
+from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import Money, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
@@ -150,7 +149,11 @@ class Recorder:
             use.error = self._mocks.errors.get(use.call_id, "")
         if error is not None and len(waiting) == 1 and not waiting[0].error:
             waiting[0].error = error  # the one tool that was running
-        problems = [*self._mocks.problems, *map(str, result.errors), *map(_question, result.pending)]
+        problems = [
+            *self._mocks.problems,
+            *map(str, result.errors),
+            *map(_question, result.pending),
+        ]
         return error or next(iter(problems), None)
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -159,7 +162,7 @@ class Recorder:
         seen.state = {
             key: value
             for key, value in state.items()
-            if value is not None and not key.startswith(_TEMPORARY) and not is_journal(key)
+            if value is not None and not key.startswith(_TEMPORARY) and not is_journal_key(key)
         }
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 

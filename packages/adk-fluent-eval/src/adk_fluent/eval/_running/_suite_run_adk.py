@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.version import __version__
 
-from adk_fluent._logs import LOG
-from adk_fluent._registry import provided
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._running._case_run_adk import RunSettings, new_outcome, run_case
@@ -19,6 +17,7 @@ from adk_fluent.eval._running._pipeline_adk import Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._running._preflight_adk import check_suite
 from adk_fluent.eval._values import error_line
+from adk_fluent.extend import LOG, provided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -70,9 +69,7 @@ class SuiteRun:
         prices = options.get("prices") or _installed_prices()
         plugins = options.get("plugins") or ()
         self._targets = Targets(suite.pipeline)
-        check_suite(
-            self.cases, self._targets, plan, judges=judges, plugins=plugins, prices=prices
-        )
+        check_suite(self.cases, self._targets, plan, judges=judges, plugins=plugins, prices=prices)
         self._settings = RunSettings(
             plan,
             session_service=options.get("session_service"),

@@ -1,0 +1,276 @@
+"""``adk-fluent eval run``."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from contextlib import redirect_stdout
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import click
+
+from adk_fluent.cli import (
+    FINDINGS,
+    INFRASTRUCTURE,
+    INTERRUPTED,
+    OK,
+    installed_version,
+    note,
+    require_credentials,
+)
+from adk_fluent.eval._cli._load import load_suites, registry_option
+from adk_fluent.eval._cli._output import STDOUT, Output, output_options, with_suite
+from adk_fluent.eval._cli._terminal import (
+    ProgressDisplay,
+    comparison_lines,
+    summary_lines,
+    verdict_line,
+)
+from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._report._report import FluentEvalReport
+from adk_fluent.eval._text import plural
+from adk_fluent.ir import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._running._options import Progress, RunOptions
+    from adk_fluent.eval._suite import FluentEvalSuite
+
+#: Errors of clients of models and of what carries their calls.
+_OF_SERVICES: Final = re.compile(
+    r"(gaierror|\w*(API|Auth|Client|Connect|Connection|Credentials|Server|SSL|Transport)\w*"
+    r"(Error|Timeout))$"
+)
+
+
+def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A share, as ``0.95`` or ``95%``."""
+    if value is None:
+        return None
+    try:
+        number = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise click.BadParameter(f"{value!r} is not a share; write 0.95 or 95%.")
+    return number
+
+
+@click.command("run", short_help="Run suites, and report whether they pass.")
+@click.argument("target")
+@click.option("--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases.")
+@registry_option
+@click.option("--tag", "tags", multiple=True, help="Run cases with this tag; repeatable.")
+@click.option("--case", "ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
+@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
+@click.option(
+    "--parallelism",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Runs at the same time, at most.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of a run, at most."
+)
+@click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
+@click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
+@click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
+@click.option(
+    "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
+)
+@click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
+@output_options("json", "junit", "markdown")
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
+@click.option("--no-progress", is_flag=True, help="Show no progress.")
+@click.pass_context
+def run(ctx: click.Context, target: str, **options: Any) -> None:
+    """Run suites, and report whether they pass.
+
+    TARGET is module:attribute or path.py:attribute of a FluentEvalSuite, a list of them, or a
+    function that returns one; or a file of cases (.yaml, .json), which needs --pipeline.
+
+    Ctrl-C stops the run; what is done is reported and written.
+    """
+    if options["baseline"] is None:
+        for name in ("update_baseline", "max_regressions"):
+            if options[name] not in {False, None}:
+                raise click.UsageError(f"--{name.replace('_', '-')} needs --baseline FILE.")
+    if options["update_baseline"] and (options["tags"] or options["ids"]):
+        raise click.UsageError("--update-baseline needs the whole suite, without --tag and --case.")
+    suites = load_suites(target, options["pipeline"], options["registry"])
+    if len(suites) > 1 and STDOUT in (options["json"], options["junit"], options["markdown"]):
+        raise click.UsageError("- takes the document of one suite; name a file.")
+    jobs = [_Job(suite, options, several=len(suites) > 1) for suite in suites]
+    jobs = [job for job in jobs if job.selects(options)] or jobs
+    for job in jobs:
+        with redirect_stdout(sys.stderr):
+            job.check()
+    output = Output(options)
+    interrupted = False
+    for job in jobs:
+        interrupted = not job.run(on=not (options["quiet"] or options["no_progress"]))
+        if interrupted or (options["fail_fast"] and not job.result.ok):
+            break
+    done = [job for job in jobs if job.report is not None]
+    for job in done:
+        job.write(output, options)
+    for job in done:
+        job.show(output, quiet=options["quiet"])
+    ctx.exit(_code([job.result for job in done], output, interrupted=interrupted))
+
+
+def _code(reports: Sequence[FluentEvalReport], output: Output, *, interrupted: bool) -> int:
+    if interrupted:
+        count = sum(len(report.outcomes) for report in reports)
+        note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
+        return INTERRUPTED
+    if output.failed:
+        return INFRASTRUCTURE
+    if all(report.ok for report in reports):
+        return OK
+    counting = [each for report in reports for each in report.outcomes if each.status.counts]
+    if counting and all(_OF_SERVICES.match((each.error or "").split(":")[0]) for each in counting):
+        note("[no model could be reached]", fg="red")
+        return INFRASTRUCTURE
+    return FINDINGS
+
+
+class _Job:
+    """One suite to run, with the options of the command."""
+
+    def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, several: bool) -> None:
+        self._label = suite.name if several else ""
+        self._update: bool = options["update_baseline"]
+        path: str | None = options["baseline"]
+        self._baseline_path = None if path is None else with_suite(path, self._label)
+        self._baseline = self._load_baseline()
+        changes = {
+            name: options[name]
+            for name in ("min_pass_rate", "max_regressions")
+            if options[name] is not None
+        }
+        self.suite = copy(suite)  # the module's own stays unchanged
+        self.suite.gate = replace(suite.gate, **changes)
+        self._options: RunOptions = {
+            "parallelism": options["parallelism"],
+            "filter_tags": _known(options["tags"], {t for c in suite.cases for t in c.tags})
+            if several
+            else options["tags"] or None,
+            "case_ids": _known(options["ids"], {case.name for case in suite.cases})
+            if several
+            else options["ids"] or None,
+            "num_runs": options["runs"],
+            "fail_fast": options["fail_fast"],
+            "timeout_s": options["timeout"],
+            "baseline": None if self._update else self._baseline,
+        }
+        self.report: FluentEvalReport | None = None
+
+    @property
+    def result(self) -> FluentEvalReport:
+        """The report of a job that was run."""
+        return cast("FluentEvalReport", self.report)
+
+    def selects(self, options: dict[str, Any]) -> bool:
+        """Whether the suite has cases of the given tags and ids."""
+        tags, ids = self._options.get("filter_tags"), self._options.get("case_ids")
+        return not (options["tags"] and not tags) and not (options["ids"] and not ids)
+
+    def _load_baseline(self) -> FluentEvalReport | None:
+        if self._baseline_path is None:
+            return None
+        try:
+            return FluentEvalReport.load(self._baseline_path)
+        except EvalFileError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            if self._update:
+                return None
+            raise EvalFileError(
+                "there is no baseline", path=self._baseline_path, help="write it: --update-baseline"
+            ) from error
+
+    def check(self) -> None:
+        """Check everything that the suite names, and that there is a key for Gemini.
+
+        Raises:
+            AdkFluentError: Something does not exist.
+        """
+        self.suite.check(**self._options)
+        given = self.suite.pipeline
+        root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
+        if isinstance(root, Node):
+            require_credentials(root)
+
+    def run(self, *, on: bool) -> bool:
+        """Run the suite; what is done when Ctrl-C stops it becomes the report.
+
+        Returns:
+            Whether it ran to its end.
+        """
+        outcomes: list[CaseOutcome] = []
+        began, clock = datetime.now(UTC), time.monotonic()
+        with ProgressDisplay(self.suite.name, on=on) as display:
+
+            def tell(progress: Progress) -> None:
+                outcomes.append(progress.outcome)
+                display(progress)
+
+            options = self._options.copy()
+            options["progress"] = tell
+            try:
+                with redirect_stdout(sys.stderr):  # tools may print
+                    self.report = asyncio.run(self.suite.run(**options))
+            except KeyboardInterrupt:
+                self.report = FluentEvalReport(
+                    outcomes,
+                    suite=self.suite.name,
+                    gate=self.suite.gate,
+                    metrics=self.suite.metrics,
+                    engine="light",
+                    adk_version=installed_version("google-adk") or "",
+                    started_at=began,
+                    duration_s=time.monotonic() - clock,
+                    interrupted=True,
+                    baseline=self._options.get("baseline"),
+                    cases=self.suite.cases,
+                )
+                return False
+        return True
+
+    def write(self, output: Output, options: dict[str, Any]) -> None:
+        """Write the files that were asked for."""
+        report = self.result
+        output.write("json", report.to_json, self._label)
+        output.write("junit", report.to_junit, self._label)
+        output.write("markdown", report.to_markdown, self._label)
+        if not options["update_baseline"] or self._baseline_path is None:
+            return
+        if report.interrupted or report.counts[Status.ERROR]:
+            note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
+        else:
+            output.save(self._baseline_path, report.to_json)
+
+    def show(self, output: Output, *, quiet: bool) -> None:
+        """Print the report, and the comparison with the baseline."""
+        report = self.result
+        for line in [verdict_line(report)] if quiet else summary_lines(report):
+            output.say(line)
+        if self._baseline is not None and not quiet:
+            output.say("")
+            for line in comparison_lines(report.compare(self._baseline)):
+                output.say(f"  {line}")
+
+
+def _known(names: Sequence[str], known: set[str]) -> list[str] | None:
+    """The names that a suite knows, of several suites."""
+    return [each for each in names if each in known] or None

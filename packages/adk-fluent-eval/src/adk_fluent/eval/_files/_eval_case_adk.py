@@ -1,0 +1,109 @@
+"""Cases as EvalCases of ADK, and contents as plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation, SessionInput
+from google.genai.types import Content, FunctionCall, Part
+from pydantic import ValidationError
+
+from adk_fluent.backends.adk import to_content
+from adk_fluent.eval._cases._case import initial_state
+from adk_fluent.eval._cases._turn import ToolCall, key_of
+from adk_fluent.eval._values import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._turn import Message, Turn
+    from adk_fluent.eval._files._source import At, Source
+
+
+def to_eval_case(
+    case: FluentCase, *, app_name: str, user_id: str, eval_id: str | None = None
+) -> EvalCase:
+    """Return a case as ADK's EvalCase, without what ADK has no field for.
+
+    Args:
+        case: The case.
+        app_name: The app of its session.
+        user_id: The user of its session.
+        eval_id: Its id; None is the case's.
+
+    Raises:
+        EvalError: Its state is invalid.
+    """
+    final = {
+        key_of(ref): plain(value)
+        for ref, value in (case.state_assertions or {}).items()
+        if not callable(value) and "." not in key_of(ref)
+    }
+    return EvalCase(
+        eval_id=eval_id or case.name,
+        conversation=[_invocation(turn, n) for n, turn in enumerate(case.turns, 1)],
+        session_input=SessionInput(app_name=app_name, user_id=user_id, state=initial_state(case)),
+        **({"final_session_state": final} if final else {}),
+    )
+
+
+def _invocation(turn: Turn, number: int) -> Invocation:
+    fields: dict[str, Any] = {}
+    if turn.trajectory is not None:
+        uses = [FunctionCall(name=call.name, args=_values(call)) for call in turn.trajectory]
+        fields["intermediate_data"] = IntermediateData(tool_uses=uses)
+    if (reference := turn.reference_response) is not None:
+        fields["final_response"] = Content(role="model", parts=[Part(text=reference)])
+    return Invocation(invocation_id=f"turn-{number}", user_content=to_content(turn.input), **fields)
+
+
+def _values(call: ToolCall) -> dict[str, Any]:
+    """The expected arguments that are values; ADK knows no conditions."""
+    return {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
+
+
+def content_data(message: Message) -> dict[str, Any]:
+    """Return a message as plain data, ``{role: user, parts: [...]}``."""
+    return to_content(message).model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
+def text_or_content(content: Content) -> str | Content:
+    """Return the text of a Content that is one text and nothing else, or the Content."""
+    parts = content.parts or []
+    if len(parts) == 1 and parts[0].text:
+        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
+        if held == {"text"}:
+            return parts[0].text
+    return content
+
+
+def answer_text(content: Content | None) -> str:
+    """Return the text of an answer, without thoughts."""
+    parts = (content.parts if content else None) or []
+    return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:
+    """Return the Content of plain data; media are base64.
+
+    Raises:
+        EvalFileError: It is invalid.
+    """
+    try:
+        made = Content.model_validate_json(json.dumps(value))  # base64 is only read from JSON
+    except ValidationError as error:
+        raise invalid(source, at, error) from None
+    if not made.parts:
+        raise source.error(at, "a message is a text or {parts: [...]}")
+    return made
+
+
+def invalid(source: Source, at: At, error: ValidationError) -> Exception:
+    """Return the first fault that pydantic found, as an error that names the field."""
+    first, *more = error.errors(include_url=False, include_input=False)
+    # parts of unions, such as ``list[Part]``, are not in the file
+    way = tuple(step for step in first["loc"] if isinstance(step, int) or step.isidentifier())
+    count = f", and {len(more)} more" if more else ""
+    return source.error((*at, *cast("At", way)), f"{first['msg']}{count}")

@@ -1,0 +1,159 @@
+"""Files: reading and writing them, and errors that name a place in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from adk_fluent.errors import nearest_name
+from adk_fluent.eval._errors import EvalFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+#: The path from the top of a file to a value: keys, and positions in lists.
+At: TypeAlias = "tuple[str | int, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, as errors name it.
+
+    Attributes:
+        path: The file.
+        lines: The lines of values.
+    """
+
+    path: str
+    lines: Mapping[At, int] = field(default_factory=dict["At", int])
+
+    def line_of(self, at: At) -> int | None:
+        """Return the line of a value, or of the nearest value around it."""
+        for length in range(len(at), -1, -1):
+            if (line := self.lines.get(at[:length])) is not None:
+                return line
+        return None
+
+    def error(
+        self, at: At, what: str, *, found: str | None = None, help: str | None = None
+    ) -> EvalFileError:
+        """Return an error about a value."""
+        name = ""
+        for step in at:
+            if isinstance(step, int):
+                name += f"[{step}]"
+            elif step.isidentifier():
+                name += f".{step}" if name else step
+            else:
+                name += f"[{step!r}]"
+        return EvalFileError(
+            what, path=self.path, line=self.line_of(at), field=name, found=found, help=help
+        )
+
+    def unknown_key(self, at: At, what: str, known: Iterable[str]) -> EvalFileError:
+        """Return an error about an unknown key, the last of `at`, of something."""
+        names = sorted(known)
+        near = nearest_name(str(at[-1]), names)
+        return self.error(
+            at,
+            f"{what} has no field {at[-1]!r}",
+            help=f"did you mean {near!r}?" if near else f"one of {', '.join(names)}",
+        )
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        EvalFileError: It is missing, cannot be read, or is not UTF-8.
+    """
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a null character in its name
+        near = None
+        if isinstance(error, FileNotFoundError) and file.parent.is_dir():
+            near = nearest_name(file.name, (each.name for each in file.parent.iterdir()))
+        raise EvalFileError(
+            f"the file cannot be read: {getattr(error, 'strerror', None) or error}",
+            path=str(file),
+            help=f"did you mean {str(file.with_name(near))!r}?" if near else None,
+        ) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise EvalFileError("the file is not UTF-8", path=str(file), line=line) from error
+
+
+def parse_json(text: str, path: str) -> Any:
+    """Return the value of a JSON text, strictly: no duplicate keys, no NaN.
+
+    Raises:
+        EvalFileError: It is not valid.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise EvalFileError(
+            f"invalid JSON: {error.msg}",
+            path=path,
+            line=error.lineno,
+            found=f"column {error.colno}" if text.strip() else "an empty file",
+        ) from error
+    except (RecursionError, ValueError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise EvalFileError(f"invalid JSON: {what}", path=path) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        what = f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}"
+        raise ValueError(what)
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    what = f"{name} is not JSON"
+    raise ValueError(what)
+
+
+def write_whole(path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
+    """Write a text to a file, which is replaced once all of it is on disk.
+
+    Missing folders are created.
+
+    Args:
+        path: The file.
+        chunks: The text, in parts.
+
+    Raises:
+        EvalFileError: It cannot be written; an old file stays.
+    """
+    temporary: Path | None = None
+    try:
+        target = Path(path).resolve()  # a link stays a link
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".adk-fluent-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        with temporary.open("x", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException as error:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError | ValueError):
+            raise
+        raise EvalFileError(
+            f"the file cannot be written: {getattr(error, 'strerror', None) or error}",
+            path=os.fspath(path),
+            help="an old file of that name is unchanged; save to another place",
+        ) from error

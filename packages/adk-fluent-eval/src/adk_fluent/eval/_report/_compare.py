@@ -1,0 +1,290 @@
+"""Comparing a report with a baseline."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from adk_fluent.eval._errors import EvalError, EvalFailedError
+from adk_fluent.eval._outcome import MetricStatus, Status
+from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
+from adk_fluent.eval._report._summaries import mean, runs_by_case
+from adk_fluent.eval._text import encodable, one_line
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adk_fluent.eval._outcome import CaseOutcome, MetricScore
+    from adk_fluent.eval._report._report import FluentEvalReport
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """A case of which more or fewer runs pass than in the baseline.
+
+    Attributes:
+        id: The case.
+        before: The worst status of its runs in the baseline.
+        now: The worst status of its runs in the report.
+        passed_before: Runs that passed in the baseline.
+        runs_before: Counting runs in the baseline.
+        passed_now: Runs that passed in the report.
+        runs_now: Counting runs in the report.
+        reasons: Why the first run that did not pass now did not.
+    """
+
+    id: str
+    before: Status
+    now: Status
+    passed_before: int
+    runs_before: int
+    passed_now: int
+    runs_now: int
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        why = f": {one_line(self.reasons[0], 300)}" if self.reasons else ""
+        return (
+            f"{one_line(self.id, 120)} ({self.passed_before} of {self.runs_before} -> "
+            f"{self.passed_now} of {self.runs_now} runs passed){why}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDelta:
+    """The change of a metric's mean over the compared cases.
+
+    Attributes:
+        name: The metric.
+        before: The mean in the baseline.
+        now: The mean in the report.
+        better: Whether it improved; None if it is the same.
+        unit: As `MetricScore.unit`.
+    """
+
+    name: str
+    before: float
+    now: float
+    better: bool | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionReport:
+    """A report compared with a baseline; cases are matched by id.
+
+    A case regressed if fewer of its runs pass. If one report has more runs of a case, only the
+    first are compared, as many as both have.
+
+    Attributes:
+        suite: The suite's name.
+        regressed: Cases that regressed.
+        improved: Cases that improved.
+        still_passing: Ids of unchanged cases whose compared runs all pass.
+        still_failing: Ids of other unchanged cases.
+        added: Ids of cases that only the report has.
+        removed: Ids of cases that only the baseline has.
+        not_compared: Ids of cases that were skipped, or failed as expected, on either side.
+        metric_deltas: Metric to the change of its mean.
+        before: Pass rate of the compared cases in the baseline.
+        now: Pass rate of the compared cases in the report.
+        alpha: The p-value up to which a change is significant.
+    """
+
+    suite: str = "suite"
+    regressed: tuple[CaseChange, ...] = ()
+    improved: tuple[CaseChange, ...] = ()
+    still_passing: tuple[str, ...] = ()
+    still_failing: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    metric_deltas: dict[str, MetricDelta] = field(default_factory=dict[str, MetricDelta])
+    before: float = 0.0
+    now: float = 0.0
+    alpha: float = 0.05
+
+    @property
+    def compared(self) -> int:
+        """How many cases were compared."""
+        unchanged = len(self.still_passing) + len(self.still_failing)
+        return len(self.regressed) + len(self.improved) + unchanged
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of McNemar's exact test."""
+        return mcnemar(len(self.regressed), len(self.improved))
+
+    @property
+    def significant(self) -> bool:
+        """Whether the change, for worse or better, is significant."""
+        return self.p_value <= self.alpha
+
+    @property
+    def detectable(self) -> float:
+        """The smallest drop of the pass rate that the test detects with 80% power.
+
+        `math.inf` if there are too few passing cases.
+        """
+        return detectable_drop(self.compared, self.before, 1 - self.alpha)
+
+    @property
+    def ok(self) -> bool:
+        """Whether cases were compared and none regressed."""
+        return self.compared > 0 and not self.regressed
+
+    def assert_ok(self) -> None:
+        """Do nothing if no case regressed.
+
+        Raises:
+            EvalFailedError: Cases regressed, or none was compared.
+        """
+        if self.ok:
+            return
+        if not self.compared:
+            raise EvalFailedError(
+                f"suite {self.suite!r} shares no case with its baseline",
+                help="cases are matched by id: give them ids, or write a new baseline",
+            )
+        lines = [str(each) for each in self.regressed[:10]]
+        if (more := len(self.regressed) - len(lines)) > 0:
+            lines.append(f"and {more:,} more")
+        raise EvalFailedError(
+            f"suite {self.suite!r}: {len(self.regressed):,} of {self.compared:,} cases regressed "
+            f"(p={self.p_value:.3g})",
+            found="\n    ".join(lines),
+        )
+
+    def to_json(self) -> str:
+        """Return the comparison as JSON."""
+        detectable = self.detectable
+        return encodable(
+            json.dumps(
+                {
+                    "adk_fluent": {"kind": "eval-comparison", "schema": 1},
+                    **asdict(self),
+                    "compared": self.compared,
+                    "p_value": self.p_value,
+                    "significant": self.significant,
+                    "detectable": detectable if math.isfinite(detectable) else None,
+                    "ok": self.ok,
+                },
+                ensure_ascii=False,
+                indent=1,
+            )
+        )
+
+    def to_markdown(self) -> str:
+        """Return the comparison as Markdown, with texts of models escaped."""
+        from adk_fluent.eval._report._markdown import comparison_page  # noqa: PLC0415
+
+        return comparison_page(self)
+
+
+def compare(
+    current: FluentEvalReport, baseline: FluentEvalReport, alpha: float = 0.05
+) -> RegressionReport:
+    """Compare a report with a baseline.
+
+    Args:
+        current: The report.
+        baseline: The baseline.
+        alpha: The p-value up to which a change is significant, above 0 and below 1.
+
+    Raises:
+        EvalError: `alpha` is invalid.
+    """
+    if not isinstance(alpha, int | float) or not 0 < alpha < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+        raise EvalError("alpha= must be above 0 and below 1", found=describe(alpha))
+    now, then = runs_by_case(current.outcomes), runs_by_case(baseline.outcomes)
+    ids = dict.fromkeys(each.id for each in current.outcomes)
+    old_ids = dict.fromkeys(each.id for each in baseline.outcomes)
+    pairs = {id: (then[id], now[id]) for id in ids if id in now and id in then}
+    gains = {id: _gain(*pair) for id, pair in pairs.items()}
+    same = [id for id, gain in gains.items() if not gain]
+    passing = [id for id in same if all(each.passed for each in _matched(*pairs[id])[1])]
+    return RegressionReport(
+        suite=current.suite,
+        regressed=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain < 0),
+        improved=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain > 0),
+        still_passing=tuple(passing),
+        still_failing=tuple(id for id in same if id not in set(passing)),
+        added=tuple(id for id in ids if id not in old_ids),
+        removed=tuple(id for id in old_ids if id not in ids),
+        not_compared=tuple(id for id in ids if id in old_ids and id not in pairs),
+        metric_deltas=_metric_deltas(pairs.values()),
+        before=_rate([before for before, _ in pairs.values()]),
+        now=_rate([after for _, after in pairs.values()]),
+        alpha=alpha,
+    )
+
+
+def _matched(
+    before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]
+) -> tuple[Sequence[CaseOutcome], Sequence[CaseOutcome]]:
+    """The first runs, as many as both have: with more runs, one of them is likelier to fail."""
+    count = min(len(before), len(now))
+    return before[:count], now[:count]
+
+
+def _gain(before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> int:
+    old, new = _matched(before, now)
+    return sum(each.passed for each in new) - sum(each.passed for each in old)
+
+
+def _change(id: str, before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> CaseChange:
+    missed = next((each for each in now if not each.passed), None)
+    return CaseChange(
+        id,
+        _worst(before),
+        _worst(now),
+        sum(each.passed for each in before),
+        len(before),
+        sum(each.passed for each in now),
+        len(now),
+        () if missed is None else tuple(missed.reasons),
+    )
+
+
+def _worst(outcomes: Sequence[CaseOutcome]) -> Status:
+    found = {each.status for each in outcomes}
+    return next(each for each in (Status.ERROR, Status.FAILED, Status.PASSED) if each in found)
+
+
+def _rate(cases: Sequence[Sequence[CaseOutcome]]) -> float:
+    return mean([sum(each.passed for each in runs) / len(runs) for runs in cases]) if cases else 0.0
+
+
+def _metric_deltas(
+    pairs: Iterable[tuple[list[CaseOutcome], list[CaseOutcome]]],
+) -> dict[str, MetricDelta]:
+    values: dict[str, list[tuple[float, float]]] = {}
+    samples: dict[str, MetricScore] = {}
+    for before, now in pairs:
+        old = _means(before, {})
+        for name, value in _means(now, samples).items():
+            if name in old:
+                values.setdefault(name, []).append((old[name], value))
+    return {name: _delta(samples[name], each) for name, each in values.items()}
+
+
+def _means(runs: Iterable[CaseOutcome], samples: dict[str, MetricScore]) -> dict[str, float]:
+    """Metric to its mean over the runs of a case."""
+    found: dict[str, list[float]] = {}
+    for outcome in runs:
+        for each in outcome.scores:
+            if each.score is not None:
+                found.setdefault(each.name, []).append(each.score)
+                samples.setdefault(each.name, each)
+    return {name: mean(each) for name, each in found.items()}
+
+
+def _delta(sample: MetricScore, values: Sequence[tuple[float, float]]) -> MetricDelta:
+    before, now = mean([each for each, _ in values]), mean([each for _, each in values])
+    informs = sample.status is MetricStatus.INFORMATIONAL  # counts of what was used
+    gain = before - now if sample.lower_is_better or informs else now - before
+    same = math.isclose(before, now, rel_tol=1e-12, abs_tol=1e-12)
+    return MetricDelta(sample.name, before, now, None if same else gain > 0, sample.unit)

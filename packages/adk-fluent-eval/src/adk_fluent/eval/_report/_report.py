@@ -1,0 +1,357 @@
+"""The report of a run of a suite."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.errors import nearest_name
+from adk_fluent.eval._errors import EvalError, EvalFailedError
+from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._outcome import CaseOutcome, Status, Tokens
+from adk_fluent.eval._report._compare import RegressionReport, compare
+from adk_fluent.eval._report._statistics import pass_at_k, pass_hat_k
+from adk_fluent.eval._report._summaries import (
+    MetricSummary,
+    TagSummary,
+    count_statuses,
+    mean,
+    pass_rate_ci,
+    runs_by_case,
+    total_cost,
+    total_tokens,
+)
+from adk_fluent.eval._report._verdict import failures
+from adk_fluent.eval._text import interval, one_line, percent, plural
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from os import PathLike
+
+    from google.adk.evaluation.eval_result import EvalCaseResult
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._outcome import MetricScore
+
+_DEFAULT: Final = Gate()
+_LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
+
+
+class FluentEvalReport:
+    """The outcomes of a run of a suite, with statistics and a verdict.
+
+    Attributes:
+        outcomes: Every run of every case, in the suite's order, the runs of a case together.
+        suite: The suite's name.
+        gate: The gate.
+        metrics: Names of the suite's metrics.
+        engine: The engine.
+        adk_version: The version of google-adk.
+        started_at: When the run started, in UTC.
+        duration_s: Seconds of the whole run.
+        notes: What else is worth knowing.
+        interrupted: Whether it ended before all cases were run.
+        baseline: The report that the gate compares with.
+        fluent_cases: The cases; empty if the report was loaded.
+        saved_regressions: What the gate said of a baseline that was not saved with the report.
+
+    Args:
+        outcomes: Every run of every case, in any order.
+        suite: The suite's name.
+        gate: The gate.
+        metrics: Names of the suite's metrics.
+        engine: The engine.
+        adk_version: The version of google-adk.
+        started_at: When the run started; None is now.
+        duration_s: Seconds of the whole run.
+        notes: What else is worth knowing.
+        interrupted: Whether it ended before all cases were run.
+        baseline: The report that the gate compares with.
+        cases: The cases, which give the order.
+        results: ADK's results, by case id and run.
+
+    Raises:
+        EvalError: Two outcomes are of the same run of a case.
+    """
+
+    def __init__(
+        self,
+        outcomes: Iterable[CaseOutcome],
+        *,
+        suite: str = "suite",
+        gate: Gate = _DEFAULT,
+        metrics: Iterable[str] = (),
+        engine: str = "",
+        adk_version: str = "",
+        started_at: datetime | None = None,
+        duration_s: float = 0.0,
+        notes: Iterable[str] = (),
+        interrupted: bool = False,
+        baseline: FluentEvalReport | None = None,
+        cases: Iterable[FluentCase] = (),
+        results: Mapping[tuple[str, int], EvalCaseResult] | None = None,
+    ) -> None:
+        self.suite = suite
+        self.gate = gate
+        self.metrics: tuple[str, ...] = tuple(str(each) for each in metrics)
+        self.engine = engine
+        self.adk_version = adk_version
+        self.started_at: datetime = (started_at or datetime.now(UTC)).astimezone(UTC)
+        self.duration_s = duration_s
+        self.notes: tuple[str, ...] = tuple(notes)
+        self.interrupted = interrupted
+        self.baseline: FluentEvalReport | None = _checked(baseline)
+        self.fluent_cases: tuple[FluentCase, ...] = tuple(cases)
+        self.saved_regressions: tuple[str, ...] = ()
+        self._results = dict(results or {})
+        found: dict[tuple[str, int], CaseOutcome] = {}
+        for each in outcomes:
+            if found.setdefault(each.key, each) is not each:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
+        places: dict[str, int] = {}
+        for id in (*(each.name for each in self.fluent_cases), *(id for id, _ in found)):
+            places.setdefault(id, len(places))
+        ordered = sorted(found.values(), key=lambda each: (places[each.id], each.run))
+        self.outcomes: tuple[CaseOutcome, ...] = tuple(ordered)
+
+    # --- figures -------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """Every status with the number of runs that ended so."""
+        return count_statuses(self.outcomes)
+
+    @property
+    def counting(self) -> int:
+        """Runs that count: not those that were skipped or failed as expected."""
+        return sum(each.status.counts for each in self.outcomes)
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the counting runs that passed; 0.0 if none counts."""
+        counting = self.counting
+        return self.counts[Status.PASSED] / counting if counting else 0.0
+
+    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the pass rate by Wilson's method.
+
+        Several runs of a case count for less the more alike they end.
+
+        Args:
+            level: The confidence level, above 0 and below 1.
+        """
+        return pass_rate_ci(self.outcomes, level)
+
+    def pass_at(self, k: int) -> float:
+        """Return the probability that at least one of `k` runs of a case passes ("pass@k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(pass_at_k, k)
+
+    def pass_hat(self, k: int) -> float:
+        """Return the probability that all of `k` runs of a case pass ("pass^k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(pass_hat_k, k)
+
+    def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
+        if not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("k must be a whole number >= 1", found=describe(k))
+        found: list[float] = []
+        for id, runs in runs_by_case(self.outcomes).items():
+            if k > len(runs):
+                raise EvalError(
+                    f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
+                    help=f"run the suite with num_runs={k}, or ask for a smaller k",
+                )
+            found.append(figure(len(runs), sum(each.passed for each in runs), k))
+        return mean(found) if found else 0.0
+
+    @property
+    def flaky(self) -> tuple[str, ...]:
+        """Ids of cases that passed in one run and not in another."""
+        runs = runs_by_case(self.outcomes).items()
+        return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
+
+    @property
+    def per_tag(self) -> dict[str, TagSummary]:
+        """Tag to the figures of its runs."""
+        tagged: dict[str, list[CaseOutcome]] = {}
+        for each in self.outcomes:
+            for tag in dict.fromkeys(each.tags):
+                tagged.setdefault(tag, []).append(each)
+        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
+
+    @property
+    def per_metric(self) -> dict[str, MetricSummary]:
+        """Metric to the figures of its scores over the counting runs; the suite's come first."""
+        found: dict[str, list[MetricScore]] = {name: [] for name in self.metrics}
+        for outcome in self.outcomes:
+            for score in outcome.scores if outcome.status.counts else ():
+                found.setdefault(score.name, []).append(score)
+        return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all runs."""
+        return total_tokens(self.outcomes)
+
+    @property
+    def eval_tokens(self) -> Tokens:
+        """Tokens of judges."""
+        return sum((each.eval_tokens for each in self.outcomes), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of the runs of known cost; None if none is known."""
+        return total_cost(self.outcomes)
+
+    @property
+    def case_results(self) -> list[EvalCaseResult]:
+        """ADK's result of each run whose metrics were computed; empty if the report was loaded."""
+        return [self._results[each.key] for each in self.outcomes if each.key in self._results]
+
+    # --- the gate ------------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> list[str]:
+        """Every reason why the gate is not met; empty if it is."""
+        return failures(self)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the gate is met."""
+        return not self.failures
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the gate is met, else 1."""
+        return 0 if self.ok else 1
+
+    def assert_passed(self) -> None:
+        """Do nothing if the gate is met.
+
+        Raises:
+            EvalFailedError: The gate is not met; names every reason and the first outcomes.
+        """
+        if not (reasons := self.failures):
+            return
+        missed = [each for each in self.outcomes if each.status.counts and not each.passed]
+        missed.sort(key=lambda each: each.status is not Status.ERROR)
+        lines = [outcome_line(each) for each in missed[:_LISTED]]
+        if (more := len(missed) - _LISTED) > 0:
+            lines.append(f"and {more:,} more")
+        raise EvalFailedError(
+            f"suite {self.suite!r} did not pass: {'; '.join(reasons)}",
+            found="\n    ".join(lines),
+            help="the report has every case and reason; save it with .save(path)",
+        )
+
+    def outcome(self, id: str, run: int = 1) -> CaseOutcome:
+        """Return one run of a case.
+
+        Raises:
+            EvalError: There is none.
+        """
+        for each in self.outcomes:
+            if each.key == (id, run):
+                return each
+        near = nearest_name(str(id), {each.id for each in self.outcomes})
+        raise EvalError(
+            f"the report has no run {run} of case {id!r}",
+            help=f"did you mean {near!r}?" if near and near != id else None,
+        )
+
+    def compare(self, baseline: FluentEvalReport, *, alpha: float = 0.05) -> RegressionReport:
+        """Compare the report with a baseline; cases are matched by id.
+
+        Args:
+            baseline: The baseline, such as ``FluentEvalReport.load(path)``.
+            alpha: The p-value up to which a change is significant.
+
+        Raises:
+            EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
+        """
+        checked = _checked(baseline)
+        if checked is None:
+            raise EvalError("compare() takes a report", found="None")
+        return compare(self, checked, alpha)
+
+    # --- formats -------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Return the whole report as JSON."""
+        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
+
+        return "".join(report_chunks(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the whole report as JSON; an old file stays if that fails.
+
+        Raises:
+            EvalFileError: The file cannot be written.
+        """
+        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
+
+        write_whole(path, report_chunks(self))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FluentEvalReport:
+        """Return the report that `save` wrote.
+
+        Raises:
+            EvalFileError: The file is missing, broken, or of a newer version.
+        """
+        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # imports pydantic
+
+        return read_report(path)
+
+    def to_markdown(self) -> str:
+        """Return a summary as Markdown, with texts of models escaped."""
+        from adk_fluent.eval._report._markdown import report_page  # noqa: PLC0415  # rarely needed
+
+        return report_page(self)
+
+    def to_junit(self) -> str:
+        """Return JUnit XML with a test case for each run."""
+        from adk_fluent.eval._report._junit import junit  # noqa: PLC0415  # imports xml
+
+        return junit(self)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return (
+            f"<FluentEvalReport {one_line(self.suite, 60)!r}: {plural(len(self.outcomes), 'run')}, "
+            f"{percent(self.pass_rate)} passed ({interval(self.pass_rate_ci())}), "
+            f"{'ok' if self.ok else 'not ok'}>"
+        )
+
+
+def outcome_line(outcome: CaseOutcome) -> str:
+    """Return an outcome with its first reason in one line."""
+    reason = outcome.reasons[0] if outcome.reasons else outcome.note
+    run = f" (run {outcome.run})" if outcome.run > 1 else ""
+    why = f": {one_line(reason, _LINE)}" if reason else ""
+    return f"{outcome.status} {one_line(outcome.id, 80)}{run}{why}"
+
+
+def _checked(report: Any) -> FluentEvalReport | None:
+    if report is None or isinstance(report, FluentEvalReport):
+        return report
+    raise EvalError(
+        "a baseline is a FluentEvalReport",
+        found=describe(report),
+        help="such as FluentEvalReport.load(path)",
+    )

@@ -1,0 +1,319 @@
+"""Suites: cases, the pipeline they evaluate, and the gate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.eval._cases._case import FluentCase, check_field_names
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._report._report import FluentEvalReport
+from adk_fluent.eval._running._options import RunOptions, listed, positive
+from adk_fluent.eval._text import plural
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+    from os import PathLike
+    from typing import Self, Unpack
+
+    import pytest
+    from google.adk.evaluation.eval_set import EvalSet
+    from google.genai.types import Content, Part
+
+    from adk_fluent.eval._cases._case import CaseFields
+    from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._turn import Turn
+    from adk_fluent.eval._files._data import SuiteData
+    from adk_fluent.eval._outcome import CaseOutcome
+
+_DEFAULT: Final = Gate()
+
+
+class FluentEvalSuite:
+    """Cases, the pipeline they evaluate, and the gate.
+
+    Args:
+        name: The suite's name.
+        pipeline: What is evaluated: a builder, IR, an agent, a Workflow or an App of ADK, or a
+            function without arguments that returns one, called for each run of a case.
+        cases: The cases.
+        metrics: Metrics in addition to the checks of the cases' own expectations.
+        thresholds: Metric to the score it must reach.
+        num_runs: Runs of each case.
+        custom_judges: Metrics of your own.
+        gate: The conditions under which the suite passes.
+        description: What the suite is for.
+
+    Raises:
+        EvalError: An argument is invalid.
+    """
+
+    def __init__(  # noqa: PLR0917  # in the order of the specification
+        self,
+        name: str = "suite",
+        pipeline: Any = None,
+        cases: Iterable[FluentCase] = (),
+        metrics: Iterable[str] = (),
+        thresholds: Mapping[str, float] | None = None,
+        num_runs: int = 1,
+        custom_judges: Iterable[FluentJudge] = (),
+        gate: Gate = _DEFAULT,
+        *,
+        description: str = "",
+    ) -> None:
+        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("name= of a suite must not be empty", found=describe(name))
+        if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("gate= takes a Gate", found=describe(gate), help="gate=Gate(...)")
+        if isinstance(metrics, Mapping):
+            raise EvalError(
+                "metrics= takes a list", help="write metrics=[...] and thresholds={...}"
+            )
+        if not isinstance(thresholds or {}, Mapping):
+            raise EvalError("thresholds= takes a mapping", found=describe(thresholds))
+        self.name = name
+        self.pipeline = pipeline
+        self.cases: list[FluentCase] = []
+        self.metrics: tuple[str, ...] = tuple(str(each) for each in listed("metrics", metrics))
+        self.thresholds: dict[str, float] = {str(k): v for k, v in (thresholds or {}).items()}
+        self.num_runs: int = positive("num_runs", num_runs)
+        self.custom_judges: tuple[FluentJudge, ...] = tuple(listed("custom_judges", custom_judges))
+        if self.custom_judges:
+            from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
+
+            check_judges([*self.custom_judges])
+        self.gate = gate
+        self.description = description
+        self.add(*listed("cases", cases))
+
+    def add(self, *cases: FluentCase) -> Self:
+        """Add cases.
+
+        Raises:
+            EvalError: One is not a case, or has the id of another.
+        """
+        known = {case.name: case for case in self.cases}
+        for case in cases:
+            if not isinstance(case, FluentCase):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+                raise EvalError("cases= takes FluentCases", found=describe(case))
+            if (other := known.get(case.name)) is not None:
+                raise case.error(
+                    f"the suite has two cases with the id {case.name!r}",
+                    found=f"the other is at {other.place}",
+                    help="give each its own id; to run each case twice: num_runs=2",
+                )
+            known[case.name] = case
+            self.cases.append(case)
+        return self
+
+    def case(
+        self,
+        input: str | Turn | Content | Part | Sequence[str | Turn | Content],
+        **fields: Unpack[CaseFields],
+    ) -> Self:
+        """Add a case with the arguments of `FluentCase`.
+
+        Raises:
+            EvalError: A field is unknown or invalid.
+        """
+        check_field_names(fields)
+        return self.add(FluentCase(input, **fields))
+
+    # --- run -----------------------------------------------------------------------------------
+
+    async def run(self, **options: Unpack[RunOptions]) -> FluentEvalReport:
+        """Run the cases.
+
+        Args:
+            **options: See `RunOptions`.
+
+        Raises:
+            EvalError: Something that the suite names does not exist; no model was called.
+        """
+        from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
+
+        run = SuiteRun(self, options)
+        began, clock = datetime.now(UTC), time.monotonic()
+        outcomes = [each async for each in run.outcomes()]
+        return FluentEvalReport(
+            outcomes,
+            suite=self.name,
+            gate=self.gate,
+            metrics=self.metrics,
+            engine="light",
+            adk_version=run.adk_version,
+            started_at=began,
+            duration_s=time.monotonic() - clock,
+            interrupted=run.interrupted,
+            notes=run.notes,
+            baseline=options.get("baseline"),
+            cases=run.cases,
+            results=run.results,
+        )
+
+    def run_sync(self, **options: Unpack[RunOptions]) -> FluentEvalReport:
+        """Run the cases from code that is not async; see `run`.
+
+        Raises:
+            UsageError: An event loop is running; use `run` there.
+        """
+        from adk_fluent.extend import run_sync  # noqa: PLC0415  # imports asyncio
+
+        return run_sync("run_sync", lambda: self.run(**options), instead="run")
+
+    async def stream(self, **options: Unpack[RunOptions]) -> AsyncGenerator[CaseOutcome, None]:
+        """Run the cases, and yield each outcome when it is there; see `run`.
+
+        Closing the generator cancels the run.
+        """
+        from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
+
+        async with aclosing(SuiteRun(self, options).outcomes()) as outcomes:
+            async for each in outcomes:
+                yield each
+
+    def check(self, **options: Unpack[RunOptions]) -> None:
+        """Check everything that the suite names, without running anything.
+
+        Raises:
+            EvalError: Something does not exist.
+        """
+        from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
+
+        SuiteRun(self, options)
+
+    def to_pytest(self, **options: Unpack[RunOptions]) -> pytest.MarkDecorator:
+        """Return a mark that turns a test of pytest into one for each run of each case.
+
+        ::
+
+            @suite.to_pytest()
+            def test_desk(adk_eval):
+                adk_eval.assert_passed()
+
+        Args:
+            **options: See `RunOptions`.
+        """
+        import pytest  # noqa: PLC0415  # an optional dependency
+
+        return pytest.mark.adk_eval(self, **options)
+
+    # --- files ---------------------------------------------------------------------------------
+
+    @classmethod
+    def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
+        fields = {**data.fields, "cases": data.cases, **more}
+        return cls(pipeline=pipeline, **fields)
+
+    @classmethod
+    def from_yaml(
+        cls,
+        path: str | PathLike[str],
+        pipeline: Any = None,
+        *,
+        registry: Mapping[str, Callable[..., Any]] | None = None,
+        **more: Any,
+    ) -> Self:
+        """Return the suite in a YAML file.
+
+        Args:
+            path: The file.
+            pipeline: What is evaluated.
+            registry: The functions that the file may name, by name.
+            **more: Other arguments of the suite; they override the file's.
+
+        Raises:
+            EvalFileError: The file is missing or invalid; names the line and field.
+        """
+        from adk_fluent.eval._files._yaml import load_yaml  # noqa: PLC0415  # imports yaml
+
+        return cls._from_data(load_yaml(path, registry), pipeline, more)
+
+    @classmethod
+    def from_eval_set(
+        cls,
+        source: str | PathLike[str] | EvalSet,
+        pipeline: Any = None,
+        *,
+        registry: Mapping[str, Callable[..., Any]] | None = None,
+        config_path: str | PathLike[str] | None = None,
+        **more: Any,
+    ) -> Self:
+        """Return the suite in an eval set of ADK: ``.evalset.json``, ``.test.json`` or the object.
+
+        Args:
+            source: The file or the eval set.
+            pipeline: What is evaluated.
+            registry: The functions that the file may name, by name.
+            config_path: ADK's configuration of metrics; None is the ``test_config.json`` in the
+                same folder, if there is one.
+            **more: Other arguments of the suite; they override the file's.
+
+        Raises:
+            EvalFileError: The file is missing, invalid, or of a newer version.
+        """
+        from adk_fluent.eval._files._evalset_adk import read_eval_set  # noqa: PLC0415  # imports ADK
+
+        return cls._from_data(read_eval_set(source, registry, config_path), pipeline, more)
+
+    def to_yaml(self, path: str | PathLike[str]) -> None:
+        """Write the suite as YAML.
+
+        Raises:
+            EvalError: A case has a value that files cannot hold, such as a lambda.
+            EvalFileError: The file cannot be written; an old one stays.
+        """
+        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._yaml import dump_yaml  # noqa: PLC0415  # imports yaml
+
+        write_whole(path, [dump_yaml(self._to_data())])
+
+    def to_eval_set(self) -> EvalSet:
+        """Return the suite as an eval set of ADK, without what ADK has no field for.
+
+        Raises:
+            EvalError: A case has a value that files cannot hold.
+        """
+        from adk_fluent.eval._files._evalset_adk import to_eval_set  # noqa: PLC0415  # imports ADK
+
+        return to_eval_set(self._to_data())
+
+    def to_eval_set_file(
+        self, path: str | PathLike[str], *, config_path: str | PathLike[str] | None = None
+    ) -> None:
+        """Write the suite as ``.evalset.json`` or ``.test.json``, which ADK reads.
+
+        What ADK has no field for is in a block ``adk_fluent``, which ADK ignores.
+
+        Args:
+            path: The file.
+            config_path: Where to write ADK's configuration of metrics; None writes none.
+
+        Raises:
+            EvalError: A case has a value that files cannot hold, such as a lambda.
+            EvalFileError: The file cannot be written; an old one stays.
+        """
+        from adk_fluent.eval._files._evalset_adk import write_eval_set  # noqa: PLC0415  # imports ADK
+
+        write_eval_set(self._to_data(), path, config_path)
+
+    def _to_data(self) -> SuiteData:
+        from adk_fluent.eval._files._data import SuiteData  # noqa: PLC0415  # of files alone
+
+        fields = {
+            "name": self.name,
+            "description": self.description,
+            "metrics": list(self.metrics),
+            "thresholds": dict(self.thresholds),
+            "num_runs": self.num_runs,
+        }
+        return SuiteData(fields, tuple(self.cases))
+
+    def __repr__(self) -> str:
+        cases, runs = plural(len(self.cases), "case"), plural(self.num_runs, "run")
+        return f"FluentEvalSuite({self.name!r}, {cases}, {runs})"
