@@ -1,7 +1,7 @@
 """Evaluation of agents: cases and suites over ADK's formats, with honest gates.
 
-A `FluentEvalSuite` runs `FluentCase`s against a pipeline and returns a `FluentEvalReport`. Names are
-imported on first use; ADK is imported when something runs.
+A `FluentEvalSuite` runs `FluentCase`s against a pipeline and returns a `FluentEvalReport`. Names
+are imported on first use; ADK is imported when something runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ToolUse,
         TurnOutcome,
     )
-    from adk_fluent.eval._report._compare import CaseChange, MetricDelta, RegressionReport
+    from adk_fluent.eval._report._compare import CaseChange, RegressionReport
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
     from adk_fluent.eval._suite import FluentEvalSuite
@@ -48,7 +48,7 @@ else:
             *("CaseOutcome", "Finding", "MetricScore", "MetricStatus", "Status"),
             *("Step", "Tokens", "ToolUse", "TurnOutcome"),
         ),
-        "_report._compare": ("CaseChange", "MetricDelta", "RegressionReport"),
+        "_report._compare": ("CaseChange", "RegressionReport"),
         "_report._report": ("FluentEvalReport",),
         "_report._summaries": ("MetricSummary", "TagSummary"),
         "_suite": ("FluentEvalSuite",),
@@ -74,7 +74,6 @@ __all__ = [
     "FluentEvalSuite",
     "FluentJudge",
     "Gate",
-    "MetricDelta",
     "MetricScore",
     "MetricStatus",
     "MetricSummary",

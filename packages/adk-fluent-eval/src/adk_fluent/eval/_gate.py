@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from adk_fluent.extend import describe
 from adk_fluent.eval._errors import EvalError
+from adk_fluent.extend import describe
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class FluentEvalSuite:
             raise EvalError(
                 "metrics= takes a list", help="write metrics=[...] and thresholds={...}"
             )
-        if not isinstance(thresholds or {}, Mapping):
+        if not isinstance(thresholds, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
             raise EvalError("thresholds= takes a mapping", found=describe(thresholds))
         self.name = name
         self.pipeline = pipeline
@@ -142,18 +142,18 @@ class FluentEvalSuite:
         outcomes = [each async for each in run.outcomes()]
         return FluentEvalReport(
             outcomes,
-            suite=self.name,
-            gate=self.gate,
-            metrics=self.metrics,
-            engine="light",
-            adk_version=run.adk_version,
-            started_at=began,
-            duration_s=time.monotonic() - clock,
-            interrupted=run.interrupted,
-            notes=run.notes,
-            baseline=options.get("baseline"),
-            cases=run.cases,
-            results=run.results,
+            self.name,
+            self.gate,
+            self.metrics,
+            "light",
+            run.adk_version,
+            began,
+            time.monotonic() - clock,
+            run.notes,
+            run.interrupted,
+            options.get("baseline"),
+            run.cases,
+            run.results(),
         )
 
     def run_sync(self, **options: Unpack[RunOptions]) -> FluentEvalReport:
@@ -207,8 +207,13 @@ class FluentEvalSuite:
 
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
-        fields = {**data.fields, "cases": data.cases, **more}
-        return cls(pipeline=pipeline, **fields)
+        fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
+        try:
+            return cls(pipeline=pipeline, **fields)
+        except EvalError as error:
+            if data.source is None:
+                raise
+            raise data.source.invalid((), error) from error
 
     @classmethod
     def from_yaml(

@@ -44,13 +44,12 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def secrets() -> dict[str, str]:
-    """Return the secrets in environment variables, each with its variable, the longest first."""
-    found: dict[str, str] = {}
+def redacted(text: str) -> str:
+    """Return the text with secrets of environment variables replaced by the variables' names."""
     for name, value in os.environ.items():
         if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST:
-            found.setdefault(secret, name)
-    return dict(sorted(found.items(), key=lambda each: len(each[0]), reverse=True))
+            text = text.replace(secret, f"[{name}]")
+    return text
 
 
 def percent(share: float | None) -> str:

@@ -17,17 +17,11 @@ from adk_fluent.errors import unwrap
 _SHOWN: Final = 300  # characters of a value in a reason
 _DEPTH: Final = 60
 _BITS: Final = 8192  # Python refuses to print integers much longer than this
-_TEXTS: Final = (date, time, timedelta, PathLike)
 _TEXT_NAMES: Final = {("decimal", "Decimal"), ("uuid", "UUID")}  # not imported for it
 
 
 def mismatch(expected: Any, actual: Any) -> str:
-    """Return why a value does not meet an expectation; empty if it does.
-
-    Args:
-        expected: A value, or a condition (a function that returns whether a value is acceptable).
-        actual: The value.
-    """
+    """Return why a value does not meet an expectation; empty if it does."""
     if is_condition(expected):
         return _rejection(expected, actual)
     if equal(expected, actual):
@@ -156,10 +150,10 @@ def _plain(value: Any, depth: int) -> Any:  # noqa: PLR0911  # one line for each
         return sorted((plain(each, depth + 1) for each in cast("set[Any]", value)), key=_json)
     if isinstance(value, bytes | bytearray):
         return f"<{len(value)} bytes>"
-    if isinstance(value, _TEXTS) or any(
+    if isinstance(value, date | time | timedelta | PathLike) or any(
         (each.__module__, each.__name__) in _TEXT_NAMES for each in type(value).__mro__
     ):
-        return str(value)
+        return str(cast("object", value))
     if not isinstance(value, type):
         if hasattr(value, "model_dump"):
             return plain(value.model_dump(mode="json", exclude_none=True), depth + 1)

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
-from adk_fluent.extend import caller
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._cases._turn import (
     Turn,
@@ -20,6 +19,7 @@ from adk_fluent.eval._cases._turn import (
 from adk_fluent.eval._cases._validation import validate
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line, plain
+from adk_fluent.extend import caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -174,11 +174,7 @@ class FluentCase:
 
 
 def check_field_names(names: Iterable[str]) -> None:
-    """Check names of fields.
-
-    Raises:
-        EvalError: A case has no such field.
-    """
+    """Check names of fields."""
     known = FluentCase.__dataclass_fields__
     for name in names:
         if name not in known:
@@ -191,11 +187,7 @@ def check_field_names(names: Iterable[str]) -> None:
 
 
 def initial_state(case: FluentCase) -> dict[str, Any]:
-    """Return a fresh copy of the state a case starts with, as it is stored.
-
-    Raises:
-        EvalError: A value cannot be copied, or does not fit its field.
-    """
+    """Return a fresh copy of the state a case starts with, as it is stored."""
     made: dict[str, Any] = {}
     for ref, value in (case.initial_state or {}).items():
         encode = None if isinstance(ref, str) else getattr(ref, "encode", None)

@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
-from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import is_number
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._values import error_line
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -52,8 +52,7 @@ class FluentJudge:
     ::
 
         async def polite(actual_response, ask):
-            reply = await ask(f"Rate the politeness from 0 to 1. Reply with a number:\\n{actual_response}")
-            return float(reply)
+            return float(await ask(f"Rate the politeness from 0 to 1: {actual_response}"))
 
         FluentJudge("polite", polite, threshold=0.8, model="gemini-2.5-flash")
 
@@ -86,11 +85,7 @@ class FluentJudge:
         self._parameters()
 
     def _parameters(self) -> list[str]:
-        """The names of the function's parameters.
-
-        Raises:
-            EvalError: It takes one that does not exist.
-        """
+        """The names of the function's parameters."""
         known = (*_ARGUMENTS, *((_ASK,) if self.model is not None else ()))
         try:
             parameters = inspect.signature(self.fn).parameters.values()
@@ -147,11 +142,7 @@ class FluentJudge:
 
 
 def check_judges(judges: list[Any]) -> None:
-    """Check the judges of a suite.
-
-    Raises:
-        EvalError: One is not a `FluentJudge`.
-    """
+    """Check the judges of a suite."""
     for given in judges:
         if not isinstance(given, FluentJudge):
             name = str(getattr(given, "__name__", ""))
@@ -164,11 +155,7 @@ def check_judges(judges: list[Any]) -> None:
 
 
 def _read(made: Any) -> tuple[float | None, str]:
-    """The score and reason that a judge returned.
-
-    Raises:
-        TypeError: It returned something else.
-    """
+    """The score and reason that a judge returned."""
     reason = ""
     if isinstance(made, tuple) and len(cast("tuple[Any, ...]", made)) == 2:
         made, reason = cast("tuple[Any, Any]", made)

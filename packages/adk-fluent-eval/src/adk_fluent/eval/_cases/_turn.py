@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
-from adk_fluent.extend import describe
 from adk_fluent.eval._errors import EvalError
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from adk_fluent.protocol import FieldRef
@@ -98,11 +98,7 @@ class Turn:
 
 
 def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
-    """Return one or several texts and patterns as a tuple.
-
-    Raises:
-        EvalError: One is neither, or is empty.
-    """
+    """Return one or several texts and patterns as a tuple."""
     if value is None:
         return ()
     items = cast("Sequence[Any]", value if isinstance(value, list | tuple) else [value])
@@ -118,11 +114,7 @@ def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
 
 
 def key_of(key: str | FieldRef) -> str:
-    """Return the state key of a str or a typed reference.
-
-    Raises:
-        EvalError: It is neither.
-    """
+    """Return the state key of a str or a typed reference."""
     if isinstance(key, str):
         return key
     # isinstance with the protocol would evaluate the default, which may be a factory

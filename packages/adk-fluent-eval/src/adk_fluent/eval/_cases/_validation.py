@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.extend import describe
 from adk_fluent.eval._cases._turn import MATCHES, ToolCall, Turn, contains_of, key_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import is_number
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
@@ -28,11 +28,7 @@ _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
 
 
 def validate(case: FluentCase) -> None:
-    """Check every field of a case.
-
-    Raises:
-        EvalError: A field is invalid.
-    """
+    """Check every field of a case."""
     if not isinstance(case.metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
         raise EvalError("metadata= must be a mapping", found=describe(case.metadata))
     for name, kind, what in _TYPES:
@@ -101,11 +97,7 @@ def _check_not_temporary(name: str, key: str) -> None:
 
 
 def items(name: str, value: Any) -> Sequence[Any]:
-    """Return the items of a list argument.
-
-    Raises:
-        EvalError: The value is not a list.
-    """
+    """Return the items of a list argument."""
     if isinstance(value, list | tuple):
         return cast("Sequence[Any]", value)
     help = f"write {name}=[{value!r}]" if isinstance(value, str) else None

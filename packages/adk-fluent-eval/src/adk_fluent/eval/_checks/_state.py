@@ -28,12 +28,6 @@ def check_keys(
     """Check each asserted key.
 
     An absent key is None, and of a typed reference its default; it meets no condition.
-
-    Args:
-        expected: Key, typed reference or ``step.key`` to a value or condition.
-        state: The state.
-        written: Step to the values that it last wrote.
-        turn: The turn, counted from 1; None for the end.
     """
     return [_check(ref, value, state, written, turn) for ref, value in expected.items()]
 

@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 def compare_calls(
     expected: Sequence[ToolCall], actual: Sequence[ToolUse], match: str, turn: int
 ) -> tuple[float, Finding]:
-    """Compare the tool calls of a turn.
-
-    Args:
-        expected: The expected calls.
-        actual: The observed calls.
-        match: See `FluentCase.trajectory_match`.
-        turn: The turn, counted from 1.
-
-    Returns:
-        The score, 0 to 1, and the finding.
-    """
+    """Compare the tool calls of a turn."""
     # an empty trajectory allows no calls, whatever the match
     score, reason = _MATCHERS[match if expected else "exact"](expected, actual)
     return score, Finding(
@@ -133,13 +123,7 @@ def _paired(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> dict[int
 
 
 def _absent(call: ToolCall, actual: Sequence[ToolUse], suffix: str) -> str:
-    """Why a call is missing.
-
-    Args:
-        call: The call.
-        actual: The observed calls.
-        suffix: What to add if an equal call was made.
-    """
+    """Why a call is missing."""
     differences = [_difference(call, use) for use in actual if use.name == call.name]
     if not differences:
         return f"{call.name} was not called"

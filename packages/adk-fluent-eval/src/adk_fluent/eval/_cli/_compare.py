@@ -8,9 +8,8 @@ import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK
 from adk_fluent.eval._cli._output import Output, output_options
-from adk_fluent.eval._cli._terminal import comparison_lines
+from adk_fluent.eval._report._markdown import comparison_lines, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._text import one_line
 
 
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
@@ -50,9 +49,9 @@ def compare(
     ok = comparison.compared > 0 and len(comparison.regressed) <= max_regressions
     output = Output(options)
     verdict = click.style("ok" if ok else "not ok", fg="green" if ok else "red", bold=True)
-    output.say(f"{one_line(comparison.suite, 80)} compared with its baseline: {verdict}")
-    for line in comparison_lines(comparison):
-        output.say(f"  {line}")
+    output.say(f"{plain_line(comparison.suite)} compared with its baseline: {verdict}")
+    for line in comparison_lines(comparison, plain_line):
+        output.say(line)
     output.write("json", comparison.to_json)
     output.write("markdown", comparison.to_markdown)
     ctx.exit(INFRASTRUCTURE if output.failed else OK if ok else FINDINGS)

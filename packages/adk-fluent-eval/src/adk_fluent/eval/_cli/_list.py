@@ -9,10 +9,9 @@ import click
 
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli._load import load_suites, registry_option
-from adk_fluent.eval._cli._terminal import columns
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._running._plan import MetricPlan
-from adk_fluent.eval._text import NONE, encodable, one_line, plural
+from adk_fluent.eval._text import encodable, one_line, plural
 
 if TYPE_CHECKING:
     from adk_fluent.eval._suite import FluentEvalSuite
@@ -28,24 +27,20 @@ def list_cases(target: str, as_json: bool, registry: str | None) -> None:
     TARGET is as for eval run.
     """
     suites = load_suites(target, registry=registry)
-    found = [{"suite": suite.name, "cases": _cases(suite)} for suite in suites]
+    found: list[dict[str, Any]] = [
+        {"suite": suite.name, "cases": _cases(suite)} for suite in suites
+    ]
     if as_json:
         click.echo(encodable(json.dumps(found, indent=2, ensure_ascii=False)))
         return
     for suite, each in zip(suites, found, strict=True):
         click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
-        rows = [
-            [
-                one_line(case["id"], 80),
-                str(case["turns"]),
-                one_line(", ".join(case["tags"]), 80) or NONE,
-                ", ".join(case["metrics"]) or click.style("none", fg="red"),
-                f"{'skipped: ' if case['skip'] else ''}{one_line(case['input'], 50)}",
-            ]
-            for case in each["cases"]
-        ]
-        for line in columns(("id", "turns:", "tags", "metrics", "input"), rows):
-            click.echo(f"  {line}")
+        for case in each["cases"]:
+            tags = f" [{', '.join(case['tags'])}]" if case["tags"] else ""
+            skipped = " (skipped)" if case["skip"] else ""
+            metrics = ", ".join(case["metrics"]) or "no metric"
+            line = f"{case['id']}{tags}{skipped}: {case['input']}"
+            click.echo(f"  {one_line(line, 120)}  -> {metrics}")
 
 
 def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:

@@ -32,16 +32,6 @@ def load_suites(
     """Return the suites that a target names.
 
     Modules print to standard error while they are imported: standard output is for results.
-
-    Args:
-        text: ``module:attribute``, ``path.py:attribute``, or a file of cases.
-        pipeline: The target of what is evaluated; None is the suite's own.
-        registry: The target of the functions that a file of cases names.
-
-    Raises:
-        TargetError: There is no such suite.
-        EvalFileError: The file is invalid.
-        EvalError: Two suites have one name.
     """
     is_file = Path(text).suffix.lower() in _FILES
     if registry is not None and not is_file:
@@ -91,7 +81,8 @@ def _from_module(target: Target) -> list[FluentEvalSuite]:
                 "a function without arguments returns a suite, or a list of them",
                 found=error_line(error),
             ) from error
-    suites = cast("list[Any]", list(value) if isinstance(value, list | tuple) else [value])
+    several = isinstance(value, list | tuple)
+    suites: list[Any] = list(cast("list[Any]", value)) if several else [value]
     for each in suites or [None]:
         if not isinstance(each, FluentEvalSuite):
             raise target.error(

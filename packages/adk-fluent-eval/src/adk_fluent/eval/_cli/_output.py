@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from adk_fluent.cli import note
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._source import write_whole
+from adk_fluent.eval._files._source import with_suite, write_whole
 from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
@@ -34,27 +32,14 @@ def output_options(*forms: str) -> Callable[[Any], Any]:
 
 
 class Output:
-    """The files of one command.
-
-    Args:
-        options: Form to its file.
-
-    Attributes:
-        failed: Whether a file could not be written.
-    """
+    """The files of one command."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
         self.failed = False
 
     def write(self, form: str, make: Callable[[], str], suite: str = "") -> None:
-        """Write a document if its form was asked for.
-
-        Args:
-            form: The form.
-            make: Makes the document.
-            suite: The suite, whose name the file gets, if there are several.
-        """
+        """Write a document if its form was asked for."""
         path: str | None = self._options.get(form)
         if path == STDOUT:
             sys.stdout.write(f"{encodable(make()).rstrip()}\n")
@@ -72,12 +57,3 @@ class Output:
     def say(self, line: str) -> None:
         """Print a line for the person: on standard error if standard output is a document."""
         click.echo(line, err=STDOUT in self._options.values())
-
-
-def with_suite(path: str, suite: str) -> str:
-    """Return ``run.<suite>.json`` for ``run.json``; the path itself without a suite."""
-    if not suite:
-        return path
-    file = Path(path)
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", suite)[:80]
-    return str(file.with_name(f"{file.stem}.{safe}{file.suffix}"))

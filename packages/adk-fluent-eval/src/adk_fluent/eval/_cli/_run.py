@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,15 +24,12 @@ from adk_fluent.cli import (
     require_credentials,
 )
 from adk_fluent.eval._cli._load import load_suites, registry_option
-from adk_fluent.eval._cli._output import STDOUT, Output, output_options, with_suite
-from adk_fluent.eval._cli._terminal import (
-    ProgressDisplay,
-    comparison_lines,
-    summary_lines,
-    verdict_line,
-)
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._cli._output import STDOUT, Output, output_options
+from adk_fluent.eval._cli._progress import ProgressDisplay
+from adk_fluent.eval._errors import EvalFileError
+from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._report._markdown import comparison_lines, plain_line, report_lines
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._text import plural
 from adk_fluent.ir import Node
@@ -109,27 +106,23 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     suites = load_suites(target, options["pipeline"], options["registry"])
     if len(suites) > 1 and STDOUT in (options["json"], options["junit"], options["markdown"]):
         raise click.UsageError("- takes the document of one suite; name a file.")
-    jobs = [_Job(suite, options, several=len(suites) > 1) for suite in suites]
-    jobs = [job for job in jobs if job.selects(options)] or jobs
+    jobs = [_Job(each, options, label=each.name if len(suites) > 1 else "") for each in suites]
     for job in jobs:
         with redirect_stdout(sys.stderr):
             job.check()
-    output = Output(options)
-    interrupted = False
+    reports: list[FluentEvalReport] = []
     for job in jobs:
-        interrupted = not job.run(on=not (options["quiet"] or options["no_progress"]))
-        if interrupted or (options["fail_fast"] and not job.result.ok):
+        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
+        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
             break
-    done = [job for job in jobs if job.report is not None]
-    for job in done:
-        job.write(output, options)
-    for job in done:
-        job.show(output, quiet=options["quiet"])
-    ctx.exit(_code([job.result for job in done], output, interrupted=interrupted))
+    output = Output(options)
+    for job in jobs:
+        job.finish(output, options)
+    ctx.exit(_code(reports, output))
 
 
-def _code(reports: Sequence[FluentEvalReport], output: Output, *, interrupted: bool) -> int:
-    if interrupted:
+def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
+    if reports[-1].interrupted and not reports[-1].notes:  # by Ctrl-C, not by --fail-fast
         count = sum(len(report.outcomes) for report in reports)
         note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
         return INTERRUPTED
@@ -147,12 +140,11 @@ def _code(reports: Sequence[FluentEvalReport], output: Output, *, interrupted: b
 class _Job:
     """One suite to run, with the options of the command."""
 
-    def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, several: bool) -> None:
-        self._label = suite.name if several else ""
-        self._update: bool = options["update_baseline"]
+    def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
+        self._label = label
         path: str | None = options["baseline"]
-        self._baseline_path = None if path is None else with_suite(path, self._label)
-        self._baseline = self._load_baseline()
+        self._baseline_path = None if path is None else with_suite(path, label)
+        self._baseline = self._load_baseline(update=options["update_baseline"])
         changes = {
             name: options[name]
             for name in ("min_pass_rate", "max_regressions")
@@ -162,30 +154,16 @@ class _Job:
         self.suite.gate = replace(suite.gate, **changes)
         self._options: RunOptions = {
             "parallelism": options["parallelism"],
-            "filter_tags": _known(options["tags"], {t for c in suite.cases for t in c.tags})
-            if several
-            else options["tags"] or None,
-            "case_ids": _known(options["ids"], {case.name for case in suite.cases})
-            if several
-            else options["ids"] or None,
+            "filter_tags": options["tags"] or None,
+            "case_ids": options["ids"] or None,
             "num_runs": options["runs"],
             "fail_fast": options["fail_fast"],
             "timeout_s": options["timeout"],
-            "baseline": None if self._update else self._baseline,
+            "baseline": None if options["update_baseline"] else self._baseline,
         }
         self.report: FluentEvalReport | None = None
 
-    @property
-    def result(self) -> FluentEvalReport:
-        """The report of a job that was run."""
-        return cast("FluentEvalReport", self.report)
-
-    def selects(self, options: dict[str, Any]) -> bool:
-        """Whether the suite has cases of the given tags and ids."""
-        tags, ids = self._options.get("filter_tags"), self._options.get("case_ids")
-        return not (options["tags"] and not tags) and not (options["ids"] and not ids)
-
-    def _load_baseline(self) -> FluentEvalReport | None:
+    def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
         if self._baseline_path is None:
             return None
         try:
@@ -193,84 +171,73 @@ class _Job:
         except EvalFileError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            if self._update:
+            if update:
                 return None
             raise EvalFileError(
                 "there is no baseline", path=self._baseline_path, help="write it: --update-baseline"
             ) from error
 
     def check(self) -> None:
-        """Check everything that the suite names, and that there is a key for Gemini.
-
-        Raises:
-            AdkFluentError: Something does not exist.
-        """
+        """Check everything that the suite names, and that there is a key for Gemini."""
         self.suite.check(**self._options)
         given = self.suite.pipeline
         root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
         if isinstance(root, Node):
             require_credentials(root)
 
-    def run(self, *, on: bool) -> bool:
-        """Run the suite; what is done when Ctrl-C stops it becomes the report.
-
-        Returns:
-            Whether it ran to its end.
-        """
+    def run(self, *, on: bool) -> FluentEvalReport:
+        """Run the suite; what is done when Ctrl-C stops it becomes the report."""
         outcomes: list[CaseOutcome] = []
         began, clock = datetime.now(UTC), time.monotonic()
-        with ProgressDisplay(self.suite.name, on=on) as display:
+        display = ProgressDisplay(self.suite.name, on=on)
 
-            def tell(progress: Progress) -> None:
-                outcomes.append(progress.outcome)
-                display(progress)
+        def tell(progress: Progress) -> None:
+            outcomes.append(progress.outcome)
+            display(progress)
 
-            options = self._options.copy()
-            options["progress"] = tell
-            try:
-                with redirect_stdout(sys.stderr):  # tools may print
-                    self.report = asyncio.run(self.suite.run(**options))
-            except KeyboardInterrupt:
-                self.report = FluentEvalReport(
-                    outcomes,
-                    suite=self.suite.name,
-                    gate=self.suite.gate,
-                    metrics=self.suite.metrics,
-                    engine="light",
-                    adk_version=installed_version("google-adk") or "",
-                    started_at=began,
-                    duration_s=time.monotonic() - clock,
-                    interrupted=True,
-                    baseline=self._options.get("baseline"),
-                    cases=self.suite.cases,
-                )
-                return False
-        return True
+        options = self._options.copy()
+        options["progress"] = tell
+        try:
+            with display.shown(), redirect_stdout(sys.stderr):  # tools may print
+                self.report = asyncio.run(self.suite.run(**options))
+        except KeyboardInterrupt:
+            self.report = FluentEvalReport(
+                outcomes,
+                self.suite.name,
+                self.suite.gate,
+                self.suite.metrics,
+                "light",
+                installed_version("google-adk") or "",
+                began,
+                time.monotonic() - clock,
+                interrupted=True,
+                baseline=self._options.get("baseline"),
+                fluent_cases=self.suite.cases,
+            )
+        return self.report
 
-    def write(self, output: Output, options: dict[str, Any]) -> None:
-        """Write the files that were asked for."""
-        report = self.result
+    def finish(self, output: Output, options: dict[str, Any]) -> None:
+        """Write the files that were asked for, and print the report."""
+        if (report := self.report) is None:
+            return
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
-        if not options["update_baseline"] or self._baseline_path is None:
+        if options["update_baseline"] and self._baseline_path is not None:
+            if report.interrupted or report.counts[Status.ERROR]:
+                note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
+            else:
+                output.save(self._baseline_path, report.to_json)
+        verdict = click.style(
+            "passed" if report.ok else "not passed", fg="green" if report.ok else "red", bold=True
+        )
+        lines = list(report_lines(report, plain_line))
+        output.say(f"{plain_line(report.suite)}: {verdict}, {lines[0]}")
+        if options["quiet"]:
             return
-        if report.interrupted or report.counts[Status.ERROR]:
-            note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
-        else:
-            output.save(self._baseline_path, report.to_json)
-
-    def show(self, output: Output, *, quiet: bool) -> None:
-        """Print the report, and the comparison with the baseline."""
-        report = self.result
-        for line in [verdict_line(report)] if quiet else summary_lines(report):
+        for line in lines[2:]:
             output.say(line)
-        if self._baseline is not None and not quiet:
-            output.say("")
-            for line in comparison_lines(report.compare(self._baseline)):
-                output.say(f"  {line}")
-
-
-def _known(names: Sequence[str], known: set[str]) -> list[str] | None:
-    """The names that a suite knows, of several suites."""
-    return [each for each in names if each in known] or None
+        if self._baseline is not None:
+            output.say("\ncompared with the baseline:")
+            for line in comparison_lines(report.compare(self._baseline), plain_line):
+                output.say(line)

@@ -17,6 +17,7 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from adk_fluent.eval._errors import EvalError
+    from adk_fluent.eval._files._source import Source
 
 SUITE_FIELDS: Final = ("name", "description", "metrics", "thresholds", "num_runs")
 #: A mapping with one of these as its only key stands for something that files have no words for;
@@ -46,10 +47,12 @@ class SuiteData:
     Attributes:
         fields: Arguments of `FluentEvalSuite`.
         cases: The cases.
+        source: The file it was read from.
     """
 
     fields: dict[str, Any]
     cases: tuple[FluentCase, ...]
+    source: Source | None = None
 
 
 def marker(value: Any, *known: str) -> str | None:
@@ -70,17 +73,8 @@ def suite_data(data: SuiteData) -> dict[str, Any]:
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:
-    """Return a case as plain data.
-
-    Raises:
-        EvalError: A field has a value that files cannot hold.
-    """
+    """Return a case as plain data."""
     return _Writer(case).case()
-
-
-def turn_data(case: FluentCase, of: FluentCase | Turn) -> dict[str, Any]:
-    """Return the expectations of a case or of one of its turns as plain data."""
-    return _Writer(case).expectations(of)
 
 
 class _Writer:
@@ -191,11 +185,7 @@ class _Writer:
         raise self._unwritable(field, function, "define the function in a module")
 
     def plain(self, field: str, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON holds it.
-
-        Raises:
-            EvalError: It has no such form.
-        """
+        """Return a value as JSON holds it."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):

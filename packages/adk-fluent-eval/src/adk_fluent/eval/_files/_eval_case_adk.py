@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation, SessionInput
 from google.genai.types import Content, FunctionCall, Part
@@ -25,28 +25,20 @@ if TYPE_CHECKING:
 def to_eval_case(
     case: FluentCase, *, app_name: str, user_id: str, eval_id: str | None = None
 ) -> EvalCase:
-    """Return a case as ADK's EvalCase, without what ADK has no field for.
-
-    Args:
-        case: The case.
-        app_name: The app of its session.
-        user_id: The user of its session.
-        eval_id: Its id; None is the case's.
-
-    Raises:
-        EvalError: Its state is invalid.
-    """
+    """Return a case as ADK's EvalCase, without what ADK has no field for."""
     final = {
         key_of(ref): plain(value)
         for ref, value in (case.state_assertions or {}).items()
         if not callable(value) and "." not in key_of(ref)
     }
-    return EvalCase(
+    made = EvalCase(
         eval_id=eval_id or case.name,
         conversation=[_invocation(turn, n) for n, turn in enumerate(case.turns, 1)],
         session_input=SessionInput(app_name=app_name, user_id=user_id, state=initial_state(case)),
-        **({"final_session_state": final} if final else {}),
     )
+    if final:
+        made.final_session_state = final
+    return made
 
 
 def _invocation(turn: Turn, number: int) -> Invocation:
@@ -86,11 +78,7 @@ def answer_text(content: Content | None) -> str:
 
 
 def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:
-    """Return the Content of plain data; media are base64.
-
-    Raises:
-        EvalFileError: It is invalid.
-    """
+    """Return the Content of plain data; media are base64."""
     try:
         made = Content.model_validate_json(json.dumps(value))  # base64 is only read from JSON
     except ValidationError as error:
@@ -106,4 +94,4 @@ def invalid(source: Source, at: At, error: ValidationError) -> Exception:
     # parts of unions, such as ``list[Part]``, are not in the file
     way = tuple(step for step in first["loc"] if isinstance(step, int) or step.isidentifier())
     count = f", and {len(more)} more" if more else ""
-    return source.error((*at, *cast("At", way)), f"{first['msg']}{count}")
+    return source.error((*at, *way), f"{first['msg']}{count}")

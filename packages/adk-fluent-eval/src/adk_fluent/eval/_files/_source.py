@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._errors import EvalFileError
+from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 #: The path from the top of a file to a value: keys, and positions in lists.
 At: TypeAlias = "tuple[str | int, ...]"
@@ -54,6 +57,13 @@ class Source:
             what, path=self.path, line=self.line_of(at), field=name, found=found, help=help
         )
 
+    def invalid(self, at: At, error: EvalError) -> EvalFileError:
+        """Return an error about an invalid case or suite, at the field that the error names."""
+        what = re.sub(r"^case[^:]*: ", "", error.what)
+        field = what.partition("=")[0]
+        at = (*at, field) if (*at, field) in self.lines else at
+        return self.error(at, what, found=error.found, help=error.help)
+
     def unknown_key(self, at: At, what: str, known: Iterable[str]) -> EvalFileError:
         """Return an error about an unknown key, the last of `at`, of something."""
         names = sorted(known)
@@ -64,38 +74,28 @@ class Source:
             help=f"did you mean {near!r}?" if near else f"one of {', '.join(names)}",
         )
 
+    def mapping(self, at: At, value: Any) -> dict[str, Any]:
+        """Return a mapping."""
+        if isinstance(value, Mapping):
+            return dict(cast("Mapping[str, Any]", value))
+        raise self.error(at, "expected a mapping", found=describe(value))
+
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark.
-
-    Raises:
-        EvalFileError: It is missing, cannot be read, or is not UTF-8.
-    """
-    file = Path(path)
+    """Return the text of a file in UTF-8, without a byte order mark."""
     try:
-        data = file.read_bytes()
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise EvalFileError("the file is not UTF-8", path=os.fspath(path)) from error
     except (OSError, ValueError) as error:  # ValueError: a null character in its name
-        near = None
-        if isinstance(error, FileNotFoundError) and file.parent.is_dir():
-            near = nearest_name(file.name, (each.name for each in file.parent.iterdir()))
         raise EvalFileError(
             f"the file cannot be read: {getattr(error, 'strerror', None) or error}",
-            path=str(file),
-            help=f"did you mean {str(file.with_name(near))!r}?" if near else None,
+            path=os.fspath(path),
         ) from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise EvalFileError("the file is not UTF-8", path=str(file), line=line) from error
 
 
 def parse_json(text: str, path: str) -> Any:
-    """Return the value of a JSON text, strictly: no duplicate keys, no NaN.
-
-    Raises:
-        EvalFileError: It is not valid.
-    """
+    """Return the value of a JSON text, strictly: no duplicate keys, no NaN."""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -128,13 +128,6 @@ def write_whole(path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
     """Write a text to a file, which is replaced once all of it is on disk.
 
     Missing folders are created.
-
-    Args:
-        path: The file.
-        chunks: The text, in parts.
-
-    Raises:
-        EvalFileError: It cannot be written; an old file stays.
     """
     temporary: Path | None = None
     try:
@@ -157,3 +150,12 @@ def write_whole(path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
             path=os.fspath(path),
             help="an old file of that name is unchanged; save to another place",
         ) from error
+
+
+def with_suite(path: str, suite: str) -> str:
+    """Return ``run.<suite>.json`` for ``run.json``; the path itself without a suite."""
+    if not suite:
+        return path
+    file = Path(path)
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", suite)[:80]
+    return str(file.with_name(f"{file.stem}.{safe}{file.suffix}"))

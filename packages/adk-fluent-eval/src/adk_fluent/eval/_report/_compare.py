@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._outcome import MetricStatus, Status
+from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
 from adk_fluent.eval._report._summaries import mean, runs_by_case
 from adk_fluent.eval._text import encodable, one_line
@@ -17,7 +17,7 @@ from adk_fluent.extend import describe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adk_fluent.eval._outcome import CaseOutcome, MetricScore
+    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
 
 
@@ -54,25 +54,6 @@ class CaseChange:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricDelta:
-    """The change of a metric's mean over the compared cases.
-
-    Attributes:
-        name: The metric.
-        before: The mean in the baseline.
-        now: The mean in the report.
-        better: Whether it improved; None if it is the same.
-        unit: As `MetricScore.unit`.
-    """
-
-    name: str
-    before: float
-    now: float
-    better: bool | None = None
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RegressionReport:
     """A report compared with a baseline; cases are matched by id.
 
@@ -88,7 +69,8 @@ class RegressionReport:
         added: Ids of cases that only the report has.
         removed: Ids of cases that only the baseline has.
         not_compared: Ids of cases that were skipped, or failed as expected, on either side.
-        metric_deltas: Metric to the change of its mean.
+        metric_deltas: Metric to its mean in the baseline and in the report, over the compared
+            cases.
         before: Pass rate of the compared cases in the baseline.
         now: Pass rate of the compared cases in the report.
         alpha: The p-value up to which a change is significant.
@@ -102,7 +84,9 @@ class RegressionReport:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
-    metric_deltas: dict[str, MetricDelta] = field(default_factory=dict[str, MetricDelta])
+    metric_deltas: dict[str, tuple[float, float]] = field(
+        default_factory=dict[str, tuple[float, float]]
+    )
     before: float = 0.0
     now: float = 0.0
     alpha: float = 0.05
@@ -187,16 +171,7 @@ class RegressionReport:
 def compare(
     current: FluentEvalReport, baseline: FluentEvalReport, alpha: float = 0.05
 ) -> RegressionReport:
-    """Compare a report with a baseline.
-
-    Args:
-        current: The report.
-        baseline: The baseline.
-        alpha: The p-value up to which a change is significant, above 0 and below 1.
-
-    Raises:
-        EvalError: `alpha` is invalid.
-    """
+    """Compare a report with a baseline."""
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
         raise EvalError("alpha= must be above 0 and below 1", found=describe(alpha))
     now, then = runs_by_case(current.outcomes), runs_by_case(baseline.outcomes)
@@ -260,31 +235,24 @@ def _rate(cases: Sequence[Sequence[CaseOutcome]]) -> float:
 
 def _metric_deltas(
     pairs: Iterable[tuple[list[CaseOutcome], list[CaseOutcome]]],
-) -> dict[str, MetricDelta]:
+) -> dict[str, tuple[float, float]]:
     values: dict[str, list[tuple[float, float]]] = {}
-    samples: dict[str, MetricScore] = {}
     for before, now in pairs:
-        old = _means(before, {})
-        for name, value in _means(now, samples).items():
+        old = _means(before)
+        for name, value in _means(now).items():
             if name in old:
                 values.setdefault(name, []).append((old[name], value))
-    return {name: _delta(samples[name], each) for name, each in values.items()}
+    return {
+        name: (mean([old for old, _ in each]), mean([new for _, new in each]))
+        for name, each in values.items()
+    }
 
 
-def _means(runs: Iterable[CaseOutcome], samples: dict[str, MetricScore]) -> dict[str, float]:
+def _means(runs: Iterable[CaseOutcome]) -> dict[str, float]:
     """Metric to its mean over the runs of a case."""
     found: dict[str, list[float]] = {}
     for outcome in runs:
         for each in outcome.scores:
             if each.score is not None:
                 found.setdefault(each.name, []).append(each.score)
-                samples.setdefault(each.name, each)
     return {name: mean(each) for name, each in found.items()}
-
-
-def _delta(sample: MetricScore, values: Sequence[tuple[float, float]]) -> MetricDelta:
-    before, now = mean([each for each, _ in values]), mean([each for _, each in values])
-    informs = sample.status is MetricStatus.INFORMATIONAL  # counts of what was used
-    gain = before - now if sample.lower_is_better or informs else now - before
-    same = math.isclose(before, now, rel_tol=1e-12, abs_tol=1e-12)
-    return MetricDelta(sample.name, before, now, None if same else gain > 0, sample.unit)

@@ -6,11 +6,11 @@ Fields with their default value are left out.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from datetime import datetime  # noqa: TC003  # pydantic reads the fields' types
+from dataclasses import MISSING, asdict, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source, parse_json, read_text
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import (
@@ -31,6 +31,8 @@ from adk_fluent.extend import describe
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
+
+    from adk_fluent.eval._files._source import At
 
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"
@@ -57,7 +59,7 @@ def report_chunks(report: FluentEvalReport) -> Iterator[str]:
         "metrics": report.metrics,
         "notes": report.notes,
         "gate": {name: plain(value) for name, value in asdict(report.gate).items()},
-        "regressions": regressions(report),
+        "saved_regressions": regressions(report),
         "summary": {  # for other programs; not read again
             "ok": report.ok,
             "failures": report.failures,
@@ -71,19 +73,15 @@ def report_chunks(report: FluentEvalReport) -> Iterator[str]:
     }
     yield "{\n"
     for name, value in head.items():
-        yield f"{_text(name)}: {_text(value)},\n"
+        yield f"{json_line(name)}: {json_line(value)},\n"
     yield '"outcomes": [\n'
     for number, outcome in enumerate(report.outcomes):
-        yield f",\n{_text(outcome)}" if number else _text(outcome)
+        yield f",\n{json_line(outcome)}" if number else json_line(outcome)
     yield "\n]\n}\n"
 
 
-def outcome_text(outcome: CaseOutcome) -> str:
-    """Return an outcome as JSON in one line."""
-    return _text(outcome)
-
-
-def _text(value: Any) -> str:
+def json_line(value: Any) -> str:
+    """Return a record or plain data as JSON in one line."""
     try:
         text = json.dumps(
             value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_record
@@ -108,95 +106,39 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-@dataclass
-class _GateFile:
-    min_pass_rate: float = 1.0
-    min_tag_pass_rate: dict[str, float] = field(default_factory=dict[str, float])
-    min_metric: dict[str, float] = field(default_factory=dict[str, float])
-    max_regressions: int | None = 0
-    significant_only: bool = False
-    allow_flaky: bool = True
-    max_cost_usd: float | None = None
-
-
-@dataclass
-class _ReportFile:
-    suite: str
-    started_at: datetime
-    gate: _GateFile
-    outcomes: list[CaseOutcome]
-    engine: str = ""
-    adk_version: str = ""
-    duration_s: float = 0.0
-    interrupted: bool = False
-    metrics: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
-    regressions: list[str] = field(default_factory=list[str])
-
-
 def read_report(path: str | PathLike[str]) -> FluentEvalReport:
-    """Return the report in a file.
-
-    Raises:
-        EvalFileError: It is missing, broken, or of a newer version.
-    """
-    name, text = str(path), read_text(path)
-    _check_head(Source(name), parse_json(text, name))
-    file: _ReportFile = validated(_ReportFile, text, name)
-    try:
-        report = FluentEvalReport(
-            file.outcomes,
-            suite=file.suite,
-            gate=Gate(**vars(file.gate)),
-            metrics=file.metrics,
-            engine=file.engine,
-            adk_version=file.adk_version,
-            started_at=file.started_at,
-            duration_s=file.duration_s,
-            notes=file.notes,
-            interrupted=file.interrupted,
+    """Return the report in a file."""
+    source, text = Source(str(path)), read_text(path)
+    data = source.mapping((), parse_json(text, source.path))
+    head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
+    data.pop("summary", None)
+    if head.get("kind") != _KIND:
+        raise source.error(("adk_fluent", "kind"), "not a report", help="see report.save(path)")
+    schema = head.get("schema")
+    if not isinstance(schema, int) or schema > _SCHEMA:
+        raise source.error(
+            ("adk_fluent", "schema"),
+            f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
+            help="upgrade adk-fluent-eval",
         )
-    except EvalError as error:
-        raise EvalFileError(
-            f"invalid report: {error.what}", path=name, found=error.found
-        ) from error
-    report.saved_regressions = tuple(file.regressions)
-    return report
+    for name, kind in (("outcomes", list[CaseOutcome]), ("gate", Gate), ("started_at", datetime)):
+        data[name] = validated(kind, json.dumps(data.get(name)), source, (name,))
+    try:
+        return FluentEvalReport(**data)
+    except (EvalError, TypeError) as error:
+        raise source.error((), f"invalid report: {error}") from error
 
 
-def validated(kind: type[Any], text: str, path: str) -> Any:
-    """Return the record of a type that a JSON text holds.
-
-    Raises:
-        EvalFileError: A field is invalid.
-    """
+def validated(kind: Any, text: str, source: Source, at: At) -> Any:
+    """Return the value of a JSON text as a type."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
 
     try:
         return TypeAdapter(kind).validate_json(text, strict=True)
-    except ValidationError as error:
+    except (ValidationError, EvalError) as error:
+        if isinstance(error, EvalError):  # of a gate
+            raise source.error(at, error.what, found=error.found) from error
         first, *more = error.errors(include_url=False, include_context=False)
         found = "nothing" if first["type"] == "missing" else describe(first["input"])
-        raise Source(path).error(
-            first["loc"],
-            f"{first['msg']}{f', and {len(more):,} more' if more else ''}",
-            found=found,
-        ) from None  # its own text shows contents
-
-
-def _check_head(source: Source, data: Any) -> None:
-    head: Any = cast("dict[str, Any]", data).get("adk_fluent") if isinstance(data, dict) else None
-    found = cast("dict[str, Any]", head) if isinstance(head, dict) else {}
-    if found.get("kind") != _KIND:
-        raise source.error(
-            ("adk_fluent", "kind"), "not a report", help="write one with report.save(path)"
-        )
-    schema = found.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise source.error(("adk_fluent", "schema"), "invalid schema", found=describe(schema))
-    if schema > _SCHEMA:
-        raise source.error(
-            ("adk_fluent", "schema"),
-            f"schema {schema} is newer than this version reads ({_SCHEMA})",
-            help="upgrade adk-fluent-eval",
-        )
+        what = f"{first['msg']}{f', and {len(more):,} more' if more else ''}"
+        raise source.error((*at, *first["loc"]), what, found=found) from None

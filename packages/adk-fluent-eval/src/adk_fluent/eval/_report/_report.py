@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFailedError
@@ -26,7 +27,7 @@ from adk_fluent.eval._text import interval, one_line, percent, plural
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Sequence
     from os import PathLike
 
     from google.adk.evaluation.eval_result import EvalCaseResult
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._outcome import MetricScore
 
-_DEFAULT: Final = Gate()
 _LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
 
 
+@dataclass(repr=False, eq=False)
 class FluentEvalReport:
     """The outcomes of a run of a suite, with statistics and a verdict.
 
@@ -53,67 +54,41 @@ class FluentEvalReport:
         notes: What else is worth knowing.
         interrupted: Whether it ended before all cases were run.
         baseline: The report that the gate compares with.
-        fluent_cases: The cases; empty if the report was loaded.
+        fluent_cases: The cases, which give the order; empty if the report was loaded.
+        case_results: ADK's result of each run whose metrics were computed, in the order of the
+            outcomes; empty if the report was loaded.
         saved_regressions: What the gate said of a baseline that was not saved with the report.
-
-    Args:
-        outcomes: Every run of every case, in any order.
-        suite: The suite's name.
-        gate: The gate.
-        metrics: Names of the suite's metrics.
-        engine: The engine.
-        adk_version: The version of google-adk.
-        started_at: When the run started; None is now.
-        duration_s: Seconds of the whole run.
-        notes: What else is worth knowing.
-        interrupted: Whether it ended before all cases were run.
-        baseline: The report that the gate compares with.
-        cases: The cases, which give the order.
-        results: ADK's results, by case id and run.
 
     Raises:
         EvalError: Two outcomes are of the same run of a case.
     """
 
-    def __init__(
-        self,
-        outcomes: Iterable[CaseOutcome],
-        *,
-        suite: str = "suite",
-        gate: Gate = _DEFAULT,
-        metrics: Iterable[str] = (),
-        engine: str = "",
-        adk_version: str = "",
-        started_at: datetime | None = None,
-        duration_s: float = 0.0,
-        notes: Iterable[str] = (),
-        interrupted: bool = False,
-        baseline: FluentEvalReport | None = None,
-        cases: Iterable[FluentCase] = (),
-        results: Mapping[tuple[str, int], EvalCaseResult] | None = None,
-    ) -> None:
-        self.suite = suite
-        self.gate = gate
-        self.metrics: tuple[str, ...] = tuple(str(each) for each in metrics)
-        self.engine = engine
-        self.adk_version = adk_version
-        self.started_at: datetime = (started_at or datetime.now(UTC)).astimezone(UTC)
-        self.duration_s = duration_s
-        self.notes: tuple[str, ...] = tuple(notes)
-        self.interrupted = interrupted
-        self.baseline: FluentEvalReport | None = _checked(baseline)
-        self.fluent_cases: tuple[FluentCase, ...] = tuple(cases)
-        self.saved_regressions: tuple[str, ...] = ()
-        self._results = dict(results or {})
-        found: dict[tuple[str, int], CaseOutcome] = {}
-        for each in outcomes:
-            if found.setdefault(each.key, each) is not each:
-                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
+    outcomes: Sequence[CaseOutcome]
+    suite: str = "suite"
+    gate: Gate = field(default_factory=Gate)
+    metrics: Sequence[str] = ()
+    engine: str = ""
+    adk_version: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    duration_s: float = 0.0
+    notes: Sequence[str] = ()
+    interrupted: bool = False
+    baseline: FluentEvalReport | None = None
+    fluent_cases: Sequence[FluentCase] = ()
+    case_results: Sequence[EvalCaseResult] = ()
+    saved_regressions: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        _check_baseline(self.baseline)
+        found: set[tuple[str, int]] = set()
         places: dict[str, int] = {}
-        for id in (*(each.name for each in self.fluent_cases), *(id for id, _ in found)):
+        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
             places.setdefault(id, len(places))
-        ordered = sorted(found.values(), key=lambda each: (places[each.id], each.run))
-        self.outcomes: tuple[CaseOutcome, ...] = tuple(ordered)
+        for each in self.outcomes:
+            if each.key in found:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
+            found.add(each.key)
+        self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
 
     # --- figures -------------------------------------------------------------------------------
 
@@ -215,11 +190,6 @@ class FluentEvalReport:
         """US dollars of the runs of known cost; None if none is known."""
         return total_cost(self.outcomes)
 
-    @property
-    def case_results(self) -> list[EvalCaseResult]:
-        """ADK's result of each run whose metrics were computed; empty if the report was loaded."""
-        return [self._results[each.key] for each in self.outcomes if each.key in self._results]
-
     # --- the gate ------------------------------------------------------------------------------
 
     @property
@@ -281,10 +251,10 @@ class FluentEvalReport:
         Raises:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
-        checked = _checked(baseline)
-        if checked is None:
+        if baseline is None:  # pyright: ignore[reportUnnecessaryComparison]  # user input
             raise EvalError("compare() takes a report", found="None")
-        return compare(self, checked, alpha)
+        _check_baseline(baseline)
+        return compare(self, baseline, alpha)
 
     # --- formats -------------------------------------------------------------------------------
 
@@ -328,9 +298,6 @@ class FluentEvalReport:
 
         return junit(self)
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
     def __repr__(self) -> str:
         return (
             f"<FluentEvalReport {one_line(self.suite, 60)!r}: {plural(len(self.outcomes), 'run')}, "
@@ -347,11 +314,10 @@ def outcome_line(outcome: CaseOutcome) -> str:
     return f"{outcome.status} {one_line(outcome.id, 80)}{run}{why}"
 
 
-def _checked(report: Any) -> FluentEvalReport | None:
-    if report is None or isinstance(report, FluentEvalReport):
-        return report
-    raise EvalError(
-        "a baseline is a FluentEvalReport",
-        found=describe(report),
-        help="such as FluentEvalReport.load(path)",
-    )
+def _check_baseline(report: object) -> None:
+    if report is not None and not isinstance(report, FluentEvalReport):
+        raise EvalError(
+            "a baseline is a FluentEvalReport",
+            found=describe(report),
+            help="such as FluentEvalReport.load(path)",
+        )

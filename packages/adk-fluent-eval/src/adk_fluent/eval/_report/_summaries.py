@@ -80,8 +80,6 @@ class MetricSummary:
     Attributes:
         name: The metric.
         mean: Mean of the scores; None if there are none.
-        min: The smallest score.
-        max: The largest score.
         evaluated: Runs with a score.
         not_evaluated: Runs without a score.
         passed: Runs that reach the threshold.
@@ -93,8 +91,6 @@ class MetricSummary:
 
     name: str
     mean: float | None = None
-    min: float | None = None
-    max: float | None = None
     evaluated: int = 0
     not_evaluated: int = 0
     passed: int = 0
@@ -112,8 +108,6 @@ class MetricSummary:
         return cls(
             name,
             mean(values) if values else None,
-            min(values, default=None),
-            max(values, default=None),
             len(values),
             len(scores) - len(values),
             sum(each.status is MetricStatus.PASSED for each in scores),

@@ -95,10 +95,8 @@ def regressions(report: FluentEvalReport) -> list[str]:
     overall = comparison.significant and len(worse) > len(comparison.improved)
     if report.gate.significant_only and not overall:
         return []
-    return [
-        f"{len(worse):,} of {plural(comparison.compared, 'case')} regressed, {allowed:,} allowed "
-        f"(p={comparison.p_value:.3g}): {_list(each.id for each in worse)}"
-    ]
+    what = f"{len(worse):,} of {plural(comparison.compared, 'case')} regressed, {allowed:,} allowed"
+    return [f"{what} (p={comparison.p_value:.3g}): {_list(each.id for each in worse)}"]
 
 
 def _list(ids: Iterable[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.evaluation.base_eval_service import (
@@ -16,6 +16,7 @@ from google.adk.evaluation.base_eval_service import (
 )
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
 from google.adk.models.llm_request import LlmRequest
+from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
@@ -29,12 +30,12 @@ from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import secrets
+from adk_fluent.eval._text import redacted
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from google.adk.evaluation.eval_result import EvalCaseResult
 
@@ -46,25 +47,11 @@ if TYPE_CHECKING:
 
 _SET: Final = "adk_fluent"
 _NAME: Final = 60  # characters of an app's name; databases hold 128, with the run's id
-#: What identifies an outcome, or was written by the suite's author: not searched for secrets.
-_OWN_FIELDS: Final = frozenset(
-    {"id", "name", "tags", "metadata", "target_node", "session_id", "user_id", "call_id"}
-)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What all runs of a suite share.
-
-    Attributes:
-        plan: The metrics.
-        session_service: ADK's; None gives each run its own.
-        artifact_service: ADK's; None gives each run its own.
-        memory_service: ADK's; None gives each run its own.
-        plugins: Plugins of ADK.
-        prices: Prices of tokens.
-        timeout_s: Seconds after which a run is cancelled.
-    """
+    """What all runs of a suite share; see `RunOptions`."""
 
     plan: MetricPlan
     session_service: Any = None
@@ -78,14 +65,7 @@ class RunSettings:
 async def run_case(
     case: FluentCase, run: int, target: Target, settings: RunSettings
 ) -> tuple[CaseOutcome, EvalCaseResult | None]:
-    """Run a case once; whatever goes wrong becomes its outcome.
-
-    Returns:
-        The outcome, and ADK's result if metrics were computed.
-
-    Raises:
-        CancelledError: The whole suite is cancelled.
-    """
+    """Run a case once; whatever goes wrong becomes its outcome."""
     return await _CaseRun(case, run, target, settings).go()
 
 
@@ -134,16 +114,14 @@ class _CaseRun:
         app = target.app.model_copy(
             update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
         )
-        service = LightEvalService(
-            app,
-            to_eval_case(self._case, app_name=name, user_id=outcome.user_id),
-            outcome.session_id,
+        runner = Runner(
+            app=app,
             session_service=sessions,
             artifact_service=settings.artifact_service or InMemoryArtifactService(),
             memory_service=settings.memory_service or InMemoryMemoryService(),
-            recorder=recorder,
-            score=self._score,
         )
+        case = to_eval_case(self._case, app_name=name, user_id=outcome.user_id)
+        service = LightEvalService(runner, case, outcome.session_id, recorder, self._score)
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
@@ -209,8 +187,10 @@ class _CaseRun:
                 outcome.reasons = [f"expected to fail ({why}), but passed"]
             elif outcome.status is Status.FAILED:  # an error is not the expected failure
                 outcome.status = Status.XFAILED
-        if known := secrets():
-            _redact_fields(outcome, known)
+        outcome.error = outcome.error and redacted(outcome.error)
+        outcome.reasons = [redacted(each) for each in outcome.reasons]
+        for score in outcome.scores:
+            score.reason = redacted(score.reason)
 
 
 def new_outcome(
@@ -258,27 +238,3 @@ def _reasons(score: MetricScore) -> list[str]:
     sign = ">" if score.lower_is_better else "<"
     why = f": {score.reason}" if score.reason else ""
     return found or [f"{score.name} {score.score:.3g} {sign} {score.threshold:.3g}{why}"]
-
-
-def _redact_fields(record: Any, known: Mapping[str, str]) -> None:
-    """Replace secrets of the environment in a record by the names of their variables."""
-    for each in fields(record):
-        if each.name not in _OWN_FIELDS:
-            old = getattr(record, each.name)
-            if (new := _redacted(old, known)) is not old:
-                setattr(record, each.name, new)
-
-
-def _redacted(value: Any, known: Mapping[str, str]) -> Any:
-    if type(value) is str:
-        for secret, name in known.items():
-            value = value.replace(secret, f"[{name}]")
-        return value
-    if type(value) is dict:
-        pairs = cast("dict[Any, Any]", value).items()
-        return {_redacted(key, known): _redacted(each, known) for key, each in pairs}
-    if type(value) is list:
-        return [_redacted(each, known) for each in cast("list[Any]", value)]
-    if is_dataclass(value) and not isinstance(value, type):
-        _redact_fields(value, known)
-    return value

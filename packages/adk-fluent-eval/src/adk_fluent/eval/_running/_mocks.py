@@ -7,10 +7,10 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,12 +42,7 @@ class Mocks:
         self.problems: list[str] = []
 
     async def __call__(self, call: ToolCall, next: NextTool) -> Any:
-        """Answer a call, or pass it to the tool.
-
-        Raises:
-            EvalError: The tool or mock raised SystemExit, which would end every other case.
-            Exception: What the tool or mock raised.
-        """
+        """Answer a call, or pass it to the tool."""
         id = call.call_id or ""
         try:
             if call.name not in self._mocks:
@@ -115,11 +110,7 @@ class Mocks:
 
 
 def check_mocks(case: FluentCase) -> None:
-    """Check the mocks of a case.
-
-    Raises:
-        EvalError: One is invalid.
-    """
+    """Check the mocks of a case."""
     for tool, mock in (case.mock_tool_outputs or {}).items():
         answers = answers_of(mock)
         if not answers:
@@ -134,28 +125,22 @@ def check_mocks(case: FluentCase) -> None:
                 raise case.error(f"the mock of tool {tool!r} {what}", found=found, help=help)
 
 
-def _invalid(answer: Any) -> tuple[str, str, str] | None:
+def _invalid(answer: object) -> tuple[str, str, str] | None:
     """Why an answer is invalid: what, found, help."""
-    if isinstance(answer, type) and issubclass(answer, BaseException):
-        name = answer.__name__
-        return "is an exception class", name, f'give an instance: {name}("why")'
-    if isinstance(answer, BaseException):
-        if not isinstance(answer, Exception):
-            return "would end the program", describe(answer), "give an Exception"
-        return None
-    if callable(answer):
-        called = answer if inspect.isroutine(answer) else getattr(answer, "__call__", None)  # noqa: B004  # of any object
-        for each in (answer, called):
-            if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
-                return "is a generator function", describe(answer), _LIST
-        for each in _parameters(answer):
-            if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
-                return f"takes {each.name!r} by position", describe(answer), "remove the /"
-        return None
-    if isinstance(answer, Iterator | AsyncIterator):
-        return "is an iterator, which one run would use up", describe(cast("Any", answer)), _LIST
+    given: Any = answer
+    if isinstance(given, type) and issubclass(given, BaseException):
+        return "is an exception class", given.__name__, f'give an instance: {given.__name__}("why")'
+    if isinstance(given, BaseException) and not isinstance(given, Exception):
+        return "would end the program", describe(given), "give an Exception"
+    called: Any = given if inspect.isroutine(given) else type(given).__dict__.get("__call__")
+    generates = inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+    if generates or isinstance(given, Iterator | AsyncIterator):
+        return "is a generator, which one run would use up", describe(answer), _LIST
+    for each in _parameters(given) if callable(given) else ():
+        if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
+            return f"takes {each.name!r} by position", describe(answer), "remove the /"
     try:
-        copy.deepcopy(answer)
+        copy.deepcopy(given)
     except Exception as error:  # noqa: BLE001  # of whatever object
         return "cannot be copied for each run", error_line(error), "give a function: lambda: ..."
     return None
@@ -177,11 +162,7 @@ def required_arguments(function: Any) -> list[str]:
 
 
 def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
-    """Check that a mock function asks for arguments that its tool has.
-
-    Raises:
-        EvalError: It asks for another one.
-    """
+    """Check that a mock function asks for arguments that its tool has."""
     for answer in answers_of((case.mock_tool_outputs or {})[tool]):
         for name in required_arguments(answer) if callable(answer) else ():
             if name not in known:

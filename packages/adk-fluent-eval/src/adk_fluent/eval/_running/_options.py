@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import is_number
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.memory import BaseMemoryService
@@ -30,13 +29,7 @@ Engine = Literal["auto", "light"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A finished run of a case, as `RunOptions.progress` gets it.
-
-    Attributes:
-        outcome: The outcome.
-        done: Finished runs.
-        total: All runs.
-    """
+    """A finished run of a case: its outcome, the number of finished runs, and of all runs."""
 
     outcome: CaseOutcome
     done: int
@@ -55,7 +48,7 @@ class RunOptions(TypedDict, total=False):
         plugins: Plugins of ADK, after those of the pipeline.
         filter_tags: Run the cases with any of these tags.
         case_ids: Run the cases with these ids.
-        progress: Called after each run of a case.
+        progress: Called after each run of a case, with ``outcome``, ``done`` and ``total``.
         fail_fast: Start nothing more after a run that did not pass.
         num_runs: Runs of each case; None is the suite's.
         prices: Prices of tokens; None uses an installed price book.
@@ -80,107 +73,65 @@ class RunOptions(TypedDict, total=False):
 
 
 def check_options(options: RunOptions) -> RunOptions:
-    """Check the options of a run, and return them with lists for iterables.
-
-    Raises:
-        EvalError: One is unknown or invalid.
-    """
+    """Check the options of a run, and return them with lists for iterables."""
     for name in options:
         if name not in RunOptions.__annotations__:
             near = nearest_name(name, RunOptions.__annotations__)
-            raise EvalError(
-                f"a run has no option {name!r}", help=f"did you mean {near!r}?" if near else None
-            )
-    engine = options.get("engine", "auto")
+            help = f"did you mean {near!r}?" if near else None
+            raise EvalError(f"a run has no option {name!r}", help=help)
+    engine: str = options.get("engine", "auto")
     if engine not in get_args(Engine):
-        local = "ADK's LocalEvalService is not supported yet" if engine == "local" else None
-        raise EvalError(f"unknown engine {engine!r}", found=local, help='use engine="light"')
+        found = "ADK's LocalEvalService is not supported yet" if engine == "local" else None
+        raise EvalError(f"unknown engine {engine!r}", found=found, help='use engine="light"')
     positive("parallelism", options.get("parallelism", 10))
     if (runs := options.get("num_runs")) is not None:
         positive("num_runs", runs)
-    if not isinstance(options.get("fail_fast", False), bool):
-        raise EvalError(
-            "fail_fast= must be True or False", found=describe(options.get("fail_fast"))
-        )
     seconds = options.get("timeout_s")
     if seconds is not None and not (is_number(seconds) and seconds > 0):
         raise EvalError("timeout_s= must be above 0", found=describe(seconds))
-    for name, (what, is_valid) in _OBJECTS.items():
-        value = options.get(name)
-        if value is not None and not is_valid(value):
+    for name, method, what in (
+        ("session_service", "create_session", "a session service of ADK"),
+        ("artifact_service", "save_artifact", "an artifact service of ADK"),
+        ("memory_service", "search_memory", "a memory service of ADK"),
+        ("prices", "price", "a price book: an object with price(model, usage, at)"),
+        ("baseline", "compare", "a report, such as FluentEvalReport.load(path)"),
+        ("progress", "__call__", "a function that is not async"),
+    ):
+        value: Any = options.get(name)
+        invalid = isinstance(value, type) or inspect.iscoroutinefunction(value)
+        if value is not None and (invalid or not callable(getattr(value, method, None))):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
     checked = options.copy()
     for name in ("filter_tags", "case_ids", "plugins"):
-        if (value := options.get(name)) is not None:
-            checked[name] = listed(name, value)
+        if (given := options.get(name)) is not None:
+            checked[name] = listed(name, given)
     return checked
 
 
-def _has(*methods: str) -> Callable[[Any], bool]:
-    """A check for objects with these methods, subclasses of ADK's base class or not."""
-    return lambda value: (
-        not isinstance(value, type)
-        and all(callable(getattr(value, method, None)) for method in methods)
-    )
-
-
-def _is_report(value: Any) -> bool:
-    from adk_fluent.eval._report._report import FluentEvalReport  # noqa: PLC0415  # rarely needed
-
-    return isinstance(value, FluentEvalReport)
-
-
-_OBJECTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
-    "session_service": ("a session service of ADK", _has("create_session", "get_session")),
-    "artifact_service": ("an artifact service of ADK", _has("save_artifact", "load_artifact")),
-    "memory_service": (
-        "a memory service of ADK",
-        _has("add_session_to_memory", "search_memory"),
-    ),
-    "progress": (
-        "a function that is not async",
-        lambda value: callable(value) and not inspect.iscoroutinefunction(value),
-    ),
-    "prices": ("a price book: an object with price(model, usage, at)", _has("price")),
-    "baseline": ("a report, such as FluentEvalReport.load(path)", _is_report),
-}
-
-
 def listed(name: str, value: Any) -> list[Any]:
-    """Return an argument that takes several values as a list.
-
-    Raises:
-        EvalError: It is a single text, or not iterable.
-    """
+    """Return an argument that takes several values as a list."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise EvalError(f"{name}= must be a list", found=describe(value), help=f"{name}=[...]")
     return list(value)
 
 
 def positive(name: str, value: object) -> int:
-    """Return a whole number from 1 up.
-
-    Raises:
-        EvalError: It is none.
-    """
+    """Return a whole number from 1 up."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise EvalError(f"{name}= must be a whole number >= 1", found=describe(value))
     return value
 
 
 def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list[FluentCase]:
-    """Return the cases that the options select.
-
-    Raises:
-        EvalError: There are none, or a tag or id is unknown.
-    """
+    """Return the cases that the options select; an unknown tag or id, or no case, is an error."""
     if not cases:
         raise EvalError(f"suite {suite!r} has no cases", help="an empty suite cannot pass")
-    for option, word, known in (
-        ("filter_tags", "tag", {tag for case in cases for tag in case.tags}),
-        ("case_ids", "case", {case.name for case in cases}),
+    tags, ids = options.get("filter_tags"), options.get("case_ids")
+    for names, word, known in (
+        (tags, "tag", {tag for case in cases for tag in case.tags}),
+        (ids, "case", {case.name for case in cases}),
     ):
-        for name in options.get(option) or ():
+        for name in names or ():
             if name not in known:
                 near = nearest_name(str(name), known)
                 raise EvalError(
@@ -188,10 +139,12 @@ def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list
                     found=", ".join(sorted(known)[:20]) or "none",
                     help=f"did you mean {near!r}?" if near else None,
                 )
-    if (tags := options.get("filter_tags")) is not None:
-        cases = [case for case in cases if not set(tags).isdisjoint(case.tags)]
-    if (ids := options.get("case_ids")) is not None:
-        cases = [case for case in cases if case.name in set(ids)]
-    if not cases:
+    selected = [
+        case
+        for case in cases
+        if (tags is None or not set(tags).isdisjoint(case.tags))
+        and (ids is None or case.name in ids)
+    ]
+    if not selected:
         raise EvalError(f"no case of suite {suite!r} is selected")
-    return list(cases)
+    return selected

@@ -18,11 +18,11 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
-from adk_fluent.extend import describe
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
+from adk_fluent.extend import describe
 from adk_fluent.ir import (
     AdkAgentNode,
     AppNode,
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
 
 try:
-    from google.adk.workflow import START, BaseNode, Workflow
+    from google.adk.workflow import BaseNode, Workflow
 except ImportError:  # google-adk 1.x has no graphs
-    START = BaseNode = Workflow = None
+    BaseNode = Workflow = None
 
 _APP_NAME: Final = "adk_fluent_eval"
 #: Agents whose tools are known; others may have any.
@@ -93,12 +93,7 @@ class Target:
 
 
 class Targets:
-    """The targets of a suite, each built once; a factory is called again for each run.
-
-    Args:
-        pipeline: A builder, IR, an agent, a Workflow or an App of ADK, or a function without
-            arguments that returns one.
-    """
+    """The targets of a suite, each built once; a factory is called again for each run."""
 
     def __init__(self, pipeline: Any) -> None:
         self._pipeline = pipeline
@@ -111,11 +106,7 @@ class Targets:
         )
 
     def of(self, case: FluentCase) -> Target:
-        """Return the target of a case, for inspection.
-
-        Raises:
-            EvalError: The pipeline is invalid, or has no such part.
-        """
+        """Return the target of a case, for inspection."""
         part = case.target_node
         if part not in self._built:
             self._built[part] = self._build(case)
@@ -151,11 +142,7 @@ class Targets:
 
 
 def _call_factory(factory: Callable[[], Any]) -> Any:
-    """Call a factory.
-
-    Raises:
-        EvalError: It takes arguments, is async, or raised.
-    """
+    """Call a factory."""
     name = getattr(factory, "__name__", "factory")
     try:
         signature(factory).bind()
@@ -280,11 +267,7 @@ def _steps(root: Node) -> Iterator[Node]:
 
 
 def _node_part(root: Node, case: FluentCase) -> Node:
-    """A part of a pipeline, with the middlewares and resources around it.
-
-    Raises:
-        EvalError: There is no such part.
-    """
+    """A part of a pipeline, with the middlewares and resources around it."""
     name = case.target_node or ""
     path = _path_to(root, lambda node: node.name == name)
     if path is not None:
@@ -334,11 +317,7 @@ def _unknown_part(case: FluentCase, names: Iterable[str]) -> EvalError:
 
 
 def _agent_part(root: Any, case: FluentCase) -> Any:
-    """The root, or a part of a tree of agents or a graph, as a root of its own.
-
-    Raises:
-        EvalError: There is no such part.
-    """
+    """The root, or a part of a tree of agents or a graph, as a root of its own."""
     name = case.target_node
     if name is None or root.name == name:
         return root
@@ -350,4 +329,6 @@ def _agent_part(root: Any, case: FluentCase) -> Any:
         mode = getattr(found, "mode", None)
         # ADK takes a step of a graph as a root only in these modes
         return found.clone(update=None if mode in {None, "chat", "task"} else {"mode": "chat"})
+    from google.adk.workflow import START  # noqa: PLC0415  # of google-adk 2.x alone
+
     return cast("Any", Workflow)(name=f"only_{found.name}", edges=[(START, found)])

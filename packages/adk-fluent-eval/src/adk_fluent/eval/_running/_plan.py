@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adk_fluent.extend import describe
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._checks._checks import (
     check_budget,
@@ -30,6 +29,7 @@ from adk_fluent.eval._metrics import (
 )
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import plural
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -59,18 +59,7 @@ class PlannedMetric:
 
 
 class MetricPlan:
-    """The metrics of a suite.
-
-    Args:
-        metrics: Names of metrics.
-        thresholds: Metric to its threshold.
-        judges: The user's judges.
-        cases: All cases of the suite.
-
-    Raises:
-        EvalError: A metric is unknown or applies to no case, or a threshold is invalid.
-        MetricUnavailableError: A metric cannot be computed by the engine ``light``.
-    """
+    """The metrics of a suite."""
 
     def __init__(
         self,
@@ -97,11 +86,7 @@ class MetricPlan:
             self._check_threshold(name, value, cases)
 
     def of(self, case: FluentCase) -> list[PlannedMetric]:
-        """Return the metrics of a case: its own checks, then the suite's.
-
-        Raises:
-            EvalError: None of them can decide the case.
-        """
+        """Return the metrics of a case: its own checks, then the suite's."""
         expected = expectations(case)
         names = [*expected, *(name for name in self.names if name not in expected)]
         planned = [
@@ -126,10 +111,8 @@ class MetricPlan:
         )
         if not count:
             return []
-        return [
-            f"{plural(count, 'case')} with a reference_response that no metric uses: add "
-            f"metrics=[{MATCH!r}]"
-        ]
+        what = f"{plural(count, 'case')} with a reference_response that no metric uses"
+        return [f"{what}: add metrics=[{MATCH!r}]"]
 
     def _threshold(self, name: str) -> float | None:
         default = METRICS[name].threshold if name in METRICS else 1.0
@@ -190,11 +173,7 @@ def check_gate(
     plan: MetricPlan,
     judges: Iterable[FluentJudge],
 ) -> None:
-    """Check that a gate names tags and metrics that the suite has.
-
-    Raises:
-        EvalError: It names another, or an informational metric.
-    """
+    """Check that a gate names tags and metrics that the suite has."""
     metrics = {*plan.names, *(judge.name for judge in judges)}
     metrics |= {name for case in cases for name in expectations(case)}
     for field, word, names, known in (
@@ -226,13 +205,7 @@ async def compute(
     seen: Observation,
     ask: Callable[[FluentJudge], Callable[[str], Awaitable[str]] | None],
 ) -> MetricScore:
-    """Compute a metric.
-
-    Args:
-        planned: The metric.
-        seen: What the run did.
-        ask: Judge to the function that asks its model; None for a judge without a model.
-    """
+    """Compute a metric."""
     name, threshold = planned.name, planned.threshold
     if planned.judge is not None:
         return await planned.judge.score(seen, ask(planned.judge))

@@ -9,7 +9,6 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
-from adk_fluent.extend import describe
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._cases._case import initial_state
@@ -17,60 +16,49 @@ from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._values import error_line
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._running._case_run_adk import RunSettings
     from adk_fluent.eval._running._pipeline_adk import Target, Targets
-    from adk_fluent.eval._running._plan import MetricPlan
-    from adk_fluent.protocol import PriceBook
 
 
 def check_suite(
     cases: Sequence[FluentCase],
     targets: Targets,
-    plan: MetricPlan,
-    *,
     judges: Iterable[FluentJudge],
-    plugins: Sequence[Any],
-    prices: PriceBook | None,
+    settings: RunSettings,
 ) -> None:
-    """Check everything that the cases name.
-
-    Raises:
-        EvalError: A tool, step, model or plugin does not exist, or a mock is invalid.
-    """
+    """Check everything that the cases name; no model is called."""
     for judge in judges:
-        if judge.model is not None:
-            try:
+        try:
+            if judge.model is not None:
                 resolve_model(judge.model)
-            except (AdkFluentError, ValueError) as error:
-                raise EvalError(
-                    f"the model of judge {judge.name!r} cannot be used", found=error_line(error)
-                ) from error
-    for each in plugins:
+        except (AdkFluentError, ValueError) as error:
+            what = f"the model of judge {judge.name!r} cannot be used"
+            raise EvalError(what, found=error_line(error)) from error
+    for each in settings.plugins:
         if not isinstance(each, BasePlugin):
             raise EvalError("plugins= takes plugins of ADK", found=describe(each))
     for case in cases:
         if case.skip is None:
-            plan.of(case)
+            settings.plan.of(case)
         check_mocks(case)
         initial_state(case)
         for turn in case.turns:
             to_content(turn.input)
         target = targets.of(case)
-        names = [each.name for each in (*target.app.plugins, *plugins)]
-        for name in names:
-            if names.count(name) > 1:
-                raise EvalError(
-                    f"two plugins are called {name!r}", found=f"plugins: {', '.join(names)}"
-                )
+        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
+        if len(set(names)) < len(names):
+            raise EvalError("two plugins have the same name", found=", ".join(names))
         _check_tools(case, target)
         _check_mock_arguments(case, target)
         _check_steps(case, target)
-        if case.max_cost_usd is not None and prices is None:
+        if case.max_cost_usd is not None and settings.prices is None:
             raise case.error(
                 "max_cost_usd= needs prices, and there is no price book",
                 help="give run(prices=...), or: pip install adk-fluent-cost",

@@ -48,15 +48,7 @@ class _Answer:
 
 
 class Recorder:
-    """Records one run of a case, turn by turn.
-
-    Args:
-        seen: The observation to fill.
-        state: The state that the session starts with.
-        target: What is run.
-        mocks: The mocks.
-        prices: Prices of tokens; None leaves the cost unknown.
-    """
+    """Records one run of a case, turn by turn."""
 
     def __init__(
         self,
@@ -124,15 +116,7 @@ class Recorder:
         )
 
     def end(self, error: str | None = None) -> str | None:
-        """Finish the turn.
-
-        Args:
-            error: What it raised.
-
-        Returns:
-            The error, also one that nothing raised: an error event that nothing recovered from, an
-            invalid mock, or a question that nobody answers.
-        """
+        """Finish the turn."""
         turn, seen = self._turn, self._seen
         if turn is None:
             return error
@@ -188,7 +172,7 @@ class Recorder:
             steps.append(Step(author, error=str(made.error), inside=inside))
 
     def _add_usage(self, turn: TurnOutcome) -> None:
-        """Count model calls: the answers, and usage in events of agents that call models themselves."""
+        """Count model calls: answers, and usage in events of agents that call models themselves."""
         known = [each.usage for each in self._answers]
         for made in self._usages:
             if made.usage is None or made.usage == _NO_USAGE:
@@ -248,10 +232,6 @@ class RecorderPlugin(BasePlugin):
     """Gives a `Recorder` what the events of the case's session do not have.
 
     ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
-
-    Args:
-        recorder: The recorder.
-        mocks: The mocks.
     """
 
     def __init__(self, recorder: Recorder, mocks: Mocks) -> None:

@@ -20,7 +20,7 @@ from adk_fluent.eval._values import error_line
 from adk_fluent.extend import LOG, provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Iterable
 
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.plugins.base_plugin import BasePlugin
@@ -34,25 +34,16 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
-_NOT_PASSED: Final = frozenset({Status.FAILED, Status.ERROR})
 
 
 class SuiteRun:
     """A run of a suite of which everything was checked.
 
-    Args:
-        suite: The suite.
-        options: How it is run.
-
     Attributes:
         adk_version: The version of google-adk.
         cases: The selected cases.
-        results: ADK's results, by case id and run.
         notes: What is worth knowing beyond the outcomes.
         interrupted: Whether it ended before all runs were done.
-
-    Raises:
-        EvalError: Something that the suite names does not exist.
     """
 
     def __init__(self, suite: FluentEvalSuite, options: RunOptions) -> None:
@@ -66,28 +57,26 @@ class SuiteRun:
         judges = suite.custom_judges
         plan = MetricPlan(suite.metrics, suite.thresholds, judges, suite.cases)
         check_gate(suite.gate, suite.cases, plan, judges)
-        prices = options.get("prices") or _installed_prices()
-        plugins = options.get("plugins") or ()
-        self._targets = Targets(suite.pipeline)
-        check_suite(self.cases, self._targets, plan, judges=judges, plugins=plugins, prices=prices)
         self._settings = RunSettings(
             plan,
-            session_service=options.get("session_service"),
-            artifact_service=options.get("artifact_service"),
-            memory_service=options.get("memory_service"),
-            plugins=plugins,
-            prices=prices,
-            timeout_s=options.get("timeout_s"),
+            options.get("session_service"),
+            options.get("artifact_service"),
+            options.get("memory_service"),
+            options.get("plugins") or (),
+            options.get("prices") or _installed_prices(),
+            options.get("timeout_s"),
         )
+        self._targets = Targets(suite.pipeline)
+        check_suite(self.cases, self._targets, judges, self._settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
         self._parallelism = options.get("parallelism", 10)
         self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
-        self._stop = False
+        self._stopped = False
         self._open: dict[int, BasePlugin | BaseToolset] = {}
         self._used: Counter[int] = Counter()
-        self.results: dict[tuple[str, int], EvalCaseResult] = {}
+        self._results: dict[tuple[str, int], EvalCaseResult] = {}
         self.notes: list[str] = plan.unused(self.cases)
         self.interrupted = False
 
@@ -101,71 +90,51 @@ class SuiteRun:
                     self._tell(Progress(outcome, done, len(self._units)))
                     yield outcome
         finally:
-            await _close_all(self._open.values())
-            self._open.clear()
+            await self._close()
         if done < len(self._units):
             self.interrupted = True
             self.notes.append("stopped after the first case that did not pass")
+
+    def results(self) -> list[EvalCaseResult]:
+        """Return ADK's results, in the order of the cases and runs."""
+        keys = ((case.name, run) for case, run in self._units)
+        return [self._results[key] for key in keys if key in self._results]
 
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
             return await self._run(case, run)
         finally:
-            await _close_all(self._open.values())
-            self._open.clear()
+            await self._close()
 
     def _tell(self, progress: Progress) -> None:
-        if self._progress is None:
-            return
         try:
-            self._progress(progress)
+            if self._progress is not None:
+                self._progress(progress)
         except Exception as error:  # noqa: BLE001  # user code must not cost the results
             self._progress = None
             self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _go(self) -> AsyncGenerator[CaseOutcome, None]:
-        ready: asyncio.Queue[CaseOutcome | BaseException | None] = asyncio.Queue()
-        waiting = iter(self._units)
-        workers = [
-            asyncio.create_task(self._work(waiting, ready))
-            for _ in range(min(self._parallelism, len(self._units)))
-        ]
-        working = len(workers)
+        limit = asyncio.Semaphore(self._parallelism)
+
+        async def limited(case: FluentCase, run: int) -> CaseOutcome | None:
+            async with limit:
+                if self._stopped:
+                    return None
+                outcome = await self._run(case, run)
+                self._stopped = self._fail_fast and outcome.status in {Status.FAILED, Status.ERROR}
+                return outcome
+
+        tasks = [asyncio.create_task(limited(*unit)) for unit in self._units]
         try:
-            while working:
-                outcome = await ready.get()
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                if outcome is None:
-                    working -= 1
-                else:
+            for done in asyncio.as_completed(tasks):
+                if (outcome := await done) is not None:
                     yield outcome
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-
-    async def _work(
-        self,
-        waiting: Iterator[tuple[FluentCase, int]],
-        ready: asyncio.Queue[CaseOutcome | BaseException | None],
-    ) -> None:
-        """Run cases one after the other, then put None."""
-        for case, run in waiting:
-            try:
-                outcome = await self._run(case, run)
-            except asyncio.CancelledError as error:
-                ready.put_nowait(error)  # the reader must not wait for ever
-                raise
-            except BaseException as error:  # noqa: BLE001  # raised by the reader
-                ready.put_nowait(error)
-                return
-            ready.put_nowait(outcome)
-            self._stop = self._stop or (self._fail_fast and outcome.status in _NOT_PASSED)
-            if self._stop:
-                break
-        ready.put_nowait(None)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, case: FluentCase, run: int) -> CaseOutcome:
         if case.skip is not None:
@@ -185,7 +154,7 @@ class SuiteRun:
         finally:
             await self._release(target)
         if result is not None:
-            self.results[outcome.key] = result
+            self._results[outcome.key] = result
         return outcome
 
     async def _release(self, target: Target) -> None:
@@ -194,6 +163,10 @@ class SuiteRun:
         self._used.subtract(ids)
         if self._targets.is_factory:
             await _close_all([self._open.pop(each) for each in ids if not self._used[each]])
+
+    async def _close(self) -> None:
+        await _close_all(self._open.values())
+        self._open.clear()
 
 
 def _installed_prices() -> PriceBook | None:
@@ -210,5 +183,4 @@ async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
             async with asyncio.timeout(_CLOSING):
                 await each.close()
         except Exception:  # noqa: BLE001  # user code; the results are kept
-            name = getattr(each, "name", None) or type(each).__name__
-            LOG.exception("%s could not be closed after an evaluation", name)
+            LOG.exception("%r could not be closed after an evaluation", each)

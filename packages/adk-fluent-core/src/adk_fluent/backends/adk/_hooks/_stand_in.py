@@ -21,10 +21,10 @@ _STAND_IN: ContextVar[ToolStandIn | None] = ContextVar("adk_fluent_tool_stand_in
 def replace_tools(stand_in: ToolStandIn) -> Generator[None]:
     """Call a function in place of every tool.
 
-    Covers the current task and the tasks it starts. Each call of a call site (`call_site`, and every
-    tool of a pipeline with middlewares) reaches the function last, so that retries, callbacks and
-    plugins treat its result or its exception as the tool's own. An inner block replaces an outer
-    one.
+    Covers the current task and the tasks it starts. Each call of a call site (`call_site`, and
+    every tool of a pipeline with middlewares) reaches the function last, so that retries, callbacks
+    and plugins treat its result or its exception as the tool's own. An inner block replaces an
+    outer one.
 
     Args:
         stand_in: ``async (call, next)``; ``await next(call)`` calls the tool itself.

@@ -1,0 +1,144 @@
+"""Cases, turns and judges: what they accept, and what they are called."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_fluent.eval import (
+    EvalError,
+    FluentCase,
+    FluentEvalSuite,
+    FluentJudge,
+    Gate,
+    ToolCall,
+    Turn,
+)
+
+HERE = Path(__file__).name
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"input": ""}, "input= is empty"),
+        ({"input": []}, "input= is empty"),
+        ({"input": 3}, "a user message is a text"),
+        ({"input": ["a", 3]}, "turn 2: a user message is a text"),
+        ({"expected_trajectory": "a"}, "expected_trajectory= must be a list"),
+        ({"expected_trajectory": [3]}, "takes names of tools and ToolCalls"),
+        ({"trajectory_match": "fuzzy"}, "unknown trajectory_match='fuzzy'"),
+        ({"expected_response_contains": ["a", ""]}, "takes non-empty texts and patterns"),
+        ({"expected_response_contains": re.compile(b"x")}, "takes non-empty texts and patterns"),
+        ({"reference_response": 3}, "reference_response= must be a text"),
+        ({"mock_tool_outputs": []}, "must be a mapping of tools to mocks"),
+        ({"mock_tool_outputs": {3: 1}}, "names of tools"),
+        ({"initial_state": {"temp:x": 1}}, "no session keeps"),
+        ({"state_assertions": {"step.temp:x": 1}}, "no session keeps"),
+        ({"state_assertions": {3: 1}}, "texts and typed references"),
+        ({"tags": "a"}, r"write tags=\['a'\]"),
+        ({"tags": [" "]}, "tags= takes names"),
+        ({"metadata": []}, "metadata= must be a mapping"),
+        ({"id": ""}, "id= must be a name"),
+        ({"target_node": 3}, "target_node= must be the name of a step"),
+        ({"max_tokens": 1.5}, "max_tokens= must be a whole number >= 0"),
+        ({"max_cost_usd": -1}, "max_cost_usd= must be a number >= 0"),
+        ({"max_latency_s": float("nan")}, "max_latency_s= must be a number >= 0"),
+        ({"timeout_s": 0}, "timeout_s= must be above 0"),
+        (
+            {"input": [Turn("a", expected_trajectory=[])], "expected_trajectory": []},
+            "is set on the case and on its last turn",
+        ),
+    ],
+)
+def test_an_invalid_field_is_refused_where_it_is_written(fields: Any, what: str) -> None:
+    with pytest.raises(EvalError, match=what) as caught:
+        FluentCase(**{"input": "hello", **fields})
+    assert HERE in str(caught.value)
+
+
+def test_the_id_is_stable_and_differs_by_what_is_said() -> None:
+    case = FluentCase("My bill is too high!")
+    assert re.fullmatch("my-bill-is-too-high-[0-9a-f]{8}", case.name)
+    assert case.name == FluentCase("My bill is too high!", tags=["x"]).name
+    names = {
+        FluentCase(each, **more).name
+        for each, more in [
+            ("My bill is too high!", {}),
+            (["My bill is too high!", "well?"], {}),
+            ("My bill is too high!", {"target_node": "a"}),
+            ("My bill is too high!", {"initial_state": {"a": 1}}),
+        ]
+    }
+    assert len(names) == 4
+    assert FluentCase("x", metadata={"id": "named"}).name == "named"
+
+
+def test_expectations_of_the_case_are_those_of_its_last_turn() -> None:
+    case = FluentCase(
+        ["a", Turn("b", expected_response_contains="x")],
+        expected_trajectory=["t"],
+        reference_response="r",
+        expected_response_contains=["y"],
+    )
+    first, last = case.turns
+    assert (first.trajectory, first.contains) == (None, ())
+    assert last.trajectory == (ToolCall("t"),)
+    assert (last.contains, last.reference_response) == (("x", "y"), "r")
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"name": " "}, "name= of a suite"),
+        ({"gate": 0.5}, "gate= takes a Gate"),
+        ({"metrics": {"a": 1}}, "metrics= takes a list"),
+        ({"metrics": "response_match_score"}, "metrics= must be a list"),
+        ({"thresholds": [1]}, "thresholds= takes a mapping"),
+        ({"num_runs": 0}, "num_runs= must be a whole number >= 1"),
+        ({"cases": ["a"]}, "cases= takes FluentCases"),
+        ({"cases": [FluentCase("a", id="x"), FluentCase("b", id="x")]}, "two cases with the id"),
+        ({"custom_judges": [len]}, r'write FluentJudge\("len", len\)'),
+    ],
+)
+def test_an_invalid_suite_is_refused(fields: Any, what: str) -> None:
+    with pytest.raises(EvalError, match=what):
+        FluentEvalSuite(**fields)
+
+
+def test_a_field_that_a_case_does_not_have_is_named() -> None:
+    fields: Any = {"expected_trajektory": []}
+    with pytest.raises(EvalError, match="did you mean 'expected_trajectory'"):
+        FluentEvalSuite().case("a", **fields)
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (lambda actual: 1, "unknown parameter 'actual'"),
+        (lambda ask: 1, "give the judge a model"),
+        (3, "fn= of judge 'j' must be a function"),
+    ],
+)
+def test_a_judge_asks_for_what_there_is(fn: Any, what: str) -> None:
+    with pytest.raises(EvalError, match=what):
+        FluentJudge("j", fn)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"min_pass_rate": 2},
+        {"min_tag_pass_rate": {"a": -1}},
+        {"min_metric": {"a": "x"}},
+        {"max_regressions": 1.5},
+        {"max_cost_usd": float("inf")},
+        {"allow_flaky": 1},
+    ],
+)
+def test_a_gate_takes_figures_that_can_be_met(fields: Any) -> None:
+    with pytest.raises(EvalError, match="must be"):
+        Gate(**fields)

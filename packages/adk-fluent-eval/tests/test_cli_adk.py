@@ -1,0 +1,186 @@
+"""``adk-fluent eval`` as a person calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_fluent.cli import main
+from adk_fluent.eval import FluentEvalReport
+
+pytestmark = pytest.mark.adk
+
+DESK = """
+from adk_fluent import Agent
+from adk_fluent.eval import FluentCase, FluentEvalSuite
+from adk_fluent.testing import ScriptedModel
+
+print("imported")
+desk = Agent("desk", ScriptedModel(default="good morning"))
+suite = FluentEvalSuite("desk", desk, [
+    FluentCase("hello", id="good", expected_response_contains="morning", tags=["a"]),
+    FluentCase("hi", id="bad", expected_response_contains="night", tags=["b"]),
+])
+good = FluentEvalSuite("good", desk, suite.cases[:1])
+both = [suite, good]
+def make():
+    return good
+def is_fine(text):
+    return True
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "desk.py").write_text(DESK, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def call(*args: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(["eval", *args])
+    return int(caught.value.code or 0)
+
+
+def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    forms = ("--json", "r.json", "--junit", "r.xml", "--markdown", "r.md")
+    assert call("run", "desk.py:suite", "--runs", "2", *forms) == 1
+    out, err = capsys.readouterr()
+    assert "desk: not passed, 50% of 4 runs passed" in out
+    assert "answer contains of turn 1" in out
+    assert "imported" in err
+    assert "desk: 4 of 4 runs" in err
+    assert len(FluentEvalReport.load("r.json").outcomes) == 4
+    assert len(list(ET.parse("r.xml").iter("testcase"))) == 4
+    assert Path("r.md").read_text("utf-8").startswith("# ❌ Evaluation: desk")
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("desk.py:good",), 0),
+        (("desk.py:make",), 0),
+        (("desk.py:both",), 1),
+        (("desk.py:suite", "--min-pass-rate", "50%"), 0),
+        (("desk.py:suite", "--tag", "a"), 0),
+        (("desk.py:suite", "--case", "bad", "--fail-fast"), 1),
+        (("desk.py:suite", "--min-pass-rate", "x"), 2),
+        (("desk.py:suite", "--tag", "z"), 2),
+        (("desk.py",), 2),
+        (("desk.py:desk",), 2),
+        (("desk.py:gut",), 2),
+        (("nothing.py:x",), 2),
+        (("nothing.yaml", "--pipeline", "desk.py:desk"), 2),
+        (("desk.py:suite", "--max-regressions", "1"), 2),
+        (("desk.py:suite", "--baseline", "none.json"), 2),
+        (("desk.py:good", "--json", "desk.py/x.json"), 3),
+    ],
+)
+def test_exit_codes(args: tuple[str, ...], code: int) -> None:
+    assert call("run", *args) == code
+
+
+def test_documents_on_standard_output_are_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("run", "desk.py:good", "--json", "-", "-q") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["suite"] == "good"
+    assert "good: passed" in err
+
+
+def test_files_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("c.yaml").write_text(
+        "cases:\n- {input: hi, id: x, expected_response_contains: morning,"
+        " mock_tool_outputs: {}, state_assertions: {answer: {call: is_fine}}}",
+        "utf-8",
+    )
+    assert call("run", "c.yaml") == 2
+    args = ("run", "c.yaml", "--pipeline", "desk.py:desk")
+    assert call(*args) == 2
+    assert call(*args, "--registry", "desk.py") == 1  # no such key
+    assert "the key is absent" in capsys.readouterr().out
+
+
+def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("--baseline", "b.json")
+    assert call("run", "desk.py:suite", *base, "--update-baseline") == 1
+    assert call("run", "desk.py:suite", *base, "--min-pass-rate", "0") == 0
+    Path("desk.py").write_text(DESK.replace("good morning", "good night"), "utf-8")
+    assert call("run", "desk.py:suite", *base, "--min-pass-rate", "0", "--json", "n.json") == 1
+    out = capsys.readouterr().out
+    assert "regressed: good" in out
+    assert "improved: bad" in out
+    assert (
+        call("run", "desk.py:suite", *base, "--min-pass-rate", "0", "--max-regressions", "1") == 0
+    )
+    assert call("compare", "n.json", "b.json", "--json", "c.json") == 1
+    assert json.loads(Path("c.json").read_text("utf-8"))["regressed"][0]["id"] == "good"
+    assert call("compare", "n.json", "b.json", "--max-regressions", "1") == 0
+    assert call("compare", "n.json", "none.json") == 2
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("list", "desk.py:both") == 0
+    out = capsys.readouterr().out
+    assert "good [a]: hello  -> adk_fluent_response" in out
+    assert call("list", "desk.py:suite", "--json") == 0
+    listed: Any = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in listed[0]["cases"]] == ["good", "bad"]
+
+
+def test_no_key_is_told_before_any_model_call(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("desk.py").write_text(
+        DESK.replace('ScriptedModel(default="good morning")', '"gemini-2.5-flash"'), "utf-8"
+    )
+    assert call("run", "desk.py:suite") == 3
+    assert "GOOGLE_API_KEY" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+def test_ctrl_c_keeps_what_is_done() -> None:
+    Path("slow.py").write_text(
+        DESK
+        + """
+import asyncio
+async def slow(asked):
+    if "wait" in asked.prompt:
+        await asyncio.sleep(60)
+    return "good morning"
+lazy = Agent("lazy", ScriptedModel(default=slow))
+suite = FluentEvalSuite("slow", lazy, [
+    FluentCase("hello", id="good", expected_response_contains="morning"),
+    FluentCase("wait", id="late", expected_response_contains="morning"),
+])
+del good, both
+""",
+        "utf-8",
+    )
+    command = [sys.executable, "-m", "adk_fluent.cli", "eval", "run", "slow.py:suite"]
+    process = subprocess.Popen(
+        [*command, "--json", "r.json", "--parallelism", "1"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "1 of 2 runs" in line:
+            break
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted" in out + err
+    report = FluentEvalReport.load("r.json")
+    assert ([each.id for each in report.outcomes], report.interrupted) == (["good"], True)

@@ -1,0 +1,589 @@
+"""Running suites: what is observed, isolated, mocked, refused and reported."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_desk import answer, desk, look_up, run
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.evaluation.eval_metrics import EvalStatus
+from google.adk.evaluation.eval_result import EvalCaseResult
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
+from google.genai import types
+
+from adk_fluent import Agent
+from adk_fluent.errors import UsageError
+from adk_fluent.eval import (
+    EvalError,
+    FluentCase,
+    FluentEvalSuite,
+    FluentJudge,
+    Gate,
+    MetricStatus,
+    MetricUnavailableError,
+    PrebuiltMetrics,
+    Status,
+    ToolCall,
+    Turn,
+)
+from adk_fluent.protocol import Money
+from adk_fluent.testing import Call, ScriptedModel
+
+try:
+    from google.adk.workflow import START, Workflow
+except ImportError:
+    START = Workflow = None
+
+pytestmark = pytest.mark.adk
+
+ANYTHING = re.compile("|.")
+
+
+def says(answer: Any, name: str = "a") -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedModel(default=answer))
+
+
+def test_a_case_that_meets_every_expectation_passes() -> None:
+    case = FluentCase(
+        "my order",
+        expected_trajectory=[ToolCall("look_up", {"order": lambda order: order == "A1"})],
+        expected_response_contains="SHIPPED",
+        reference_response="it is shipped",
+        state_assertions={"answer": "it is shipped", "desk.answer": lambda text: len(text) > 3},
+        max_tokens=1000,
+        max_tool_calls=1,
+        metadata={"n": 1},
+    )
+    suite = FluentEvalSuite(
+        "s",
+        desk(),
+        [case],
+        metrics=[PrebuiltMetrics.RESPONSE_MATCH_SCORE, *list(PrebuiltMetrics)[-4:]],
+        num_runs=2,
+    )
+    report = suite.run_sync()
+    assert report.ok, report.to_markdown()
+    first, second = report.outcomes
+    assert (first.run, second.run) == (1, 2)
+    assert first.session_id != second.session_id
+    [use] = first.tool_uses
+    assert (use.name, use.args, use.mocked) == ("look_up", {"order": "A1"}, False)
+    assert use.response == {"status": "shipped", "order": "A1"}
+    scores = {each.name: each.score for each in first.scores}
+    assert scores["response_match_score"] == 1.0
+    assert (scores["tool_call_count_v1"], scores["inference_call_count_v1"]) == (1, 2)
+    assert scores["token_usage_v1"] == first.tokens.total > 0
+    assert first.state["answer"] == "it is shipped"
+    assert first.turns[0].duration_s > 0
+
+
+def test_adks_results_are_valid_and_in_order() -> None:
+    cases = [
+        FluentCase(f"order {n}", expected_trajectory=["look_up"][n:], id=f"c{n}") for n in (0, 1)
+    ]
+    report = FluentEvalSuite("s", desk(), cases).run_sync()
+    assert [type(each) for each in report.case_results] == [EvalCaseResult] * 2
+    for each in report.case_results:
+        again = EvalCaseResult.model_validate_json(each.model_dump_json())
+        assert again.model_dump(mode="json") == each.model_dump(mode="json")
+    assert [(each.eval_id, each.final_eval_status) for each in report.case_results] == [
+        ("c0", EvalStatus.PASSED),
+        ("c1", EvalStatus.FAILED),
+    ]
+
+
+def test_failures_say_why_and_errors_never_pass() -> None:
+    failed = run(FluentCase("hi", expected_trajectory=["look_up"]))
+    assert (failed.status, failed.reasons) == (
+        Status.FAILED,
+        ["tools of turn 1: look_up was not called"],
+    )
+
+    def broken(_: Any) -> Any:
+        raise ValueError("no model")
+
+    error = run(FluentCase("hi", expected_response_contains=ANYTHING), desk(answer=broken))
+    assert error.status is Status.ERROR
+    assert error.error is not None
+    assert "ValueError: no model" in error.error
+    xfail = FluentCase("hi", expected_trajectory=["look_up"], xfail="issue 7")
+    assert run(xfail).status is Status.XFAILED
+    xpass = run(FluentCase("hi", expected_trajectory=[], xfail="issue 7"))
+    assert (xpass.status, xpass.reasons) == (
+        Status.FAILED,
+        ["expected to fail (issue 7), but passed"],
+    )
+    assert (
+        run(FluentCase("hi", expected_trajectory=[], xfail="x"), desk(answer=broken)).status
+        is Status.ERROR
+    )
+    assert run(FluentCase("hi", expected_trajectory=[], skip="later")).status is Status.SKIPPED
+
+
+def test_secrets_of_the_environment_stay_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "very-secret-key")
+
+    def broken(_: Any) -> Any:
+        raise ValueError("the key very-secret-key was refused")
+
+    made = run(FluentCase("hi", expected_trajectory=[]), desk(answer=broken))
+    assert "[SOME_API_KEY]" in str(made.error)
+    assert "very-secret-key" not in str(made)
+
+
+# --- mocks ---------------------------------------------------------------------------------------
+
+
+async def later(order: str) -> str:
+    await asyncio.sleep(0)
+    return f"later {order}"
+
+
+@pytest.mark.parametrize(
+    ("mock", "said", "responses"),
+    [
+        ("x", "order", [{"result": "x"}]),
+        ({"status": "lost"}, "order", [{"status": "lost"}]),
+        (lambda order: {"status": order}, "order", [{"status": "A1"}]),
+        (
+            lambda args, tool_context: {"status": str(args)},
+            "order",
+            [{"status": "{'order': 'A1'}"}],
+        ),
+        (lambda: None, "order", [{"result": None}]),
+        (later, "order", [{"result": "later A1"}]),
+        (
+            [{"status": "one"}, {"status": "two"}],
+            "two orders",
+            [{"status": "one"}, {"status": "two"}],
+        ),
+        ([[]], "order", [{"result": []}]),
+    ],
+)
+def test_mocks_answer_for_tools(mock: Any, said: str, responses: list[Any]) -> None:
+    made = run(
+        FluentCase(said, expected_response_contains=ANYTHING, mock_tool_outputs={"look_up": mock})
+    )
+    assert made.passed, made.reasons
+    assert [use.response for use in made.tool_uses] == responses
+    assert all(use.mocked for use in made.tool_uses)
+
+
+def test_each_run_has_all_answers_of_a_mock() -> None:
+    answer: dict[str, Any] = {"status": []}
+    case = FluentCase(
+        "order", expected_trajectory=["look_up"], mock_tool_outputs={"look_up": [answer]}
+    )
+    report = FluentEvalSuite("s", desk(), [case], num_runs=3).run_sync()
+    assert report.ok, report.to_markdown()
+
+
+def test_a_mock_raises_what_a_tool_would_raise() -> None:
+    case = FluentCase(
+        "order",
+        expected_trajectory=["look_up"],
+        mock_tool_outputs={"look_up": TimeoutError("slow")},
+    )
+    made = run(case)
+    assert (made.status, made.error) == (Status.ERROR, "TimeoutError: slow")
+    assert made.tool_uses[0].error == "TimeoutError: slow"
+    recovered = run(case, desk() // desk("spare", answer="sorry"))
+    assert recovered.status is not Status.ERROR
+    assert recovered.response == "sorry"
+
+
+def test_a_mock_is_below_callbacks_and_plugins() -> None:
+    seen: list[Any] = []
+
+    def after(tool: Any, args: Any, tool_context: Any, tool_response: Any) -> Any:
+        seen.append(tool_response)
+        return {"status": "changed"}
+
+    agent = LlmAgent(
+        name="d", model=ScriptedModel(default=answer), tools=[look_up], after_tool_callback=after
+    )
+    case = FluentCase(
+        "order",
+        expected_response_contains="changed",
+        mock_tool_outputs={"look_up": {"status": "m"}},
+    )
+    assert run(case, agent).passed
+    assert seen == [{"status": "m"}]
+
+
+def test_a_mock_that_runs_out_is_an_error_even_if_the_pipeline_recovers() -> None:
+    case = FluentCase(
+        "two orders", expected_response_contains=ANYTHING, mock_tool_outputs={"look_up": [1]}
+    )
+    made = run(case, desk() // desk("spare", answer="sorry"))
+    assert made.status is Status.ERROR
+    assert "was called 2 times, its mock has 1 answers" in str(made.error)
+
+
+def test_a_tool_that_exits_ends_its_case_alone() -> None:
+    def leave(order: str) -> None:
+        raise SystemExit(3)
+
+    cases = [
+        FluentCase("order", expected_trajectory=["look_up"], mock_tool_outputs={"look_up": leave}),
+        FluentCase("hi", expected_trajectory=[]),
+    ]
+    report = FluentEvalSuite("s", desk(), cases).run_sync()
+    assert [each.status for each in report.outcomes] == [Status.ERROR, Status.PASSED]
+
+
+# --- what is refused before any model call -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"expected_trajectory": ["lookup"]}, "did you mean 'look_up'"),
+        ({"mock_tool_outputs": {"lookup": 1}}, "mocks tool 'lookup'"),
+        ({"mock_tool_outputs": {"look_up": []}}, "has no answers"),
+        ({"mock_tool_outputs": {"look_up": ValueError}}, "is an exception class"),
+        ({"mock_tool_outputs": {"look_up": iter([1])}}, "one run would use up"),
+        ({"mock_tool_outputs": {"look_up": KeyboardInterrupt()}}, "would end the program"),
+        ({"mock_tool_outputs": {"look_up": lambda ordr: 1}}, "did you mean 'order'"),
+        ({"mock_tool_outputs": {"look_up": lambda order, /: 1}}, "by position"),
+        ({"target_node": "dest"}, "did you mean 'desk'"),
+        ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
+        ({"expected_trajectory": None}, "it expects nothing"),
+        ({"max_cost_usd": 1}, "there is no price book"),
+        ({"initial_state": {"a": (each for each in ())}}, "invalid value for 'a'"),
+    ],
+)
+def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
+    case = FluentCase("hi", **{"expected_trajectory": [], **fields})
+    with pytest.raises(EvalError, match=what):
+        FluentEvalSuite("s", desk(), [case]).check()
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "what"),
+    [
+        ({"cases": []}, {}, "has no cases"),
+        ({"pipeline": None}, {}, "has no pipeline"),
+        ({"pipeline": 3}, {}, "pipeline= cannot be run"),
+        ({"pipeline": lambda x: x}, {}, "takes arguments"),
+        ({"metrics": ["response_match"]}, {}, "did you mean 'response_match_score'"),
+        ({"metrics": ["response_match_score"]}, {}, "applies to no case"),
+        ({"thresholds": {"response_match_score": 0.5}}, {}, "not a metric of the suite"),
+        ({"thresholds": {"tool_trajectory_avg_score": 0}}, {}, "above 0 and at most 1"),
+        ({"thresholds": {"adk_fluent_state": 0.5}}, {}, "is fixed"),
+        ({"metrics": ["token_usage_v1"], "thresholds": {"token_usage_v1": 1}}, {}, "informational"),
+        ({"custom_judges": [FluentJudge("j", lambda state: 1)] * 2}, {}, "two metrics"),
+        ({"gate": Gate(min_tag_pass_rate={"x": 1})}, {}, "tag 'x', which the suite does not"),
+        ({"gate": Gate(min_metric={"y": 1})}, {}, "metric 'y', which the suite does not"),
+        ({}, {"filter_tags": ["ta"]}, "has no tag 'ta'"),
+        ({}, {"case_ids": ["cc"]}, "has no case 'cc'"),
+        ({}, {"engine": "local"}, "not supported yet"),
+        ({}, {"engin": "light"}, "did you mean 'engine'"),
+        ({}, {"cache": 1}, "a run has no option 'cache'"),
+        ({}, {"parallelism": 0}, "must be a whole number >= 1"),
+        ({}, {"prices": 3}, "prices= must be a price book"),
+        ({}, {"plugins": [3]}, "plugins= takes plugins"),
+    ],
+)
+def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what: str) -> None:
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    case = FluentCase("hi", expected_trajectory=[], id="c", tags=["t"])
+    fields = {"pipeline": desk(answer=never), "cases": [case], **suite}
+    with pytest.raises(EvalError, match=what):
+        FluentEvalSuite("s", **fields).run_sync(**options)
+
+
+@pytest.mark.parametrize("name", ["final_response_match_v2", "safety_v1", "hallucinations_v1"])
+def test_metrics_of_adks_evaluators_are_refused_with_the_reason(name: str) -> None:
+    suite = FluentEvalSuite("s", desk(), [FluentCase("a", reference_response="b")], metrics=[name])
+    with pytest.raises(MetricUnavailableError, match="ADK's own evaluators"):
+        suite.check()
+
+
+async def test_run_sync_is_not_for_event_loops() -> None:
+    with pytest.raises(UsageError, match="await run"):
+        FluentEvalSuite("s", desk(), [FluentCase("a", expected_trajectory=[])]).run_sync()
+
+
+# --- pipelines -----------------------------------------------------------------------------------
+
+
+def native() -> LlmAgent:
+    return LlmAgent(name="desk", model=ScriptedModel(default=answer), tools=[look_up])
+
+
+PIPELINES = {
+    "builder": desk,
+    "ir": lambda: desk().to_ir(),
+    "agent": native,
+    "app": lambda: App(name="shop", root_agent=native()),
+    "factory": lambda: desk,
+    "pipeline": lambda: desk() >> Agent("last", ScriptedModel(default="it is shipped")),
+}
+if Workflow is not None:
+    PIPELINES["workflow"] = lambda: Workflow(name="flow", edges=[(START, native())])
+
+
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_every_kind_of_pipeline_runs(kind: str) -> None:
+    made = run(
+        FluentCase(
+            "order",
+            expected_trajectory=["look_up"],
+            expected_response_contains="it is",
+            mock_tool_outputs={"look_up": {"status": "here"}},
+        ),
+        PIPELINES[kind](),
+    )
+    assert made.passed, made.reasons
+    assert made.tool_uses[0].response == {"status": "here"}
+    assert made.tokens.total > 0
+
+
+def test_a_factory_is_called_for_each_run_and_what_it_makes_is_closed() -> None:
+    made: list[Any] = []
+
+    class Tools(BaseToolset):
+        closed = 0
+
+        async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+            return [FunctionTool(look_up)]
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    def factory() -> LlmAgent:
+        made.append(Tools())
+        return LlmAgent(name="d", model=ScriptedModel(default=answer), tools=[made[-1]])
+
+    case = FluentCase("order", expected_trajectory=["look_up"], mock_tool_outputs={"look_up": 1})
+    report = FluentEvalSuite("s", factory, [case], num_runs=3).run_sync()
+    assert report.ok, report.to_markdown()
+    assert [each.closed for each in made] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("part", ["first", "second", "inner"])
+def test_a_part_of_a_pipeline_runs_alone(part: str) -> None:
+    inner = LlmAgent(name="inner", model=ScriptedModel(default="inner"))
+    outer = LlmAgent(name="native", model=ScriptedModel(default="native"), sub_agents=[inner])
+    pipeline = (
+        Agent("first", ScriptedModel(default="first"))
+        >> Agent("second", ScriptedModel(default="second")).instruct("about {topic}")
+        >> outer
+    )
+    case = FluentCase(
+        "hi",
+        target_node=part,
+        expected_response_contains=re.compile(f"^{part}$"),
+        initial_state={"topic": "bills"},
+    )
+    made = run(case, pipeline)
+    assert made.passed, made.reasons
+    assert made.target_node == part
+
+
+def test_turns_media_and_state_between_turns() -> None:
+    image = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png"))
+    case = FluentCase(
+        [Turn(["look", image], expected_trajectory=[], state_assertions={"answer": "good morning"}),
+         Turn("my order", expected_trajectory=["look_up"])],
+        state_assertions={"answer": "it is shipped", "tier": "gold"},
+        initial_state={"tier": "gold"},
+    )  # fmt: skip
+    made = run(case)
+    assert made.passed, made.reasons
+    assert [turn.input for turn in made.turns] == ["look [image/png]", "my order"]
+    assert [len(turn.tool_uses) for turn in made.turns] == [0, 1]
+
+
+def test_no_run_sees_what_another_writes() -> None:
+    def remember(tool_context: Any) -> str:
+        """Count."""
+        state = tool_context.state
+        for key in ("n", "user:n", "app:n"):
+            state[key] = (state.get(key) or 0) + 1
+        return "counted"
+
+    def once(asked: Any) -> Any:
+        return "done" if "[result" in asked.prompt else Call("remember", {})
+
+    agent = LlmAgent(name="d", model=ScriptedModel(default=once), tools=[remember])
+    expected = {"n": 1, "user:n": 1, "app:n": 1}
+    cases = [FluentCase(f"go {n}", state_assertions=expected) for n in range(4)]
+    for service in (None, InMemorySessionService()):
+        report = FluentEvalSuite("s", agent, cases, num_runs=2).run_sync(session_service=service)
+        assert report.ok, report.to_markdown()
+
+
+def test_what_agents_inside_tools_do_is_observed() -> None:
+    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
+
+    def ask(asked: Any) -> Any:
+        return "done" if "[result" in asked.prompt else Call("inner", {"request": "order"})
+
+    outer = LlmAgent(name="outer", model=ScriptedModel(default=ask), tools=[AgentTool(inner)])
+    case = FluentCase(
+        "go",
+        expected_trajectory=["inner"],
+        mock_tool_outputs={"look_up": {"status": "mocked"}},
+        max_tool_calls=2,
+    )
+    made = run(case, outer)
+    assert made.passed, made.reasons
+    assert [use.name for use in made.turns[0].all_tool_uses] == ["inner", "look_up"]
+    assert made.turns[0].model_calls == 4
+    with pytest.raises(EvalError, match="only an agent inside a tool calls"):
+        run(FluentCase("go", expected_trajectory=["look_up"]), outer)
+
+
+def test_a_question_that_nobody_answers_is_an_error() -> None:
+    from adk_fluent import gate
+
+    made = run(
+        FluentCase("go", expected_response_contains=ANYTHING),
+        desk() >> gate(lambda state: True, message="sure?"),
+    )
+    assert made.status is Status.ERROR
+    assert "waits for an answer" in str(made.error)
+
+
+def test_timeouts_and_cancellation() -> None:
+    async def slow(order: str) -> None:
+        await asyncio.sleep(30)
+
+    case = FluentCase(
+        "order", expected_trajectory=["look_up"], mock_tool_outputs={"look_up": slow}, timeout_s=0.2
+    )
+    made = run(case)
+    assert made.error == "TimeoutError: the run took longer than 0.2 s"
+    assert made.tool_uses[0].name == "look_up"
+
+    def cancel(order: str) -> None:
+        raise asyncio.CancelledError
+
+    case = FluentCase(
+        "order", expected_trajectory=["look_up"], mock_tool_outputs={"look_up": cancel}
+    )
+    assert run(case).status is Status.ERROR
+
+
+# --- judges, prices, options ---------------------------------------------------------------------
+
+
+def test_judges() -> None:
+    async def asking(actual_response: str, ask: Any) -> tuple[float, str]:
+        return float(await ask(f"rate {actual_response}")), "as the model says"
+
+    def broken(state: Any) -> float:
+        raise KeyError("x")
+
+    model = ScriptedModel(default=lambda asked: "0.75" if "good morning" in asked.prompt else "0")
+    judges = [
+        FluentJudge("plain", lambda responses, tool_calls, case, turns, events: len(responses)),
+        FluentJudge("asking", asking, threshold=0.7, model=model),
+        FluentJudge("low", lambda invocations: 0.1, threshold=0.2, lower_is_better=True),
+    ]
+    suite = FluentEvalSuite("s", desk(), [FluentCase("hi")], custom_judges=judges)
+    [made] = suite.run_sync().outcomes
+    assert made.passed, made.reasons
+    assert [each.score for each in made.scores] == [1.0, 0.75, 0.1]
+    assert made.eval_tokens.total > 0
+    for fn, why in (
+        (broken, "the judge raised KeyError"),
+        (lambda state: None, "gave no score"),
+        (lambda state: "x", "a judge returns a number"),
+        (lambda state: float("nan"), "the score is nan"),
+    ):
+        suite.custom_judges = (FluentJudge("j", fn),)
+        [made] = suite.run_sync().outcomes
+        assert made.status is Status.ERROR
+        assert made.scores[0].status is MetricStatus.NOT_EVALUATED
+        assert why in made.reasons[0]
+
+
+def test_costs() -> None:
+    class Prices:
+        def price(self, model: str, usage: Any, at: Any) -> Any:
+            if model == "unknown":
+                raise LookupError("no such model")
+            return Money(0.25)
+
+    case = FluentCase("order", max_cost_usd=0.5)
+    made = run(case, prices=Prices())
+    assert (made.passed, made.cost_usd) == (True, 0.5)
+    case.max_cost_usd = 0.4
+    assert run(case, prices=Prices()).status is Status.FAILED
+    unknown = Agent("d", ScriptedModel(default="x", model="unknown"))
+    made = run(case, unknown, prices=Prices())
+    assert made.status is Status.ERROR
+    assert "LookupError" in made.reasons[0]
+    assert made.cost_usd is None
+
+
+def test_options(tmp_path: Path) -> None:
+    told: list[Any] = []
+
+    class Watch(BasePlugin):
+        runs = 0
+
+        async def before_run_callback(self, *, invocation_context: Any) -> None:
+            self.runs += 1
+
+    cases = [
+        FluentCase(f"hi {n}", expected_trajectory=[], id=f"c{n}", tags=[f"t{n % 2}"])
+        for n in range(6)
+    ]
+    suite = FluentEvalSuite("s", desk(), cases)
+    plugin = Watch(name="watch")
+    report = suite.run_sync(
+        filter_tags=["t0"], progress=told.append, plugins=[plugin], parallelism=2
+    )
+    assert [each.id for each in report.outcomes] == ["c0", "c2", "c4"]
+    assert sorted(each.done for each in told) == [1, 2, 3]
+    assert plugin.runs == 3
+    report = suite.run_sync(case_ids=["c1"], num_runs=2, baseline=report)
+    assert [each.key for each in report.outcomes] == [("c1", 1), ("c1", 2)]
+    assert report.failures == ["no case could be compared with the baseline"]
+
+    def broken(_: Any) -> None:
+        raise OSError("gone")
+
+    report = suite.run_sync(progress=broken)
+    assert len(report.outcomes) == 6
+    assert "OSError: gone" in report.notes[0]
+
+
+def test_fail_fast_starts_nothing_more() -> None:
+    cases = [FluentCase(f"hi {n}", expected_trajectory=["look_up"]) for n in range(9)]
+    report = FluentEvalSuite("s", desk(), cases).run_sync(fail_fast=True, parallelism=1)
+    assert (len(report.outcomes), report.interrupted) == (1, True)
+
+
+async def test_a_stream_gives_outcomes_as_they_come() -> None:
+    cases = [FluentCase(f"hi {n}", expected_trajectory=[]) for n in range(3)]
+    stream = FluentEvalSuite("s", desk(), cases).stream()
+    assert (await anext(stream)).passed
+    await stream.aclose()
+
+
+def test_a_model_without_usage_has_no_token_count() -> None:
+    class Silent(ScriptedModel):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            async for each in super().generate_content_async(llm_request, stream):
+                each.usage_metadata = None
+                yield each
+
+    made = run(FluentCase("hi", max_tokens=10), Agent("d", Silent(default="x")))
+    assert made.status is Status.ERROR
+    assert "reports no usage" in made.reasons[0]
