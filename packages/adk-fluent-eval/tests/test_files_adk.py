@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.evaluation.eval_set import EvalSet
 from google.genai import types
 
 from adk_fluent.eval import EvalError, EvalFileError, FluentCase, FluentEvalSuite, ToolCall, Turn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.adk
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from eval_desk import outcome, report
@@ -24,6 +23,9 @@ from adk_fluent.eval import (
     ToolUse,
     TurnOutcome,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOSTILE = "<script>alert(1)</script> | `x` **b** [l](http://e) @team #1 \x1b[31m\u202e \ud800"
 
@@ -175,8 +177,8 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
             "valid string",
         ),
         (
-            '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
-            ' "started_at": "2026-01-01T00:00:00Z", "x": 1}',
+            ('{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
+            ' "started_at": "2026-01-01T00:00:00Z", "x": 1}'),
             "",
             "'x'",
         ),

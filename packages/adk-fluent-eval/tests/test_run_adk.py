@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from eval_desk import answer, desk, look_up, run
@@ -37,6 +36,9 @@ from adk_fluent.eval import (
 )
 from adk_fluent.protocol import Money
 from adk_fluent.testing import Call, ScriptedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 try:
     from google.adk.workflow import START, Workflow

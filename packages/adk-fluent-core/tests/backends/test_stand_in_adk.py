@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
@@ -14,8 +14,10 @@ from google.genai import types
 
 from adk_fluent import Agent, Middleware
 from adk_fluent.backends.adk import call_site, replace_tools
-from adk_fluent.protocol import NextTool, ToolCall
 from adk_fluent.testing import Call, ScriptedModel
+
+if TYPE_CHECKING:
+    from adk_fluent.protocol import NextTool, ToolCall
 
 pytestmark = pytest.mark.adk
 
