@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import boundaries
-from adk_fluent import _layers
+from adk_fluent._hints import WHEELS
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_ADK = ("ir", "flow", "contracts", "extend")
@@ -31,7 +31,7 @@ def test_the_toy_uses_public_names_only() -> None:
 def test_every_part_is_announced_under_the_wheel_that_brings_it() -> None:
     layers = [package for package in boundaries.packages(ROOT) if package.name != boundaries.CORE]
     for package in layers:
-        assert {_layers.WHEELS.get(part) for part in package.parts} == {package.name}
+        assert {WHEELS.get(part) for part in package.parts} == {package.name}
 
 
 def test_no_package_is_called_like_the_old_monolith() -> None:

@@ -49,6 +49,10 @@ class Layers(Protocol):
         """Names of the installed layers."""
         ...
 
+    def require(self, name: str, what: str, node: Node) -> object:
+        """Raise if a layer is not installed, or broken; `what` needs it."""
+        ...
+
     def provided(self, slot: str) -> Iterable[Any]:
         """What the installed layers put into a slot, imported now, in a stable order."""
         ...
@@ -57,6 +61,11 @@ class Layers(Protocol):
 class _NoLayers:
     def installed(self) -> Collection[str]:
         return ()
+
+    def require(self, name: str, what: str, node: Node) -> None:
+        raise MissingLayerError(
+            f"{what} needs the layer {name!r}, which is not installed", layer=name, node=node
+        )
 
     def provided(self, slot: str) -> Iterable[Any]:
         return ()
@@ -156,10 +165,8 @@ class RuleTable(Generic[T, C]):
         if rule is not None:
             return rule
         kind, layer = type(node).__name__, node.layer
-        if layer != "core" and layer not in self._additions.layers.installed():
-            raise MissingLayerError(
-                f"{kind} needs the layer {layer!r}, which is not installed", layer=layer, node=node
-            )
+        if layer != "core":
+            self._additions.layers.require(layer, kind, node)
         known = ", ".join(sorted(each.__name__ for each in table.rules)) or "nothing"
         raise UnsupportedNodeError(
             f"target {self.target!r} has no rule for {kind}",

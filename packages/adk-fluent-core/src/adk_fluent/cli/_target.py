@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._layers import WHEELS
+from adk_fluent._hints import WHEELS
 from adk_fluent._registry import missing_layer
 from adk_fluent.cli._attribute import default_of, find
 from adk_fluent.errors import AdkFluentError, TargetError, nearest_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._layers import WHEELS
+from adk_fluent._hints import WHEELS
 from adk_fluent.backends._config import check_values
 from adk_fluent.backends._keys import keys_of, tail_keys
 from adk_fluent.backends._kinds import below, kind_word
