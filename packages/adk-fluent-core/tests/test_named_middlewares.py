@@ -100,7 +100,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         (info / "METADATA").write_text(f"Name: acme-{name}\nVersion: 0.3\n")
         points = f"[{_registry.GROUP}]\n{name} = {name}_layer:L\n"
         (info / "entry_points.txt").write_text(points)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     _registry.refresh()
     yield
     monkeypatch.undo()

@@ -36,7 +36,7 @@ class Todos(BaseModel):
 _MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
-@builtin("todo_list")
+@builtin
 class TodoListMiddleware(BuiltIn):
     """Gives agents a tool to plan with: a list of steps, which is kept in state.
 
