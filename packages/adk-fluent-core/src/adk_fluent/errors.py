@@ -376,8 +376,8 @@ class MissingLayerError(AdkFluentError, ImportError):
 class LayerError(AdkFluentError, ImportError):
     """An installed layer is broken.
 
-    Cause: its entry point cannot be imported, is no `Layer`, names something that does not exist,
-    or has a name that another layer already has.
+    Cause: its entry point cannot be imported, is no `Layer`, or names something that does not
+    exist; or it and another layer, or core, have the same name or provide something of one name.
     Fix: reinstall or upgrade the distribution the message names, or report it to its authors.
 
     Attributes:
