@@ -132,6 +132,6 @@ def validate(node_or_builder: Node | HasIR) -> None:
     """Do nothing if the pipeline has no contract errors.
 
     Raises:
-        ContractError: It has; the report is the error's `report`.
+        ContractError: It has; `ContractError.report` has the findings.
     """
     check_all(node_or_builder).raise_for_errors()

@@ -110,8 +110,11 @@ def to_agent_event(event: Event) -> AgentEvent:
     """Convert an event of ADK, of a run or from a session, to an `AgentEvent`.
 
     The function calls with which ADK asks for something (``adk_request_...``) become `Pending` and
-    no tool calls; the secrets they hold stay in `raw`. Calls in a streamed fragment are left out,
-    for they may be incomplete.
+    no tool calls; the secrets they hold stay in `AgentEvent.raw`. Calls in a streamed fragment are
+    left out, for they may be incomplete.
+
+    Args:
+        event: ADK's event.
     """
     made = AgentEvent(
         event.author,
