@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from adk_fluent.middleware._layer import ALIASES, LAYER
+from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._places import ALIASES
 
 PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
 #: Name to where the class is, as ``module:class``.

@@ -26,7 +26,7 @@ from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
@@ -474,10 +474,6 @@ def _home_of(name: str) -> str | None:
 
 class InstalledLayers:
     """The installed layers as a backend's tables want them."""
-
-    def installed(self) -> Collection[str]:
-        """Names of the installed layers."""
-        return found().keys()
 
     def require(self, name: str, what: str, node: Placed) -> None:
         """Raise if a layer is absent or broken."""

@@ -16,7 +16,7 @@ from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeErro
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
 N = TypeVar("N", bound=Node)
 N_contra = TypeVar("N_contra", bound=Node, contravariant=True)
@@ -45,10 +45,6 @@ class ValueRule(Protocol[V_contra, R_co, C_contra]):
 class Layers(Protocol):
     """Where tables find what other wheels add."""
 
-    def installed(self) -> Collection[str]:
-        """Names of the installed layers."""
-        ...
-
     def require(self, name: str, what: str, node: Node) -> object:
         """Raise if a layer is not installed, or broken; `what` needs it."""
         ...
@@ -59,9 +55,6 @@ class Layers(Protocol):
 
 
 class _NoLayers:
-    def installed(self) -> Collection[str]:
-        return ()
-
     def require(self, name: str, what: str, node: Node) -> None:
         raise MissingLayerError(
             f"{what} needs the layer {name!r}, which is not installed", layer=name, node=node
