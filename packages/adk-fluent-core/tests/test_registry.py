@@ -10,6 +10,7 @@ import pytest
 import adk_fluent
 from adk_fluent import Agent, _registry
 from adk_fluent._hints import PROVIDERS, WHEELS
+from adk_fluent._middlewares import find_middleware
 from adk_fluent._registry import (
     INSTALLED,
     found,
@@ -30,7 +31,7 @@ from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -320,6 +321,34 @@ def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) ->
         "layer 'a2a' of acme-bad 0.3",
         "ZeroDivisionError: division by zero",
     ]
+
+
+def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(site: Site) -> None:
+    site.wheel("acme-cost", {"cost": "bad_layer:L"}, bad_layer="1 / 0")
+    needed: tuple[Callable[[], object], ...] = (
+        lambda: resolve_name("CostModel"),
+        lambda: find_middleware("cost_attribution"),
+        lambda: require_layer("cost", "budget="),
+    )
+    for need in needed:
+        with pytest.raises(LayerError, match="cannot load bad_layer:L"):
+            need()
+
+
+def test_checks_that_cannot_be_imported_are_told_and_the_others_run(toy: Site) -> None:
+    toy.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(checkers="(Entry('gone:x', 'gone'), Entry('bad_checks:fine', 'fine'))"),
+        bad_checks="def fine(graph): return []",
+    )
+    report = check_all(AgentNode("a", instruction="Hi."))
+    assert "bad.fine" in report.checked
+    [broken] = [each for each in report if each.code == "FLW901"]
+    assert broken.severity == Severity.WARNING
+    assert "the layer `bad` is broken, and not all of its checks were made: cannot load gone:x" in (
+        broken.message
+    )
 
 
 def test_no_layer_can_be_called_as_core_is(site: Site) -> None:

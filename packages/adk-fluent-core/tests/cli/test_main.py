@@ -241,6 +241,10 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     help = here("--help")
     assert help.code == 0
     assert "Broken layers: toy" in help.out
+    told = here("doctor")
+    assert told.code == 1
+    assert "two layers are called 'toy'" in told.out
+    assert re.search(r"one of (acme-toy 0\.3|other-toy 1) and one of", told.out)
 
 
 @pytest.mark.parametrize(

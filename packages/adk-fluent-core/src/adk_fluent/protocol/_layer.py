@@ -21,7 +21,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "values": "ValueTable: how the ADK backend turns values into models and tools",
         "passes": "PassList: rewrites of the IR before it is compiled",
         "checkers": "checker function: takes the Graph of a pipeline, gives Diagnostics",
-        "middleware": "MiddlewareDesc: a middleware that can be chosen by name",
+        "middleware": "MiddlewareDesc, of which the entry has the name: to be chosen by that",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
         "price_books": "PriceBook, or a function without arguments that makes one",
