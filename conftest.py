@@ -47,15 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     full, seed = config.option.full, config.option.seed
     # A nested pytest would overwrite the report of this one, or run with its options.
     os.environ.pop("PYTEST_ADDOPTS", None)
+    profile = "full" if full else "few"
     settings.register_profile(
-        "adk-fluent",
+        profile,
         max_examples=MANY if full else FEW,
         derandomize=seed == 0,
         database=None,
         deadline=None,  # a busy machine is no failure
         suppress_health_check=[HealthCheck.too_slow],
     )
-    settings.load_profile("adk-fluent")
+    settings.load_profile(profile)
     if seed and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = seed
 

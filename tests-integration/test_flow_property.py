@@ -550,6 +550,7 @@ def test_large_ones_on_the_engine(shape: str, loop: asyncio.Runner) -> None:
     assert compared(program, seen) == []
 
 
+@pytest.mark.full
 @pytest.mark.adk
 @pytest.mark.parametrize("shape", LARGE)
 def test_large_ones_on_adk(shape: str, loop: asyncio.Runner) -> None:

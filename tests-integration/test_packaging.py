@@ -254,6 +254,7 @@ def test_strict_pyright_sees_the_layer_beside_core(merged: Venv, tmp_path: Path)
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("package", ["adk_fluent", "adk_fluent.toy"])
 def test_public_types_are_complete_where_a_layer_is_installed(
     package: str, merged: Venv, tmp_path: Path
@@ -290,6 +291,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dist
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_archives_are_fit_to_be_released(package: Package, archives: Path) -> None:
     """Metadata, classifiers, links, licence, README on PyPI, contents, bounds and changelog."""
@@ -362,6 +364,7 @@ def editable(workspace: Path) -> Path:
     return workspace
 
 
+@pytest.mark.full
 def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path) -> None:
     layer = editable / "packages" / "adk-fluent-toy"
     config = editable / "pyproject.toml"

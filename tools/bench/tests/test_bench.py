@@ -332,6 +332,7 @@ def test_state_is_used_on_both_sides() -> None:
     assert {row: found.failed for row, found in measured.items() if found.failed} == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("soak", ["soak-calls", "soak-runs"])
 def test_a_soak_goes_through_what_it_is_to_go_through(soak: str) -> None:
     measured, _ = interleaved(
