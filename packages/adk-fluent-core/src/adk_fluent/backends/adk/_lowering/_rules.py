@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from adk_fluent._scripts._replies import Asked
 
+__all__ = ["rules"]  # the table of the context, once core's rules are in it
+
 #: What to do where ADK refuses a schema.
 _SCHEMAS: Final = {
     "input_schema": "give a pydantic model as the type of its input",
