@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 ROOT = Path(__file__).resolve().parent.parent
 BURN = "while True: pass"
 
 
 @contextmanager
-def burning(count: int) -> Iterator[None]:
+def burning(count: int) -> Generator[None]:
     """Keep `count` processes busy that do nothing."""
     burners = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(count)]
     try:
