@@ -227,6 +227,7 @@ Agent("a").tool(LoudModel("gemini-2.5-flash"))  # reportArgumentType
 """
 
 
+@pytest.mark.full
 def test_strict_pyright_sees_the_layer_beside_core(merged: Venv, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "packages" / "adk-fluent-core" / "typing_tests", tmp_path / "typing")
     shutil.copy(TOY / "examples" / "shout.py", tmp_path)
@@ -323,6 +324,7 @@ def test_the_wheel_of_core_says_what_it_is(archives: Path) -> None:
     assert "[pytest11]\nadk_fluent = adk_fluent.testing.pytest_plugin" in points
 
 
+@pytest.mark.full
 def test_tests_run_from_the_sdist(archives: Path, tmp_path: Path) -> None:
     """A few that need no ADK; that all of them are there is checked above."""
     core = Repository(ROOT).package("adk-fluent-core")

@@ -3,7 +3,7 @@
 Each is a schema and a pipeline over it as source text; see `typed_pipelines`. Those that
 `check_all` calls proven run on the mock backend and on ADK, with sessions in memory, in SQLite and
 in a database, as they are and held to the schema: no key is missing, what is read is of its type,
-and what is left in the end can be read. There are 120, or 5 000 with ``--full``, spread over the
+and what is left in the end can be read. There are 60, or 5 000 with ``--full``, spread over the
 kinds of sessions.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import Node
 
-FEW, MANY = 120, 5_000
+FEW, MANY = 60, 5_000
 STORES = ("memory", "sqlite", "database")
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
