@@ -32,7 +32,7 @@ by_name = pytest.mark.parametrize("name", BUILT_IN)
 
 
 def pytest_run(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0"]
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
     return subprocess.run(
         [*command, *args],
@@ -69,6 +69,7 @@ def test_it_has_a_page(name: str) -> None:
     assert listed.count(f"/docs/{name}.md)") == 2  # in the table, and in the navigation
 
 
+@pytest.mark.full
 @by_name
 def test_without_its_body_its_tests_fail(name: str) -> None:
     """All of those before a faulty service, and then the first of its own."""

@@ -6,12 +6,13 @@ import re
 from typing import Any, cast
 
 import pytest
-from kit import SSE, TWO_TOOLS, search, weather
+from kit import SSE, TWO_TOOLS, Time, search, weather
+from pydantic import BaseModel
 
 from adk_fluent import Agent
 from adk_fluent.contracts import check_all
 from adk_fluent.errors import UsageError
-from adk_fluent.middleware import development, production
+from adk_fluent.middleware import development, model_fallback, production, retry
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 pytestmark = [
@@ -148,3 +149,18 @@ async def test_development_logs_and_keeps_answers() -> None:
     assert [(await pipeline.run("hi")).text for _ in range(2)] == ["once", "once"]
     log: Any = stack[0]
     assert [each["event"] for each in log.log].count("before_model") == 2
+
+
+class Invoice(BaseModel):
+    number: str
+
+
+async def test_a_typed_answer_passes_middlewares_that_keep_the_request() -> None:
+    """The schema in the request is a class, which has no copy of its own."""
+    answer = '{"number": "A-1"}'
+    clerk = (Agent("clerk", ScriptedModel(ConnectionError("reset"), answer)) @ Invoice).middleware(
+        model_fallback(models=["gemini-2.5-flash"]), retry(clock=Time())
+    )
+    assert await clerk.ask_async("Read it.") == answer
+    clerk = (Agent("clerk", ScriptedModel(answer)) @ Invoice).middleware(*production())
+    assert await clerk.ask_async("Read it.") == answer

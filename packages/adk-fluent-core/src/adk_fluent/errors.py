@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Unpack
 
-    from adk_fluent.ir import Location
+    from adk_fluent.ir._ref import Location  # not of the package, which imports this module
 
 __all__ = [
     "AdkFluentError",

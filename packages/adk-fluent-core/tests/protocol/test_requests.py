@@ -10,10 +10,11 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import pytest
+from pydantic import BaseModel
 
 from adk_fluent.protocol import RequestSnapshot, estimate_tokens, request_key
 
@@ -418,6 +419,24 @@ def test_live_objects_are_shared() -> None:
     snapshot.restore()
     assert request.tools_dict["look"] is tool
     assert request.config.tools[0].function_declarations[0].name == declared == "look"
+
+
+class Invoice(BaseModel):
+    number: str
+
+
+@adk
+@pytest.mark.parametrize(
+    "schema", [Invoice, list[Invoice], Annotated[Invoice, "an invoice"], Invoice | None]
+)
+def test_schemas_of_answers_are_shared(schema: Any) -> None:
+    """A class of models, or an alias of one, is no model: only a model has a copy."""
+    request = ask()
+    request.config.response_schema = schema
+    snapshot = RequestSnapshot(request)
+    request.config.response_schema = None
+    snapshot.restore()
+    assert request.config.response_schema == schema
 
 
 @adk

@@ -72,12 +72,16 @@ def _taken(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of models, lists and dicts; everything else is what it is."""
+    """A copy of models, lists and dicts; everything else is what it is.
+
+    A schema in a request is a class, or an alias that lends the names of one: neither is a model.
+    """
     if isinstance(value, list):
         return [_copied(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if not hasattr(value, "model_copy"):
+    kind: type = type(cast("object", value))
+    if not hasattr(kind, "model_copy"):
         return value
     made = value.model_copy()
     fields: dict[str, Any] = made.__dict__
