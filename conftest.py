@@ -1,10 +1,17 @@
-"""What holds in every test of the workspace: IR is legal after every pass over it."""
+"""What holds in every test of the workspace, and how much of it runs.
+
+IR is legal after every pass over it. By default each kind of test runs, with few repetitions and
+fixed seeds, so that two runs do the same; ``--full`` restores the large counts and what is marked
+``full``. ``--seed N`` draws other random programs, ``--examples N`` so many of them.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from adk_fluent.backends import PassList
 from adk_fluent.errors import LegalityError
@@ -12,6 +19,62 @@ from adk_fluent.ir import Node, assert_legal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+#: Examples of a property that does not say how many it needs: by default, and with ``--full``.
+FEW, MANY = 20, 100
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what decides how much runs; tests read `config.option`."""
+    group = parser.getgroup("adk-fluent")
+    group.addoption(
+        "--full", action="store_true", help="run large counts, and the tests marked `full`"
+    )
+    group.addoption(
+        "--seed", type=int, default=0, metavar="N", help="draw these random programs (default: 0)"
+    )
+    group.addoption(
+        "--examples",
+        type=int,
+        default=None,
+        metavar="N",
+        help="draw so many random programs for each test over them",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let hypothesis draw what the options say."""
+    full, seed = config.option.full, config.option.seed
+    # A nested pytest would overwrite the report of this one, or run with its options.
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    profile = "full" if full else "few"
+    settings.register_profile(
+        profile,
+        max_examples=MANY if full else FEW,
+        derandomize=seed == 0,
+        database=None,
+        deadline=None,  # a busy machine is no failure
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile(profile)
+    if seed and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = seed
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say how to draw the same again."""
+    return f"random programs: --seed {config.option.seed}{' --full' * config.option.full}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `full`, unless it is asked for."""
+    if config.option.full:
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("full") is None]
+
 
 _RUN: Final[Callable[..., Node]] = getattr(PassList, "__call__")  # noqa: B004, B009  # untyped
 

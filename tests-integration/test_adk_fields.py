@@ -14,7 +14,8 @@ from google.genai.types import GenerateContentConfig
 from pydantic import BaseModel
 
 from adk_fluent import Agent
-from adk_fluent.builders._adk_fields import CHECKS, NO_SETTER, OWN_SETTERS, SINCE, TOOLS_ONLY
+from adk_fluent._adk_fields import NO_SETTER, OWN_SETTERS, SINCE, TOOLS_ONLY
+from adk_fluent.builders._adk_setters import CHECKS
 from codegen import snapshots
 from codegen.extract import extract
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import boundaries
-from adk_fluent import _layers
+from adk_fluent._hints import WHEELS
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_ADK = ("ir", "flow", "contracts", "extend")
@@ -31,7 +31,7 @@ def test_the_toy_uses_public_names_only() -> None:
 def test_every_part_is_announced_under_the_wheel_that_brings_it() -> None:
     layers = [package for package in boundaries.packages(ROOT) if package.name != boundaries.CORE]
     for package in layers:
-        assert {_layers.WHEELS.get(part) for part in package.parts} == {package.name}
+        assert {WHEELS.get(part) for part in package.parts} == {package.name}
 
 
 def test_no_package_is_called_like_the_old_monolith() -> None:
@@ -226,12 +226,35 @@ def test_adk_is_imported_only_where_it_belongs(tree: Tree) -> None:
     assert violation.startswith("adk-fluent-pen/src/adk_fluent/pen/_eager.py:1: imports google.adk")
 
 
-def test_modules_that_import_each_other_are_refused(tree: Tree) -> None:
+_CIRCLE = "modules import each other in a circle: "
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from adk_fluent.pen import _nib",
+        "from ._nib import nib",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ._nib import nib",
+        "def late():\n    from adk_fluent.pen import _nib",
+        "import importlib\ndef late():\n    importlib.import_module('adk_fluent.pen._nib')",
+    ],
+)
+def test_modules_that_import_each_other_are_refused(tree: Tree, back: str) -> None:
     pen = "adk-fluent-pen/src/adk_fluent/pen"
     tree.write(f"{pen}/_nib.py", "from adk_fluent.pen._cap import cap\n")
-    tree.write(f"{pen}/_cap.py", "def late():\n    from adk_fluent.pen import _nib\n")
+    tree.write(f"{pen}/_cap.py", "cap = 1\n")
     assert tree.violations == []
-    tree.write(f"{pen}/_cap.py", "from adk_fluent.pen import _nib\n")
-    [violation] = tree.violations
-    assert violation.startswith("modules import each other in a circle: ")
-    assert "adk_fluent.pen._nib <- adk_fluent.pen._cap" in violation
+    tree.write(f"{pen}/_cap.py", back + "\n")
+    assert tree.violations == [_CIRCLE + "adk_fluent.pen._cap, adk_fluent.pen._nib"]
+
+
+def test_every_circle_is_named_once_and_nothing_beside_it(tree: Tree) -> None:
+    pen, ink = "adk-fluent-pen/src/adk_fluent/pen", "adk-fluent-ink/src/adk_fluent/ink"
+    for name, imported in (("_a", "_b"), ("_b", "_c"), ("_c", "_a"), ("_d", "_a")):
+        tree.write(f"{pen}/{name}.py", f"from adk_fluent.pen.{imported} import x\n")
+    tree.write(f"{ink}/__init__.py", "from adk_fluent.ink._well import well\n")
+    tree.write(f"{ink}/_well.py", "def late():\n    from adk_fluent.ink import well\n")
+    assert tree.violations == [
+        _CIRCLE + "adk_fluent.ink, adk_fluent.ink._well",
+        _CIRCLE + "adk_fluent.pen._a, adk_fluent.pen._b, adk_fluent.pen._c",
+    ]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from adk_fluent.middleware._layer import ALIASES, LAYER
+from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._places import ALIASES
 
 PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
 #: Name to where the class is, as ``module:class``.
@@ -31,7 +32,7 @@ by_name = pytest.mark.parametrize("name", BUILT_IN)
 
 
 def pytest_run(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0"]
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
     return subprocess.run(
         [*command, *args],
@@ -68,6 +69,7 @@ def test_it_has_a_page(name: str) -> None:
     assert listed.count(f"/docs/{name}.md)") == 2  # in the table, and in the navigation
 
 
+@pytest.mark.full
 @by_name
 def test_without_its_body_its_tests_fail(name: str) -> None:
     """All of those before a faulty service, and then the first of its own."""

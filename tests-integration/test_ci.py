@@ -31,8 +31,8 @@ def supported() -> list[str]:
 def test_hashes_are_compared_between_all_supported_pythons() -> None:
     """The variable that `tests/ir/test_hash.py` reads is set, to every version we support."""
     assert VERSION.findall(line(".github/workflows/ci.yml", "ADK_FLUENT_PYTHONS:")) == supported()
-    assert VERSION.findall(line(".ci/run", "for version in")) == supported()
-    assert line(".ci/run", "export ADK_FLUENT_PYTHONS")
+    assert VERSION.findall(line(".ci/steps.sh", "for version in")) == supported()
+    assert line(".ci/steps.sh", "export ADK_FLUENT_PYTHONS")
 
 
 def test_contributors_are_told_the_same() -> None:

@@ -2,11 +2,8 @@
 on ADK by `ask`, `run`, `stream` and a Runner of ADK's own, with sessions in memory and in SQLite.
 
 What they should do is told by `adk_fluent.testing._oracle`: final state, answer, errors, and the
-order of calls. CI runs 2 000 on the engine, 2 000 on the mock backend and 2 000 spread over the
-ways to run on ADK, each in memory and on SQLite, and the same ones every time; with
-``--flow-every``, as every night, every way runs all of them.
-``--flow-examples 50000`` runs that many of each, and other ones each time; ``--flow-seed`` runs
-those of an earlier run again.
+order of calls. 40 run on the engine, 40 on the mock backend and 40 spread over the ways to run on
+ADK, each in memory and on SQLite; with ``--full``, 2 000 of each.
 """
 
 from __future__ import annotations
@@ -91,7 +88,7 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-FLOW_EXAMPLES = 2_000
+FEW, MANY = 40, 2_000
 WAYS = 4  # to run on ADK, among which they are spread; each in memory and on SQLite
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -377,13 +374,13 @@ def examine(request: pytest.FixtureRequest) -> Examine:
     name: str = request.node.name
     for store in STORES:  # the same programs in each
         name = name.replace(store, "")
-    begin = zlib.crc32(name.encode()) ^ option.flow_seed
+    begin = zlib.crc32(name.encode()) ^ option.seed
 
     def examine(way: Callable[[Program], Ran], one_in: int = 1, *, plain: bool = False) -> None:
         met: set[object] = set()
         passed: set[int] = set()
-        examples = option.flow_examples or FLOW_EXAMPLES
-        count = examples if option.flow_every else max(1, examples // one_in)
+        examples = option.examples or (MANY if option.full else FEW)
+        count = max(1, examples // one_in)
 
         def agrees(program: Program) -> None:
             text = hash(repr(program))
@@ -553,6 +550,7 @@ def test_large_ones_on_the_engine(shape: str, loop: asyncio.Runner) -> None:
     assert compared(program, seen) == []
 
 
+@pytest.mark.full
 @pytest.mark.adk
 @pytest.mark.parametrize("shape", LARGE)
 def test_large_ones_on_adk(shape: str, loop: asyncio.Runner) -> None:

@@ -1,8 +1,9 @@
 """Random pipelines are killed at random moments, and go on until they have come to their end.
 
 The end is that of a run nobody kills: the same state, every step, each write of a function once;
-called once more is only what was in flight. CI kills 20 runs, the same ones every time; with
-``--kills 200`` it is that many others, and ``--kill-seed`` kills those of an earlier run again.
+called once more is only what was in flight. Two runs are killed, after so many lines of their
+log; with ``--full`` it is 40, some of them after some time, which is another moment on a busy
+machine.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ pytestmark = [
 HERE = Path(__file__).parent
 NO_RUN = "there is no run to go on with in this session"
 NO_SESSION = "there is no session 's' of user 'ann' in app 'adk_fluent_app'"
-LINES = 0.7  # of kills come after so many lines, the others after some time
+FEW, MANY = 2, 40
+LINES = 0.7  # of kills come after so many lines, the others after some time, with --full
 SHARE = 4  # one in so many is kept by DatabaseSessionService
 
 
@@ -100,11 +102,14 @@ def server() -> Iterator[Server]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kill" in metafunc.fixturenames:
-        count, begin = metafunc.config.option.kills, metafunc.config.option.kill_seed
-        metafunc.parametrize("kill", range(begin, begin + count))
+        option = metafunc.config.option
+        count = option.examples or (MANY if option.full else FEW)
+        metafunc.parametrize("kill", range(option.seed, option.seed + count))
 
 
-def test_a_run_that_is_killed_goes_on(server: Server, folder: Path, kill: int) -> None:
+def test_a_run_that_is_killed_goes_on(
+    server: Server, folder: Path, kill: int, pytestconfig: pytest.Config
+) -> None:
     chance = random.Random(kill)
     asked: dict[str, Any] = {
         "seed": chance.randrange(2**32),
@@ -121,7 +126,8 @@ def test_a_run_that_is_killed_goes_on(server: Server, folder: Path, kill: int) -
     ran: list[Ran] = []
     for times in range(chance.randint(1, 2)):
         lines, seconds = chance.randint(1, len(alive.log)), chance.uniform(0, took)
-        how = {"lines": lines} if chance.random() < LINES else {"seconds": seconds}
+        timed = chance.random() >= LINES and pytestconfig.option.full
+        how = {"seconds": seconds} if timed else {"lines": lines}
         does = "go on" if times else "begin"
         ran.append(server.run(killed, f"log{times}", does=does, **asked, **how))
     ran.append(server.run(killed, "log", does="go on", **asked))

@@ -227,6 +227,7 @@ Agent("a").tool(LoudModel("gemini-2.5-flash"))  # reportArgumentType
 """
 
 
+@pytest.mark.full
 def test_strict_pyright_sees_the_layer_beside_core(merged: Venv, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "packages" / "adk-fluent-core" / "typing_tests", tmp_path / "typing")
     shutil.copy(TOY / "examples" / "shout.py", tmp_path)
@@ -254,6 +255,7 @@ def test_strict_pyright_sees_the_layer_beside_core(merged: Venv, tmp_path: Path)
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("package", ["adk_fluent", "adk_fluent.toy"])
 def test_public_types_are_complete_where_a_layer_is_installed(
     package: str, merged: Venv, tmp_path: Path
@@ -290,6 +292,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dist
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_archives_are_fit_to_be_released(package: Package, archives: Path) -> None:
     """Metadata, classifiers, links, licence, README on PyPI, contents, bounds and changelog."""
@@ -321,6 +324,7 @@ def test_the_wheel_of_core_says_what_it_is(archives: Path) -> None:
     assert "[pytest11]\nadk_fluent = adk_fluent.testing.pytest_plugin" in points
 
 
+@pytest.mark.full
 def test_tests_run_from_the_sdist(archives: Path, tmp_path: Path) -> None:
     """A few that need no ADK; that all of them are there is checked above."""
     core = Repository(ROOT).package("adk-fluent-core")
@@ -362,6 +366,7 @@ def editable(workspace: Path) -> Path:
     return workspace
 
 
+@pytest.mark.full
 def test_strict_pyright_sees_the_layer_in_the_editable_workspace(editable: Path) -> None:
     layer = editable / "packages" / "adk-fluent-toy"
     config = editable / "pyproject.toml"

@@ -21,7 +21,7 @@ import pytest
 
 import adk_fluent
 from adk_fluent import Agent, FanOut, contracts, ir
-from adk_fluent._layers import WHEELS
+from adk_fluent._hints import WHEELS
 from adk_fluent._registry import found
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport, check_all

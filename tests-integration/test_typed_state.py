@@ -3,9 +3,8 @@
 Each is a schema and a pipeline over it as source text; see `typed_pipelines`. Those that
 `check_all` calls proven run on the mock backend and on ADK, with sessions in memory, in SQLite and
 in a database, as they are and held to the schema: no key is missing, what is read is of its type,
-and what is left in the end can be read. CI runs 5 000, spread over the kinds of sessions, and the
-same ones every time. ``--typed-examples 100000`` runs that many, and other ones each time;
-``--typed-seed`` runs those of an earlier run again.
+and what is left in the end can be read. There are 60, or 5 000 with ``--full``, spread over the
+kinds of sessions.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import Node
 
-EXAMPLES = 5_000
+FEW, MANY = 60, 5_000
 STORES = ("memory", "sqlite", "database")
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -102,8 +101,9 @@ class Examples:
     """
 
     def __init__(self, option: Any, name: str, share: int) -> None:
-        self.begin = zlib.crc32(name.encode()) ^ option.typed_seed
-        self.count = -(-(option.typed_examples or EXAMPLES) // share)
+        self.begin = zlib.crc32(name.encode()) ^ option.seed
+        count = option.examples or (MANY if option.full else FEW)
+        self.count = -(-count // share)
         self.made = 0
         self.proven = 0
         self.reads = 0
@@ -222,6 +222,7 @@ MUTANTS = 500
 FLOORS = {"write": 6, "input": 50, "type": 12}  # of those that are no more proven and fail
 
 
+@pytest.mark.full
 def test_what_is_mutated_so_that_it_is_no_more_proven_fails(loop: asyncio.Runner) -> None:
     doubted, failed = Counter[str](), Counter[str]()
     for program, flaw in itertools.islice(mutants(), MUTANTS):

@@ -7,7 +7,8 @@
 - Core owns `adk_fluent/__init__.py`; every other package ships its parts, each with a py.typed,
   and keeps in its source tree the one-line marker that lets pyright see them.
 - google.adk is imported only under `backends/adk/` and in files called `_adk.py` or `*_adk.py`.
-- Modules import each other in one direction.
+- Modules import each other in one direction. Imports for types alone and imports inside functions
+  count as well, and none is exempt: one that is deferred to keep ADK lazy needs no way back.
 
 `violations(root)` lists what breaks them. As a program: ``python tools/boundaries.py [root]``.
 """
@@ -19,7 +20,6 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,21 +230,34 @@ def _layout(package: Package) -> Iterator[str]:
 
 
 def _cycles(members: list[Package]) -> Iterator[str]:
-    """Name the modules of one import cycle, if there is any.
+    """Name the modules of each import cycle, whenever its imports run.
 
     `import adk_fluent` alone is no edge: adk_fluent.ir looks at it while it is being imported.
     """
     modules = {module: path for package in members for module, path in package.modules.items()}
-    graph: dict[str, set[str]] = {}
-    for module, path in modules.items():
-        targets = (
-            _nearest(found.name, modules) for found in imports(path, module) if found.at_import
-        )
-        graph[module] = {target for target in targets if target not in ("adk_fluent", module, "")}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        yield f"modules import each other in a circle: {' <- '.join(error.args[1])}"
+    graph = {
+        module: {_nearest(found.name, modules) for found in imports(path, module)}
+        - {"adk_fluent", module, ""}
+        for module, path in modules.items()
+    }
+    below = {module: _reached(graph, module) for module in graph}
+    named: set[str] = set()
+    for module in sorted(graph):
+        circle = {other for other in below[module] if module in below[other]}
+        if circle and module not in named:
+            named |= circle
+            yield f"modules import each other in a circle: {', '.join(sorted(circle))}"
+
+
+def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Give the modules that a module imports, directly or through others."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - reached
+        reached |= new
+        waiting.extend(new)
+    return reached
 
 
 def _nearest(name: str, modules: dict[str, Path]) -> str:

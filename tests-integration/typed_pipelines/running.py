@@ -13,7 +13,7 @@ import pytest
 from adk_fluent.backends.mock import mock_backend
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import ExpectationError
-from adk_fluent.flow import _engine, _failures, _steps
+from adk_fluent.flow import _engine, _failures, _rules
 from adk_fluent.state import StateFieldRef
 from typed_pipelines.parts import CHANCE, BrokenError
 
@@ -90,7 +90,7 @@ def watching() -> Generator[Watch]:
         return value
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (_engine, _failures, _steps):
+        for module in (_engine, _failures, _rules):
             add = module.add_place
 
             def failed(error: Any, node: Any, add: Any = add) -> Any:

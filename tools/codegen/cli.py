@@ -2,7 +2,7 @@
 
 ::
 
-    python -m tools.codegen                write the setters and the reports
+    python -m tools.codegen                write facts, setters and the reports
     python -m tools.codegen --check        write nothing; fail when one of them is out of date
     python -m tools.codegen diff A B       show what changed from version A to version B of ADK
     python -m tools.codegen diff A B --to FOLDER    and write it there, for people and programs
@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from codegen.generate import MODULE, module
+from codegen.generate import modules
 from codegen.report import compare
 from codegen.snapshots import HERE, CodegenError, load, load_all, pinned
 
@@ -29,7 +29,7 @@ _ROOT: Final = HERE.parents[1]
 
 def wanted() -> dict[Path, str]:
     """Every file that is generated, and what it has to hold."""
-    files = {MODULE: module(load_all())}
+    files = modules(load_all())
     for old, new in pairwise(pinned()):
         for name, text in compare(load(old), load(new)).files().items():
             files[REPORTS / name] = text
@@ -63,7 +63,7 @@ def _check(files: dict[Path, str]) -> int:
     if outdated:
         print("run: python -m tools.codegen", file=sys.stderr)
         return 1
-    print("setters and reports agree with the snapshots of ADK")
+    print("facts, setters and reports agree with the snapshots of ADK")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Write the setters of `Agent` that follow ADK's fields: one module, from snapshots and policy."""
+"""Write what follows ADK's fields, from snapshots and policy: facts about them, and the setters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,37 @@ if TYPE_CHECKING:
 
     from codegen.policy import Setter, Taken
 
-MODULE: Final[Path] = (
-    HERE.parents[1] / "packages/adk-fluent-core/src/adk_fluent/builders/_adk_fields.py"
-)
+#: Where the modules are written.
+CORE: Final[Path] = HERE.parents[1] / "packages/adk-fluent-core/src/adk_fluent"
 _WIDTH: Final = 100
 _CHECKS: Final = "adk_fluent.builders._settings"
+
+_FACTS: Final = '''\
+"""Facts about the fields of ADK's LlmAgent, for builders and backends alike.
+
+Written by ``python -m tools.codegen``; what they say comes from tools/codegen/policy.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+'''
+
+_AT_LEAST: Final = '''
+
+def at_least(version: str, other: str) -> bool:
+    """Whether a version of ADK is not older than another one."""
+    return _numbers(version) >= _numbers(other)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\\d+", version)[:3]))
+'''
 
 _HEAD: Final = '''\
 """The setters of `Agent` that are called like the field of ADK's LlmAgent they set.
@@ -35,7 +61,7 @@ from __future__ import annotations
 '''
 
 _CLASS: Final = '''\
-class AdkFields:
+class AdkSetters:
     """The part of `Agent` that is ADK's business, and only passed on here."""
 
     __slots__ = ()
@@ -104,27 +130,30 @@ def check(fields: Mapping[str, Known]) -> None:
         raise CodegenError("\n".join(["tools/codegen/policy.py:", *faults]))
 
 
-def module(snapshots: list[Snapshot]) -> str:
-    """The module's text.
+def modules(snapshots: list[Snapshot]) -> dict[Path, str]:
+    """The modules, each with its text.
 
     Raises:
         CodegenError: The policy says nothing about a field.
     """
     fields = known(snapshots)
     check(fields)
-    floor, newest = snapshots[0].version, snapshots[-1].version
-    setters = {name: policy.TYPES[fields[name].type] for name in sorted(policy.SETTERS)}
+    return {
+        CORE / "_adk_fields.py": _facts(fields, [snapshot.version for snapshot in snapshots]),
+        CORE / "builders/_adk_setters.py": _setters(fields, snapshots[0].version),
+    }
+
+
+def _facts(fields: Mapping[str, Known], versions: list[str]) -> str:
     only = {name: text for name, s in policy.SETTERS.items() if (text := s.instead) is not None}
     since = {name: field.since for name, field in fields.items()}
     parts = [
-        _HEAD,
-        *_imports(setters.values()),
-        "",
+        _FACTS,
         _comment("The newest google-adk whose fields are known here."),
-        f'NEWEST: Final = "{newest}"\n',
+        f'NEWEST: Final = "{versions[-1]}"\n',
         _comment(
             "Every field of LlmAgent, and the first google-adk that has it, of those looked at: "
-            + ", ".join(snapshot.version for snapshot in snapshots)
+            + ", ".join(versions)
             + "."
         ),
         _table("SINCE", since),
@@ -134,6 +163,16 @@ def module(snapshots: list[Snapshot]) -> str:
         _table("NO_SETTER", policy.NONE),
         _comment("Fields that only agent tools can have, and what to write for other agents."),
         _table("TOOLS_ONLY", only),
+    ]
+    return "\n".join(parts) + _AT_LEAST
+
+
+def _setters(fields: Mapping[str, Known], floor: str) -> str:
+    setters = {name: policy.TYPES[fields[name].type] for name in sorted(policy.SETTERS)}
+    parts = [
+        _HEAD,
+        *_imports(setters.values()),
+        "",
         _comment("What each setter below takes."),
         _checks(setters),
         "",

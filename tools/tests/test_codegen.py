@@ -182,7 +182,8 @@ def test_a_field_is_known_by_the_versions_that_have_it() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_setter_says_what_it_sets_and_since_when_there_is_such_a_field() -> None:
-    tree = ast.parse(generate.module([OLD, NEW]))
+    facts, setters = generate.modules([OLD, NEW]).values()
+    tree = ast.parse(setters)
     (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     docs = {n.name: ast.get_docstring(n) for n in made.body if isinstance(n, ast.FunctionDef)}
     assert docs["plan"] == (
@@ -191,12 +192,11 @@ def test_a_setter_says_what_it_sets_and_since_when_there_is_such_a_field() -> No
     )
     assert "ADK's ``fast``, since google-adk 2.0.0." in (docs["fast"] or "")
     assert "ADK's ``gone``, google-adk 1.0.0 to 1.0.0." in (docs["gone"] or "")
-    text = generate.module([OLD, NEW])
-    assert "    from plans import Plan\n" in text
-    assert "    def fast(self, value: bool = True) -> Self:\n" in text
-    assert "    def plan(self, plan: Plan | None) -> Self:\n" in text
-    assert '    "plan": "write a >> b",\n' in text
-    assert 'NEWEST: Final = "2.0.0"\n' in text
+    assert "    from plans import Plan\n" in setters
+    assert "    def fast(self, value: bool = True) -> Self:\n" in setters
+    assert "    def plan(self, plan: Plan | None) -> Self:\n" in setters
+    assert '    "plan": "write a >> b",\n' in facts
+    assert 'NEWEST: Final = "2.0.0"\n' in facts
 
 
 @pytest.mark.usefixtures("small")
@@ -217,7 +217,7 @@ def test_what_the_policy_does_not_say_is_named(
         del said[drop]
     monkeypatch.setattr(policy, table, said)
     with pytest.raises(CodegenError) as caught:
-        generate.module([OLD, NEW])
+        generate.modules([OLD, NEW])
     assert fault in str(caught.value)
 
 
@@ -226,7 +226,7 @@ def test_advice_that_fits_no_line_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(policy, "NONE", {"slow": "x" * 100})
     later = snapshot("3.0.0", *NEW.classes["LlmAgent"].values(), field("slow"))
     with pytest.raises(CodegenError, match="too long for a line"):
-        generate.module([OLD, later])
+        generate.modules([OLD, later])
 
 
 # --- reports -------------------------------------------------------------------------------------
@@ -310,18 +310,18 @@ def test_what_is_checked_in_is_what_the_program_writes(capsys: pytest.CaptureFix
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another place for what is written."""
     monkeypatch.setattr(cli, "_ROOT", tmp_path)
-    monkeypatch.setattr(cli, "MODULE", tmp_path / "fields.py")
+    monkeypatch.setattr(generate, "CORE", tmp_path)
     monkeypatch.setattr(cli, "REPORTS", tmp_path / "reports")
     return tmp_path
 
 
 def test_it_writes_what_it_checks(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--check"]) == 1
-    assert "out of date: fields.py" in capsys.readouterr().out
+    assert "out of date: _adk_fields.py" in capsys.readouterr().out
     assert cli.main([]) == 0
-    assert "written: fields.py" in capsys.readouterr().out
+    assert "written: _adk_fields.py" in capsys.readouterr().out
     assert cli.main(["--check"]) == 0
-    assert capsys.readouterr().out == "setters and reports agree with the snapshots of ADK\n"
+    assert capsys.readouterr().out == "facts, setters and reports agree with the snapshots of ADK\n"
     assert cli.main([]) == 0
     assert capsys.readouterr().out == ""
     names = sorted(path.name for path in (elsewhere / "reports").iterdir())

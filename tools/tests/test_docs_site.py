@@ -472,6 +472,7 @@ def test_addresses_that_nobody_loads(site: Path) -> None:
 # --- the real one ---------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_site_of_this_repository(tmp_path: Path) -> None:
     """Every public name is on a page, every page in the navigation, and nothing is fetched."""
     done = run("build", "--out", str(tmp_path))

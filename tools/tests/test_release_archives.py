@@ -25,6 +25,7 @@ WHEEL, SDIST = "adk_fluent_core-0.1.0-py3-none-any.whl", "adk_fluent_core-0.1.0.
 INFO = "adk_fluent_core-0.1.0.dist-info"
 
 
+@pytest.mark.full
 def test_archives_do_not_depend_on_where_and_when_they_are_built(
     toy: Toy, built: Path, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ def test_every_package_is_released_by_its_tag() -> None:
 def test_nothing_is_published_without_a_pushed_tag_and_a_review() -> None:
     assert JOBS["publish"]["if"] == "github.event_name == 'push'"
     assert JOBS["publish"]["environment"] == "pypi"
-    assert set(JOBS["publish"]["needs"]) == {"build", "smoke"}
+    assert set(JOBS["publish"]["needs"]) == {"build", "smoke", "full"}
     assert JOBS["announce"]["needs"] == "publish"  # skipped with it
     assert JOBS["smoke"]["needs"] == "build"
 
@@ -86,6 +86,7 @@ def test_every_job_may_do_the_least() -> None:
     assert WORKFLOW["permissions"] == {}
     assert {name: job["permissions"] for name, job in JOBS.items()} == {
         "build": {"contents": "read"},
+        "full": {"contents": "read"},
         "smoke": {"contents": "read"},
         "publish": {"id-token": "write"},
         "announce": {"contents": "write"},

@@ -6,14 +6,9 @@ Under pytest's importlib mode nothing is put on `sys.path`, so a helper is regis
 from __future__ import annotations
 
 import gc
-import random
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def _provide(name: str) -> None:
@@ -31,33 +26,6 @@ _provide("broken_ir")
 _provide("misuse")
 _provide("effects_cases")
 _provide("effects_sources")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("adk-fluent")
-    group.addoption(
-        "--sound-graphs",
-        type=int,
-        default=None,
-        metavar="N",
-        help="on how many random pipelines to try the analysis of state; other ones each time",
-    )
-    group.addoption(
-        "--sound-seed", type=int, default=None, metavar="SEED", help="those of an earlier run"
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("sound_seed", 0) is None:
-        given = config.option.sound_graphs is not None
-        config.option.sound_seed = random.randrange(2**32) if given else 0
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    graphs = terminalreporter.config.getoption("sound_graphs", None)
-    if graphs is not None:
-        seed = terminalreporter.config.getoption("sound_seed")
-        terminalreporter.line(f"analysed pipelines: --sound-graphs {graphs} --sound-seed {seed}")
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,6 @@ rules demand beyond types stands in `DATA` and `_fitted`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from functools import cache
 from operator import itemgetter
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-#: For tests over random graphs: quick by default, thorough where the variable says so.
+#: For tests over random graphs.
 laws = settings(
-    max_examples=int(os.environ.get("ADK_FLUENT_EXAMPLES", "20")),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

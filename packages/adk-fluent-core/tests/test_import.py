@@ -12,13 +12,14 @@ import pytest
 
 import adk_fluent
 from adk_fluent import _layers
+from adk_fluent._hints import WHEELS
 from adk_fluent.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(("part", "wheel"), sorted(_layers.WHEELS.items()))
+@pytest.mark.parametrize(("part", "wheel"), sorted(WHEELS.items()))
 def test_an_absent_part_names_the_wheel_to_install(part: str, wheel: str) -> None:
     finder = _layers.AbsentLayerFinder()
     hint = rf"^adk_fluent\.{part} is not installed; add it with: pip install {wheel}$"
@@ -33,7 +34,7 @@ def test_other_names_are_left_to_other_finders(name: str) -> None:
 
 
 def test_the_import_statement_reaches_the_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_layers.WHEELS, "weather", "adk-fluent-weather")
+    monkeypatch.setitem(WHEELS, "weather", "adk-fluent-weather")
     with pytest.raises(ModuleNotFoundError, match="pip install adk-fluent-weather"):
         importlib.import_module("adk_fluent.weather")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,12 +16,13 @@ from adk_fluent._middlewares import (
     unregister_middleware,
 )
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import MissingLayerError, UnknownNameError, UsageError
+from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError, UsageError
 from adk_fluent.ir import MiddlewareRef
 from adk_fluent.protocol import MiddlewareDesc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 class Shouts:
@@ -71,12 +73,70 @@ def test_an_unknown_name_says_which_are_near() -> None:
 
 
 def test_one_of_an_absent_layer_names_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_registry, "layers", dict)
-    monkeypatch.setattr("adk_fluent._middlewares.installed", dict)
+    monkeypatch.setattr(_registry, "found", dict)
     with pytest.raises(MissingLayerError, match="pip install adk-fluent-middleware"):
         find_middleware("retry")
     with pytest.raises(MissingLayerError, match="pip install adk-fluent-cost"):
         find_middleware("cost_attribution")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Layers of which some middlewares can be had, and others cannot."""
+    slots = {
+        "good": "Entry('good_layer:FINE', 'fine'), Entry('good_layer:FINE', 'other'), "
+        "Entry('good_layer:gone', 'gone'), Entry('good_layer:FINE', 'both')",
+        "more": "Entry('good_layer:FINE', 'both')",
+    }
+    head = "from adk_fluent.protocol import Entry, Layer, MiddlewareDesc\n"
+    fine = "FINE = MiddlewareDesc('fine', 'Fine.', object)\n"
+    for name, entries in slots.items():
+        layer = f"{head}{fine}L = Layer({name!r}, {{'middleware': ({entries},)}})"
+        (tmp_path / f"{name}_layer.py").write_text(layer)
+    (tmp_path / "bad_layer.py").write_text("1 / 0")
+    for name in (*slots, "bad"):
+        info = tmp_path / f"acme_{name}-0.3.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: acme-{name}\nVersion: 0.3\n")
+        points = f"[{_registry.GROUP}]\n{name} = {name}_layer:L\n"
+        (info / "entry_points.txt").write_text(points)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    _registry.refresh()
+    yield
+    monkeypatch.undo()
+    for name in ("good_layer", "more_layer"):
+        sys.modules.pop(name, None)
+    _registry.refresh()
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_is_broken_takes_no_other_middleware_down() -> None:
+    register_middleware(DESC)
+    names = {"fine", "other", "gone", "both", "shouts"} & registered_middlewares().keys()
+    assert names == {"fine", "shouts"}
+    assert find_middleware("fine").name == "fine"
+    errors = [str(error) for error in _registry.layer_errors("middleware")]
+    assert any("cannot load bad_layer:L" in each for each in errors)
+    assert any("cannot load good_layer:gone" in each for each in errors)
+    assert any("layers 'good' and 'more' both have a middleware 'both'" in each for each in errors)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("gone", LayerError, "cannot load good_layer:gone"),
+        ("other", LayerError, "good_layer:FINE does not describe a middleware 'other'"),
+        ("both", LayerError, "one of acme-good 0.3 and one of acme-more 0.3"),
+        ("nobodys", UnknownNameError, "'bad' of acme-bad 0.3; adk-fluent doctor tells why"),
+    ],
+)
+def test_what_is_broken_is_told_where_it_is_needed(
+    name: str, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error) as caught:
+        find_middleware(name)
+    assert says in str(caught.value)
 
 
 def test_settings_it_does_not_take_are_refused() -> None:

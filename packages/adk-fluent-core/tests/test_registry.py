@@ -3,28 +3,35 @@ from __future__ import annotations
 import subprocess
 import sys
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import _registry
-from adk_fluent._layers import WHEELS
+import adk_fluent
+from adk_fluent import Agent, _registry
+from adk_fluent._hints import PROVIDERS, WHEELS
+from adk_fluent._middlewares import find_middleware
 from adk_fluent._registry import (
     INSTALLED,
     found,
+    layer_errors,
     layers,
     missing_layer,
+    offer_of,
     offers,
     provided,
     refresh,
     require_layer,
     resolve_name,
+    usable,
 )
+from adk_fluent.backends import RuleTable
+from adk_fluent.contracts import Severity, check_all
 from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
-from adk_fluent.ir import AgentNode, Location
+from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -86,7 +93,6 @@ def toy(site: Site) -> Site:
 def test_an_installed_layer_is_found_without_importing_it(toy: Site) -> None:
     here = found()["toy"]
     assert (here.name, here.distribution, here.version) == ("toy", "acme-toy", "0.3")
-    assert "toy" in INSTALLED.installed()
     assert "toy_layer" not in sys.modules
 
 
@@ -160,7 +166,7 @@ def test_a_broken_layer_names_its_distribution(
     site.wheel("acme-broken", {"broken": "broken_layer:LAYER"}, broken_layer=source)
     assert "broken" in found()
     with pytest.raises(LayerError) as caught:
-        layers()
+        _ = layers()["broken"]
     error = caught.value
     assert error.what == what
     assert (error.layer, error.distribution, error.version) == ("broken", "acme-broken", "0.3")
@@ -187,9 +193,181 @@ def test_an_entry_that_leads_nowhere_names_its_layer(site: Site, target: str, ca
 def test_two_layers_of_one_name_are_refused(toy: Site) -> None:
     toy.wheel("other-toy", {"toy": "toy_layer:LAYER"})
     with pytest.raises(LayerError, match="two layers are called 'toy'") as caught:
-        layers()
+        _ = layers()["toy"]
     assert "acme-toy 0.3" in (caught.value.found or "")
     assert "other-toy 0.3" in (caught.value.found or "")
+    assert list(offers("names")) == [each for each in offers("names") if each.layer != "toy"]
+
+
+LAYER = "from adk_fluent.protocol import Entry, Layer\nL = Layer({name!r}, {{{slots}}})"
+
+
+def bad(name: str = "bad", **slots: str) -> str:
+    """The source of a layer with something in some slots."""
+    return LAYER.format(name=name, slots=", ".join(f"{k!r}: {v}" for k, v in slots.items()))
+
+
+#: What is wrong with a layer called "bad", and a part of the error.
+BROKEN = {
+    "it cannot be imported": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "it ends the program": ("raise SystemExit(3)", "SystemExit: 3"),
+    "it needs another layer": (
+        "from adk_fluent import estimate_cost",
+        "MissingLayerError: 'estimate_cost' needs the layer 'cost'",
+    ),
+    **{
+        f"a name stands twice in {slot}": (
+            bad(**{slot: "(Entry('a:b', 'one'), Entry('c:d', 'one'))"}),
+            f"BuildError: layer 'bad' has 'one' twice in its slot '{slot}'",
+        )
+        for slot in ("backends", "checkers", "commands", "middleware", "names", "transports")
+    },
+    **{
+        f"a name is missing in {slot}": (bad(**{slot: "'a:b'"}), f"a:b in slot '{slot}'")
+        for slot in ("backends", "commands", "middleware", "names", "transports")
+    },
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_layer_takes_nothing_else_down(kind: str, toy: Site) -> None:
+    source, found_there = BROKEN[kind]
+    toy.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=source)
+    assert layers()["toy"].name == "toy"
+    assert {"bad", "toy"} <= {*layers()}
+    assert [each.name for each in offers("commands") if each.layer == "toy"] == ["play"]
+    assert [each.object for each in provided("of_tomorrow")] == [1]
+    assert resolve_name("first_toy") == 1
+    [error] = layer_errors()
+    assert (error.layer, error.distribution, error.version) == ("bad", "acme-bad", "0.3")
+    assert found_there in (error.found or "")
+    with pytest.raises(LayerError) as caught:
+        require_layer("bad", "x")
+    assert str(caught.value) == str(error)
+    with pytest.raises(UnknownNameError, match=r"'bad' of acme-bad 0\.3; adk-fluent doctor"):
+        resolve_name("nobodys")
+
+
+@pytest.mark.parametrize(
+    ("slot", "what"),
+    [
+        ("backends", "backend"),
+        ("commands", "command"),
+        ("middleware", "middleware"),
+        ("names", "public name"),
+        ("transports", "transport"),
+    ],
+)
+def test_a_name_that_two_layers_have_names_both(slot: str, what: str, toy: Site) -> None:
+    for name in ("ink", "pen"):
+        source = bad(name, **{slot: f"(Entry('a:b', 'blot'), Entry('{name}:own', '{name}'))"})
+        toy.wheel(f"acme-{name}", {name: f"{name}_layer:L"}, **{f"{name}_layer": source})
+    [error] = layer_errors()
+    assert str(error) == (
+        f"layers 'ink' and 'pen' both have a {what} 'blot'\n"
+        "  where: layer 'pen' of acme-pen 0.3\n"
+        "  found: one of acme-ink 0.3 and one of acme-pen 0.3\n"
+        "  help: uninstall acme-pen or acme-ink"
+    )
+    with pytest.raises(LayerError) as caught:
+        offer_of(slot, "blot")
+    assert str(caught.value) == str(error)
+    assert [offer_of(slot, each) is None for each in ("ink", "pen")] == [False, False]
+    assert resolve_name("first_toy") == 1
+
+
+@pytest.mark.parametrize(
+    ("slot", "name", "what"),
+    [("commands", "check", "command"), ("names", "Agent", "public name")],
+)
+def test_a_name_that_core_has_stays_cores(slot: str, name: str, what: str, toy: Site) -> None:
+    toy.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(**{slot: f"(Entry('a:b', {name!r}), Entry('math:pi', 'pie'))"}),
+    )
+    [error] = layer_errors()
+    assert error.what == f"layer 'bad' has a {what} {name!r}, which adk-fluent-core has itself"
+    assert error.found == "a:b of acme-bad 0.3"
+    pie = offer_of(slot, "pie")
+    assert pie is not None
+    assert pie.load() == pytest.approx(3.14, abs=0.01)
+    assert adk_fluent.Agent is Agent
+
+
+def test_tables_take_what_sound_layers_have_and_log_what_is_broken(
+    toy: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Blot(Node):
+        layer = "bad"
+
+    toy.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer="1 / 0")
+    table: RuleTable[Any, None] = RuleTable("t", "no_such_slot", INSTALLED)
+    with pytest.raises(LayerError, match="cannot load bad_layer:L"):
+        table.rule_for(Blot("b"))
+    assert "what a broken layer has of no_such_slot is not used: cannot load bad_layer:L" in (
+        caplog.text
+    )
+    assert list(INSTALLED.provided("of_tomorrow")) == [1]
+
+
+def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) -> None:
+    toy.wheel("acme-bad", {"a2a": "bad_layer:L"}, bad_layer="1 / 0")
+    found = check_all(RemoteAgentNode("far", "https://far"))
+    [broken] = [each for each in found if each.code == "FLW901"]
+    assert (broken.severity, broken.node) == (Severity.ERROR, "far")
+    assert "the layer `a2a` is broken" in broken.message
+    assert [each.message for each in broken.related] == [
+        "layer 'a2a' of acme-bad 0.3",
+        "ZeroDivisionError: division by zero",
+    ]
+
+
+def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(site: Site) -> None:
+    site.wheel("acme-cost", {"cost": "bad_layer:L"}, bad_layer="1 / 0")
+    needed: tuple[Callable[[], object], ...] = (
+        lambda: resolve_name("CostModel"),
+        lambda: find_middleware("cost_attribution"),
+        lambda: require_layer("cost", "budget="),
+    )
+    for need in needed:
+        with pytest.raises(LayerError, match="cannot load bad_layer:L"):
+            need()
+
+
+def test_checks_that_cannot_be_imported_are_told_and_the_others_run(toy: Site) -> None:
+    toy.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(checkers="(Entry('gone:x', 'gone'), Entry('bad_checks:fine', 'fine'))"),
+        bad_checks="def fine(graph): return []",
+    )
+    report = check_all(AgentNode("a", instruction="Hi."))
+    assert "bad.fine" in report.checked
+    [broken] = [each for each in report if each.code == "FLW901"]
+    assert broken.severity == Severity.WARNING
+    assert "the layer `bad` is broken, and not all of its checks were made: cannot load gone:x" in (
+        broken.message
+    )
+
+
+def test_no_layer_can_be_called_as_core_is(site: Site) -> None:
+    site.wheel("acme-bad", {"core": "bad_layer:L"}, bad_layer=bad("core"))
+    [error] = layer_errors()
+    assert "which is what adk-fluent-core calls its own" in error.what
+
+
+def test_what_cannot_be_imported_of_a_slot_is_told_where_that_is_asked(toy: Site) -> None:
+    toy.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(commands="(Entry('gone:x', 'gone'), Entry('sys:exit', 'leave'))"),
+        toy_heavy="command = 1",
+    )
+    assert layer_errors() == []
+    [error] = layer_errors("commands")
+    assert (error.what, error.layer) == ("cannot load gone:x", "bad")
+    assert [each.name for each in usable("commands")[0] if each.layer == "bad"] == ["leave"]
 
 
 # --- absent layers -------------------------------------------------------------------------------
@@ -279,7 +457,8 @@ def test_private_names_look_nowhere(site: Site) -> None:
 
 
 def test_every_name_core_knows_belongs_to_a_known_layer() -> None:
-    assert set(_registry.NAMES.values()) <= set(WHEELS)
+    names = (name for names in PROVIDERS.values() for name in names.values())
+    assert set(names) <= set(WHEELS)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,18 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="MODULE:CLASS",
         help="let the hooks of this middleware do nothing; its tests have to fail then",
     )
-    parser.addoption(
-        "--fault-runs",
-        type=int,
-        default=150,
-        help="random pipelines with faults, each run three times",
-    )
-    parser.addoption("--fault-seed", type=int, default=None, help="seed of these runs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--fault-seed", None) is None:
-        config.option.fault_seed = int(time.time())
     target: str | None = config.getoption("--without", None)
     if target is None:
         return
@@ -59,10 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for hook in HOOKS:
         if getattr(kind, hook) is not getattr(Middleware, hook):
             setattr(kind, hook, getattr(Middleware, hook))
-
-
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"random faults: --fault-seed {config.getoption('--fault-seed')}"
 
 
 @pytest.fixture

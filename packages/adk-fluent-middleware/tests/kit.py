@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent import Agent
 from adk_fluent._middlewares import registered_middlewares
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.middleware._layer import ALIASES, LAYER
+from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._places import ALIASES
 from adk_fluent.testing import Call, reply
 
 if TYPE_CHECKING:

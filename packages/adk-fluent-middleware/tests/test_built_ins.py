@@ -37,7 +37,7 @@ from adk_fluent.middleware import (
     tool_approval,
 )
 from adk_fluent.middleware import __all__ as public
-from adk_fluent.middleware._layer import ALIASES
+from adk_fluent.middleware._places import ALIASES
 from adk_fluent.protocol import Middleware, fresh, hooks_of
 
 if TYPE_CHECKING:

@@ -22,6 +22,9 @@ from adk_fluent.protocol import Middleware
 if TYPE_CHECKING:
     from kit import Measured
 
+#: More examples with ``--full``.
+FULL = settings.get_current_profile_name() == "full"
+
 
 def circuit(**options: Any) -> tuple[Circuit, Time]:
     time = Time()
@@ -120,7 +123,7 @@ class Account(RuleBasedStateMachine):
         assert self.circuit.state == self.state
 
 
-Account.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+Account.TestCase.settings = settings(max_examples=200 if FULL else 40, stateful_step_count=40)
 TestAccount = Account.TestCase
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 pytestmark = pytest.mark.adk
+#: More examples with ``--full``.
+FULL = settings.get_current_profile_name() == "full"
 
 _TEXTS: Final = st.text("abc ", min_size=1, max_size=60)
 _TOOLS: Final = st.sampled_from(["search", "weather"])
@@ -134,7 +136,7 @@ async def edited(contents: Sequence[types.Content], **options: Any) -> list[type
     return sent
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120 if FULL else 24)
 @given(contents=conversations(), options=EDITS)
 def test_gemini_takes_every_edited_conversation(contents: Any, options: Any) -> None:
     before = plain(contents)
@@ -145,7 +147,7 @@ def test_gemini_takes_every_edited_conversation(contents: Any, options: Any) -> 
     assert all(one is other for one, other in zip(sent[-len(last) :], last, strict=True))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50 if FULL else 10)
 @given(contents=conversations(), trigger=st.sampled_from([0, 20, 100]), keep=st.integers(0, 3))
 def test_what_is_cleared_once_stays_cleared(contents: Any, trigger: int, keep: int) -> None:
     """A longer conversation never brings a result back."""
@@ -206,7 +208,7 @@ class Summarised:
         return sent
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120 if FULL else 24)
 @given(contents=conversations(), options=SUMMARIES)
 def test_gemini_takes_every_summarised_conversation(contents: Any, options: Any) -> None:
     before = plain(contents)
@@ -222,7 +224,7 @@ def test_gemini_takes_every_summarised_conversation(contents: Any, options: Any)
     assert plain(contents) == before
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50 if FULL else 10)
 @given(contents=conversations())
 def test_every_content_is_sent_or_read_by_who_summarises(contents: Any) -> None:
     going_on = Summarised(trigger_tokens=20, keep=2)
@@ -236,7 +238,7 @@ def test_every_content_is_sent_or_read_by_who_summarises(contents: Any) -> None:
                     assert part.function_response.response["result"] in told
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50 if FULL else 10)
 @given(contents=conversations(), options=EDITS)
 def test_edits_inside_leave_summaries_valid(contents: Any, options: Any) -> None:
     """Each summary goes on from the one before, whatever is cleared meanwhile."""
@@ -251,7 +253,7 @@ def test_edits_inside_leave_summaries_valid(contents: Any, options: Any) -> None
 # --- what both know of a conversation ------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50 if FULL else 10)
 @given(contents=conversations())
 def test_a_cut_parts_no_call_from_its_result(contents: Any) -> None:
     of_calls = [(call[0], result[0]) for call, result in pairs(contents)]
@@ -260,7 +262,7 @@ def test_a_cut_parts_no_call_from_its_result(contents: Any) -> None:
         assert all((call < at) == (result < at) for call, result in of_calls)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50 if FULL else 10)
 @given(contents=conversations())
 def test_a_stored_conversation_is_known_again(contents: Any) -> None:
     stored = [types.Content.model_validate_json(each.model_dump_json()) for each in contents]

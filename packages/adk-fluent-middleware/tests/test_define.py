@@ -167,12 +167,6 @@ def test_each_built_in_says_what_it_does_and_takes(name: str) -> None:
     assert all("description" in each for each in schema["properties"].values()), schema
 
 
-def test_all_are_known_to_core() -> None:
-    from adk_fluent._registry import BUILT_IN
-
-    assert {name for name, layer in BUILT_IN.items() if layer == "middleware"} == set(NAMES)
-
-
 # --- the command line ----------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """Errors, delays, cut streams and cancellations at random: every built-in keeps its promise.
 
-``--fault-runs N`` makes more of them, ``--fault-seed N`` the same ones again. Every 20th is over
+There are 60 random pipelines, or 300 with ``--full``, each run three times. Every 20th is over
 ADK's own Gemini and real HTTP.
 """
 
@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+FEW, MANY = 60, 300
 #: Those that are to be seen at work; the others let everything by unless something takes long.
 BUSY = {name for name, _, promise in RULES if promise not in (passes_on, cuts_off)}
 
@@ -27,15 +28,15 @@ def test_every_built_in_has_promised_something() -> None:
 
 
 async def test_every_built_in_keeps_its_promise(pytestconfig: pytest.Config) -> None:
-    seed = pytestconfig.getoption("--fault-seed")
-    runs = int(pytestconfig.getoption("--fault-runs") or 0)
+    option = pytestconfig.option
+    seed, runs = option.seed, option.examples or (MANY if option.full else FEW)
     seen: set[str] = set()
     for run in range(runs):
         try:
             rng = random.Random(f"{seed} {run}")
             seen |= await once(rng, emulated=run % 20 == 0)
         except AssertionError as error:
-            error.add_note(f"run {run} of --fault-seed {seed}")
+            error.add_note(f"run {run} of --seed {seed}")
             raise
     if runs >= 150:
         assert seen >= BUSY, f"never at work: {BUSY - seen}"

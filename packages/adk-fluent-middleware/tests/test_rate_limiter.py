@@ -23,6 +23,8 @@ from adk_fluent.protocol import Middleware, SystemClock
 if TYPE_CHECKING:
     from adk_fluent.middleware._resilience._lines import Limits, Turn
 
+#: More examples with ``--full``.
+FULL = settings.get_current_profile_name() == "full"
 MAYBE = st.none() | st.integers(1, 3)
 
 
@@ -117,7 +119,7 @@ class Account(RuleBasedStateMachine):
             assert id(self.waiting[0]) in self.woken
 
 
-Account.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+Account.TestCase.settings = settings(max_examples=200 if FULL else 40, stateful_step_count=40)
 TestAccount = Account.TestCase
 
 

@@ -268,6 +268,7 @@ def test_processes_measure_and_check_what_was_done() -> None:
     assert len(done) == 7
 
 
+@pytest.mark.full
 def test_what_stands_around_a_run_is_asked() -> None:
     """The rows say how often; what they measure says nothing otherwise."""
     rows = {
@@ -315,6 +316,7 @@ def test_shapes_have_as_many_findings_as_their_rows_say() -> None:
     assert all(100 < count < 200 for count in lost.values())
 
 
+@pytest.mark.full
 def test_state_is_used_on_both_sides() -> None:
     rows = {
         row.id: {label: replace(case, repeat=1) for label, case in row.cases.items()}
@@ -332,6 +334,7 @@ def test_state_is_used_on_both_sides() -> None:
     assert {row: found.failed for row, found in measured.items() if found.failed} == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("soak", ["soak-calls", "soak-runs"])
 def test_a_soak_goes_through_what_it_is_to_go_through(soak: str) -> None:
     measured, _ = interleaved(

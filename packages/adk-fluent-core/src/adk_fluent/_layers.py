@@ -1,27 +1,16 @@
-"""Which wheel brings which part of adk_fluent, and what to say when one is absent."""
+"""What an import of a part of adk_fluent says whose wheel is absent."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
+from adk_fluent._hints import WHEELS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-
-#: Part of ``adk_fluent`` that a wheel beside core brings -> the name of that wheel.
-WHEELS = {
-    "middleware": "adk-fluent-middleware",
-    "telemetry": "adk-fluent-middleware",
-    "state": "adk-fluent-state",
-    "cost": "adk-fluent-cost",
-    "eval": "adk-fluent-eval",
-    "a2a": "adk-fluent-a2a",
-    "serve": "adk-fluent-a2a",
-    "debug": "adk-fluent-debug",
-    "distributed": "adk-fluent-distributed",
-}
 
 
 class AbsentLayerFinder:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent._registry import BUILT_IN, missing_layer, offers
-from adk_fluent._registry import found as installed
+from adk_fluent._registry import broken_note, known_names, offer_of, offers, require_provider
 from adk_fluent._words import describe
-from adk_fluent.errors import AdkFluentError, UnknownNameError, UsageError, add_place
+from adk_fluent.errors import (
+    AdkFluentError,
+    LayerError,
+    MissingLayerError,
+    UnknownNameError,
+    UsageError,
+    add_place,
+)
 from adk_fluent.ir import MiddlewareRef, Ref
 from adk_fluent.protocol import MiddlewareDesc, check_middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from adk_fluent.errors import Placed
 
@@ -63,12 +70,14 @@ def unregister_middleware(name: str) -> None:
 def registered_middlewares() -> Mapping[str, MiddlewareDesc]:
     """Return every middleware that can be chosen by name, sorted by name.
 
-    This imports all of them.
-
-    Raises:
-        LayerError: A layer is broken.
+    This imports all of them. What is broken is left out; `layer_errors` with ``"middleware"`` says
+    what that is.
     """
-    brought = {desc.name: desc for desc in _brought()}
+    brought: dict[str, MiddlewareDesc] = {}
+    for name in {offer.name for offer in offers(_SLOT)}:
+        with suppress(LayerError, MissingLayerError):
+            if (desc := _known(name)) is not None:
+                brought[name] = desc
     return dict(sorted((brought | _registered).items()))
 
 
@@ -82,18 +91,17 @@ def find_middleware(name: str, node: Placed | None = None) -> MiddlewareDesc:
     Raises:
         MissingLayerError: It is one of a layer that is not installed.
         UnknownNameError: There is none.
-        LayerError: A layer is broken.
+        LayerError: Its layer is broken, or two layers have one of this name.
     """
     known = _known(name)
     if known is not None:
         return known
-    layer = BUILT_IN.get(name)
-    if layer is not None and layer not in installed():
-        raise missing_layer(layer, f"middleware {name!r}", node)
+    require_provider(_SLOT, name, f"middleware {name!r}", node)
     raise UnknownNameError(
         f"there is no middleware called {name!r}",
         unknown=name,
-        known=[*registered_middlewares(), *BUILT_IN],
+        known={*_registered, *known_names(_SLOT)},
+        found=broken_note(),
         node=node,
     )
 
@@ -143,13 +151,14 @@ def check_stacked(value: Any) -> None:
 def _known(name: str) -> MiddlewareDesc | None:
     if name in _registered:
         return _registered[name]
-    for offer in offers(_SLOT):
-        if offer.name == name or not offer.name:
-            desc = offer.load()
-            if desc.name == name:
-                return desc
-    return None
-
-
-def _brought() -> Iterator[MiddlewareDesc]:
-    return (offer.load() for offer in offers(_SLOT))
+    offer = offer_of(_SLOT, name)
+    if offer is None:
+        return None
+    desc = offer.load()
+    if isinstance(desc, MiddlewareDesc) and desc.name == name:
+        return desc
+    raise offer.source.error(
+        f"{offer.entry.target} does not describe a middleware {name!r}",
+        found=f"one called {desc.name!r}" if isinstance(desc, MiddlewareDesc) else describe(desc),
+        help="give the entry the name of its MiddlewareDesc",
+    )

@@ -49,10 +49,9 @@ def injected(name: str) -> Any:
 
 
 def layers() -> Mapping[str, Layer]:
-    """The installed layers, by name.
+    """Return the installed layers by name.
 
-    Raises:
-        LayerError: One of them is broken.
+    One that is broken raises `LayerError` when it is read, and disturbs no other.
     """
     from adk_fluent import _registry  # noqa: PLC0415  # keeps the import of adk_fluent light
 

@@ -2,11 +2,15 @@
 
 Nothing is imported before it is needed: `found` reads names only, `layers` and `offers` import the
 layers' own small modules, and `provided` what stands in the one slot that is asked for.
+
+A layer that is broken takes nothing else down. It provides nothing, `layer_errors` says why, and
+the same error is raised where the layer is needed.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, invalidate_caches
@@ -14,13 +18,15 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent._layers import WHEELS
+from adk_fluent._core import CORE
+from adk_fluent._hints import PROVIDERS, WHEELS
+from adk_fluent._logs import LOG
 from adk_fluent._words import describe
 from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
@@ -29,52 +35,14 @@ GROUP: Final = "adk_fluent.layers"
 #: What the import system calls itself.
 _IMPORTING: Final = frozenset({"importlib._bootstrap", "_frozen_importlib"})
 
-#: Public names that users write as if they were core's, to the layer that has them.
-NAMES: Final[Mapping[str, str]] = MappingProxyType(
+#: Slots in which a name stands for one thing, whoever provides it, and what it is called.
+_NAMED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "AppScoped": "state",
-        "CostAttributionMiddleware": "cost",
-        "CostModel": "cost",
-        "FluentCase": "eval",
-        "FluentEvalReport": "eval",
-        "FluentEvalSuite": "eval",
-        "FluentJudge": "eval",
-        "Recorder": "debug",
-        "Recording": "debug",
-        "ReplayerBackend": "debug",
-        "RetryMiddleware": "middleware",
-        "SessionScoped": "state",
-        "StateSchema": "state",
-        "StructuredLogMiddleware": "middleware",
-        "Temp": "state",
-        "TrafficAssumptions": "cost",
-        "UserScoped": "state",
-        "UserSimulation": "eval",
-        "cost_attribution": "cost",
-        "diff_events": "debug",
-        "estimate_cost": "cost",
-        "otel_enrichment": "middleware",
-        "recorder": "debug",
-        "structured_log": "middleware",
-        "token_budget": "middleware",
-    }
-)
-
-#: Middlewares of our own layers by name, so that their absence can be told from a misspelling.
-BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **dict.fromkeys(
-            (
-                *("cache", "circuit_breaker", "context_editing", "context_warning"),
-                *("model_call_limit", "model_fallback", "otel_enrichment", "pii_filter"),
-                *("rate_limiter", "retry", "structured_log", "summarization", "timeout"),
-                *("todo_list", "token_budget", "tool_approval", "tool_call_limit"),
-                *("human_in_the_loop", "tool_emulator", "tool_selector"),
-            ),
-            "middleware",
-        ),
-        "cost_attribution": "cost",
-        "recorder": "debug",
+        "backends": "backend",
+        "commands": "command",
+        "middleware": "middleware",
+        "names": "public name",
+        "transports": "transport",
     }
 )
 
@@ -88,22 +56,41 @@ class Found:
         distribution: The distribution that ships it.
         version: That distribution's version.
         point: Its entry point.
+        rival: The layer of the same name that another distribution ships, if one does.
     """
 
     name: str
     distribution: str
     version: str
     point: EntryPoint
+    rival: Found | None = None
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".rstrip()
 
     def load(self) -> Layer:
         """Import the layer's own module.
 
         Raises:
-            LayerError: It cannot be imported, is no `Layer`, or has another name than its entry
-                point.
+            LayerError: It cannot be imported, is no `Layer`, has another name than its entry
+                point, or shares that name with another layer or with core.
         """
+        if self.rival is not None:
+            raise self.error(
+                f"two layers are called {self.name!r}",
+                found=f"one of {self.rival} and one of {self}",
+                help=f"uninstall {self.distribution} or {self.rival.distribution}",
+            )
+        if self.name == CORE.name:
+            raise self.error(
+                f"a layer is called {self.name!r}, which is what adk-fluent-core calls its own",
+                help=f"uninstall {self.distribution}",
+            )
         target = self.point.value
-        layer = self.attempt(f"cannot load {target}", self.point.load)
+        try:
+            layer = self.point.load()
+        except (Exception, SystemExit) as error:  # somebody else's module: anything may happen
+            raise self.failed(target, error) from error
         if not isinstance(layer, Layer):
             raise self.error(f"{target} is no Layer", found=describe(layer))
         if layer.name != self.name:
@@ -111,16 +98,33 @@ class Found:
                 f"entry point {self.name!r} holds a layer called {layer.name!r}",
                 help="give the entry point the layer's name",
             )
+        for slot, what in _NAMED.items():
+            for entry in layer.entries(slot):
+                if not entry.name:
+                    raise self.error(
+                        f"a {what} of the layer has no name",
+                        found=f"{entry.target} in slot {slot!r}",
+                        help=f"write: Entry({entry.target!r}, 'its_name')",
+                    )
         return layer
 
-    def attempt(self, what: str, make: Callable[[], Any]) -> Any:
-        """What `make` returns; whatever it raises is the layer's fault."""
+    def thing(self, target: str) -> Any:
+        """Import what the layer names.
+
+        Raises:
+            LayerError: There is no such module or attribute, or importing it failed.
+            MissingLayerError: It needs a layer that is not installed.
+        """
         try:
-            return make()
+            return thing_at(target)
         except MissingLayerError:
-            raise  # it needs another layer, and already says which
-        except Exception as error:
-            raise self.error(what, found=f"{type(error).__name__}: {error}") from error
+            raise  # says itself what is missing
+        except (Exception, SystemExit) as error:
+            raise self.failed(target, error) from error
+
+    def failed(self, target: str, error: BaseException) -> LayerError:
+        """The error about something of this layer that cannot be imported."""
+        return self.error(f"cannot load {target}", found=f"{type(error).__name__}: {error}")
 
     def error(self, what: str, **details: str) -> LayerError:
         """A `LayerError` about this layer."""
@@ -132,6 +136,15 @@ class Found:
             found=details.get("found"),
             help=details.get("help"),
         )
+
+
+def thing_at(target: str) -> Any:
+    """Import what a layer's entry names as ``module:attribute``."""
+    module, _, path = target.partition(":")
+    value: Any = import_module(module)
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +171,9 @@ class Offer:
 
         Raises:
             LayerError: There is no such module or attribute, or importing it failed.
+            MissingLayerError: It needs a layer that is not installed.
         """
-        return self.source.attempt(f"cannot load {self.entry.target}", self._load)
-
-    def _load(self) -> Any:
-        module, _, path = self.entry.target.partition(":")
-        value: Any = import_module(module)
-        for part in path.split("."):
-            value = getattr(value, part)
-        return value
+        return self.source.thing(self.entry.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,72 +193,167 @@ class Provided:
 
 @cache
 def found() -> Mapping[str, Found]:
-    """The installed layers by name, in the order of their names; nothing of them is imported.
-
-    Raises:
-        LayerError: Two distributions bring a layer of the same name.
-    """
+    """The installed layers by name, in the order of their names; nothing of them is imported."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # 15 ms that most runs never need
 
     out: dict[str, Found] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         dist = point.dist
         name, version = (dist.name, dist.version) if dist else ("an unknown distribution", "")
-        here = Found(point.name, name, version, point)
-        other = out.setdefault(point.name, here)
-        if other is not here:
-            raise here.error(
-                f"two layers are called {point.name!r}",
-                found=f"one of {other.distribution} {other.version} and one of {name} {version}",
-                help=f"uninstall {name} or {other.distribution}",
-            )
+        out[point.name] = Found(point.name, name, version, point, out.get(point.name))
     return MappingProxyType(out)
 
 
 @cache
+def _loaded() -> Mapping[str, Layer | LayerError]:
+    """Each installed layer, or what is wrong with it."""
+    out: dict[str, Layer | LayerError] = {}
+    for name, source in found().items():
+        try:
+            out[name] = source.load()
+        except LayerError as error:
+            out[name] = error
+    return out
+
+
+class _Layers(Mapping[str, Layer]):
+    """The installed layers; one that is broken raises when it is asked for, and no other does."""
+
+    def __getitem__(self, name: str) -> Layer:
+        layer = _loaded()[name]
+        return found()[name].load() if isinstance(layer, LayerError) else layer  # a fresh error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(found())
+
+    def __len__(self) -> int:
+        return len(found())
+
+
+_LAYERS: Final = _Layers()
+
+
 def layers() -> Mapping[str, Layer]:
     """The installed layers by name.
 
     Returns:
         Name to `Layer`, in the order of the names. Of each layer only its own module (and the
-        packages above it) is imported.
-
-    Raises:
-        LayerError: A layer is broken, or two have the same name.
+        packages above it) is imported, when it is asked for. A broken one then raises `LayerError`.
     """
-    return MappingProxyType({name: each.load() for name, each in found().items()})
+    return _LAYERS
 
 
 def offers(slot: str) -> Iterator[Offer]:
     """What the installed layers put into a slot, without importing it.
 
-    Raises:
-        LayerError: A layer is broken.
+    Those that are broken put nothing there; see `layer_errors`.
     """
-    sources = found()
-    for name, layer in layers().items():
-        for entry in layer.entries(slot):
-            yield Offer(name, entry, sources[name])
+    for name, source in found().items():
+        layer = _loaded()[name]
+        if isinstance(layer, Layer):
+            for entry in layer.entries(slot):
+                yield Offer(name, entry, source)
+
+
+def offer_of(slot: str, name: str) -> Offer | None:
+    """What the installed layers put into a slot under a name; None if nothing has it.
+
+    Raises:
+        LayerError: Two of them have it.
+    """
+    first: Offer | None = None
+    for each in offers(slot):
+        if each.name == name:
+            if first is not None:
+                raise _clash(slot, name, first.source, each)
+            first = each
+    return first
 
 
 def provided(slot: str) -> Iterator[Provided]:
     """Iterate over what the installed layers put into a slot; each is imported when it is reached.
 
+    Layers that are broken put nothing there; see `layer_errors`.
+
     Args:
         slot: One of `protocol.SLOTS`, or a slot that a layer defines.
 
     Raises:
-        LayerError: A layer is broken, or names something that does not exist.
+        LayerError: A layer names something that does not exist, or cannot be imported.
     """
     for offer in offers(slot):
         yield Provided(offer.layer, offer.name, offer.load())
+
+
+def broken_layers() -> list[LayerError]:
+    """The error of each installed layer that cannot be loaded; it provides nothing."""
+    return [each for name in found() if isinstance(each := _loaded()[name], LayerError)]
+
+
+def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+    """What can be imported of a slot, and why the rest cannot be, broken layers included."""
+    things: list[Provided] = []
+    errors = broken_layers()
+    for offer in offers(slot):
+        try:
+            things.append(Provided(offer.layer, offer.name, offer.load()))
+        except MissingLayerError as error:
+            errors.append(offer.source.failed(offer.entry.target, error))
+        except LayerError as error:
+            errors.append(error)
+    return things, errors
+
+
+def layer_errors(*slots: str) -> list[LayerError]:
+    """Collect what is wrong with the installed layers, for whoever lists what they provide.
+
+    Args:
+        slots: Slots of which each thing is imported as well, to see whether it can be.
+
+    Returns:
+        An error for each layer that cannot be loaded, and for each name that two of them have, or
+        one of them and core; it names both.
+    """
+    errors = broken_layers()
+    for slot in _NAMED:
+        taken: dict[str, Found | None] = dict.fromkeys(_names_of_core(slot))
+        for offer in offers(slot):
+            if offer.name in taken:
+                errors.append(_clash(slot, offer.name, taken[offer.name], offer))
+            elif offer.name:
+                taken[offer.name] = offer.source
+    for slot in slots:
+        errors += [each for each in usable(slot)[1] if each not in errors]
+    return errors
+
+
+def _names_of_core(slot: str) -> Iterable[str]:
+    if slot == "names":
+        return import_module("adk_fluent").__all__
+    return [each.name for each in CORE.entries(slot)]
+
+
+def _clash(slot: str, name: str, first: Found | None, second: Offer) -> LayerError:
+    """The error about a name that two layers have, or core (None) and a layer."""
+    what, distribution = _NAMED.get(slot, slot), second.source.distribution
+    if first is None:
+        return second.source.error(
+            f"layer {second.layer!r} has a {what} {name!r}, which adk-fluent-core has itself",
+            found=f"{second.entry.target} of {second.source}",
+            help=f"adk-fluent-core keeps the name; uninstall {distribution}, or report it",
+        )
+    return second.source.error(
+        f"layers {first.name!r} and {second.layer!r} both have a {what} {name!r}",
+        found=f"one of {first} and one of {second.source}",
+        help=f"uninstall {distribution} or {first.distribution}",
+    )
 
 
 def refresh() -> None:
     """Forget what is installed and look again: for tests, and after installing something."""
     invalidate_caches()
     found.cache_clear()
-    layers.cache_clear()
+    _loaded.cache_clear()
 
 
 def missing_layer(name: str, what: str, node: Placed | str | None = None) -> MissingLayerError:
@@ -262,6 +364,38 @@ def missing_layer(name: str, what: str, node: Placed | str | None = None) -> Mis
         distribution=WHEELS.get(name),
         node=node,
     )
+
+
+def require_provider(slot: str, name: str, what: str, node: Placed | None = None) -> None:
+    """Raise if what is not there would be provided by a layer of ours that is absent or broken.
+
+    Args:
+        slot: Where it would stand.
+        name: What it is called.
+        what: What needs it, as the start of a sentence.
+        node: The node that needs it, if one does.
+
+    Raises:
+        MissingLayerError: Its layer is not installed.
+        LayerError: Its layer is broken.
+    """
+    layer = PROVIDERS[slot].get(name)
+    if layer is not None:
+        require_layer(layer, what, node)
+
+
+def known_names(slot: str) -> set[str]:
+    """Names in a slot: those of installed layers, and of absent ones of ours."""
+    absent = {name for name, layer in PROVIDERS[slot].items() if layer not in found()}
+    return absent.union(each.name for each in offers(slot))
+
+
+def broken_note() -> str | None:
+    """Which layers are broken, for the error about something that one of them may have."""
+    broken = [f"{e.layer!r} of {e.distribution} {e.version}".rstrip() for e in broken_layers()]
+    if not broken:
+        return None
+    return f"broken layers that may have it: {', '.join(broken)}; adk-fluent doctor tells why"
 
 
 def require_layer(name: str, what: str, node: Placed | str | None = None) -> Layer:
@@ -276,14 +410,15 @@ def require_layer(name: str, what: str, node: Placed | str | None = None) -> Lay
         MissingLayerError: It is not installed.
         LayerError: It is broken.
     """
-    source = found().get(name)
-    if source is None:
+    if name not in found():
         raise missing_layer(name, what, node)
     return layers()[name]
 
 
 #: Modules of core in which a name is looked for that `adk_fluent` itself does not have.
-_MODULES: Final = ("config", "builders", "testing", "errors", "contracts", "protocol", "ir", "flow")
+_MODULES: Final = (
+    *("config", "builders", "testing", "errors", "contracts", "protocol", "ir", "flow", "extend"),
+)
 
 
 def resolve_name(name: str, module: str = "adk_fluent", public: Iterable[str] = ()) -> Any:
@@ -295,25 +430,24 @@ def resolve_name(name: str, module: str = "adk_fluent", public: Iterable[str] = 
         public: The names that it has.
 
     Raises:
-        MissingLayerError: It is the name of a layer that is not installed.
+        MissingLayerError: It is a name of a layer that is not installed.
+        LayerError: It is a name of a layer that is broken, or of two layers.
         UnknownNameError: Nobody knows it.
         ImportError: The same, in ``from module import name``, where Python would keep the help of
             an AttributeError to itself.
     """
-    known = {*NAMES, *public}
     if not name.startswith("_"):  # dunders are asked for all the time and are nobody's
-        for offer in offers("names"):
-            if offer.name == name:
-                return offer.load()
-            known.add(offer.name)
-    layer = NAMES.get(name)
-    if layer is not None and layer not in found():
-        raise missing_layer(layer, repr(name))
+        offer = offer_of("names", name)
+        if offer is not None:
+            return offer.load()
+        require_provider("names", name, repr(name))
+    layer = PROVIDERS["names"].get(name)
     home = f"adk_fluent.{layer}" if layer else _home_of(name)
     error = UnknownNameError(
         f"module {module!r} has no attribute {name!r}",
         unknown=name,
-        known=known,
+        known={*public, *known_names("names")},
+        found=None if home or name.startswith("_") else broken_note(),
         help=f"write: from {home} import {name}" if home else None,
     )
     if error.help and _is_imported() and find_spec(f"{module}.{name}") is None:
@@ -341,12 +475,14 @@ def _home_of(name: str) -> str | None:
 class InstalledLayers:
     """The installed layers as a backend's tables want them."""
 
-    def installed(self) -> Collection[str]:
-        """Names of the installed layers."""
-        return found().keys()
+    def require(self, name: str, what: str, node: Placed) -> None:
+        """Raise if a layer is absent or broken."""
+        require_layer(name, what, node)
 
     def provided(self, slot: str) -> Iterator[Any]:
         """What they put into a slot, imported when it is reached."""
+        for error in broken_layers():
+            LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
         return (each.object for each in provided(slot))
 
 

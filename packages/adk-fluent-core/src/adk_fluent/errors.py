@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Unpack
 
-    from adk_fluent.ir import Location
+    from adk_fluent.ir._ref import Location  # not of the package, which imports this module
 
 __all__ = [
     "AdkFluentError",
@@ -376,8 +376,8 @@ class MissingLayerError(AdkFluentError, ImportError):
 class LayerError(AdkFluentError, ImportError):
     """An installed layer is broken.
 
-    Cause: its entry point cannot be imported, is no `Layer`, names something that does not exist,
-    or has a name that another layer already has.
+    Cause: its entry point cannot be imported, is no `Layer`, or names something that does not
+    exist; or it and another layer, or core, have the same name or provide something of one name.
     Fix: reinstall or upgrade the distribution the message names, or report it to its authors.
 
     Attributes:

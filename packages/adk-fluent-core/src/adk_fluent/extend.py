@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         registered_middlewares,
         unregister_middleware,
     )
-    from adk_fluent._registry import Provided, provided, require_layer, resolve_name
+    from adk_fluent._registry import Provided, layer_errors, provided, require_layer, resolve_name
     from adk_fluent._words import article, describe, public_address
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
@@ -37,7 +37,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_logs": "LOG",
             "_middlewares": "find_middleware register_middleware registered_middlewares"
             " unregister_middleware",
-            "_registry": "Provided provided require_layer resolve_name",
+            "_registry": "Provided layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
@@ -73,6 +73,7 @@ __all__ = [
     "describe",
     "find_middleware",
     "is_journal_key",
+    "layer_errors",
     "merges_dicts",
     "one_of",
     "provided",

@@ -11,9 +11,8 @@ from google.adk.version import __version__
 from pydantic import BaseModel
 
 from adk_fluent import Agent
+from adk_fluent._adk_fields import NO_SETTER, SINCE, TOOLS_ONLY, at_least
 from adk_fluent.backends.adk._lowering import _fields
-from adk_fluent.builders._adk_fields import NO_SETTER, SINCE, TOOLS_ONLY
-from adk_fluent.builders._configure import at_least
 from adk_fluent.errors import UnknownNameError, UnsupportedNodeError
 from adk_fluent.ir import AgentNode
 from adk_fluent.testing import Call, Script, ScriptedModel, reply

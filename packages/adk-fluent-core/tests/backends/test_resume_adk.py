@@ -445,6 +445,7 @@ async def test_pipelines_below_the_items_of_a_map_are_told_apart(desk: Desk) -> 
     assert Counter(desk.calls) == {"a": 2, "b": 4, "after": 1}
 
 
+@pytest.mark.full
 async def test_of_many_items_only_those_are_written_that_a_step_changes(desk: Desk) -> None:
     body = seq(desk.count("a"), desk.hangs("b", lambda s: s["item"] == 300), name="body")
     many = each("list", body, item_key="item", output_key="all", result_key="b", concurrency=1)

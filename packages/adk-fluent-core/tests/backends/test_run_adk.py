@@ -898,6 +898,7 @@ async def test_500_deep() -> None:
     assert (await run(seq(deep(500), agent("a")))).state == {"n": 1}
 
 
+@pytest.mark.full
 async def test_10_000_wide() -> None:
     width = 10_000
     branches = [fn(f"f{n}", lambda s, n=n: {f"k{n}": n}) for n in range(width)]

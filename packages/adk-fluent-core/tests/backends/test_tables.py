@@ -12,7 +12,7 @@ from adk_fluent.backends._tables import Kind, Pass, PassList, RuleTable, ValueTa
 from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
 Tree = tuple[Any, ...]
 
@@ -25,8 +25,9 @@ class Installed:
     slots: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     asked: list[str] = field(default_factory=list[str])
 
-    def installed(self) -> Collection[str]:
-        return self.names
+    def require(self, name: str, what: str, node: ir.Node) -> None:
+        if name not in self.names:
+            raise MissingLayerError(f"{what} needs {name}", layer=name, node=node)
 
     def provided(self, slot: str) -> Iterator[Any]:
         self.asked.append(slot)

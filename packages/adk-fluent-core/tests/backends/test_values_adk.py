@@ -228,8 +228,7 @@ def test_a_layer_may_add_a_kind_of_message(monkeypatch: pytest.MonkeyPatch) -> N
         number: int
 
     class Layers:
-        def installed(self) -> tuple[str, ...]:
-            return ("tickets",)
+        def require(self, name: str, what: str, node: object) -> None: ...
 
         def provided(self, slot: str) -> list[Any]:
             return [theirs] if slot == "values" else []

@@ -9,16 +9,15 @@ from unittest.mock import Mock
 import pytest
 
 from adk_fluent import Agent, Pipeline
-from adk_fluent.builders._adk_fields import (
-    CHECKS,
+from adk_fluent._adk_fields import (
     NEWEST,
     NO_SETTER,
     OWN_SETTERS,
     SINCE,
     TOOLS_ONLY,
-    AdkFields,
+    at_least,
 )
-from adk_fluent.builders._configure import at_least
+from adk_fluent.builders._adk_setters import CHECKS, AdkSetters
 from adk_fluent.errors import AdkFluentError, UnknownNameError, UsageError
 from adk_fluent.ir import AgentNode, Ref
 
@@ -100,7 +99,7 @@ def test_a_setter_of_another_name_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_generated_setter_is_documented_and_names_its_field(name: str) -> None:
-    doc = vars(AdkFields)[name].__doc__
+    doc = vars(AdkSetters)[name].__doc__
     assert f"ADK's ``{name}``" in doc
     assert "Args:" in doc
     assert (f"since google-adk {SINCE[name]}" in doc) is (SINCE[name] != SINCE["name"])

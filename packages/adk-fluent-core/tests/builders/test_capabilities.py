@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from adk_fluent import Agent, FanOut, Pipeline, Preset, RemoteAgent, agent
 from adk_fluent.builders import PresetSettings
-from adk_fluent.builders._presets import setters
+from adk_fluent.builders._agent import setters
 from adk_fluent.errors import (
     MissingLayerError,
     UnknownNameError,

@@ -104,7 +104,7 @@ def process() -> Cli:
     return call
 
 
-@pytest.fixture(params=["here", pytest.param("process", marks=pytest.mark.adk)])
+@pytest.fixture(params=["here", pytest.param("process", marks=[pytest.mark.adk, pytest.mark.full])])
 def cli(request: pytest.FixtureRequest) -> Cli:
-    """The command line in both ways; processes take time, and so run with the tests on ADK."""
+    """The command line in this process; with ``--full`` as a process of its own, too."""
     return request.getfixturevalue(request.param)

@@ -9,7 +9,6 @@ import pytest
 
 from adk_fluent import _registry
 from adk_fluent.cli import _doctor
-from adk_fluent.errors import LayerError
 
 if TYPE_CHECKING:
     from .conftest import Cli
@@ -24,7 +23,8 @@ class Installation:
         self.versions: dict[str, str] = dict(VERSIONS)
         self.patch = monkeypatch
         monkeypatch.setattr(_doctor, "installed_version", self.versions.get)
-        monkeypatch.setattr(_doctor, "found", dict[str, _registry.Found])
+        monkeypatch.setattr(_registry, "found", dict)
+        monkeypatch.setattr(_doctor, "found", dict)
         for name in ("google", "google.adk", "google.adk.runners"):  # quicker than the real one
             monkeypatch.setitem(sys.modules, name, sys)
 
@@ -117,39 +117,6 @@ def test_a_key_is_found_and_not_shown(
     done = here("doctor")
     assert (f"{variable} is set" in done.out) is there
     assert "s3cret" not in done.out
-
-
-def layer_error(name: str) -> LayerError:
-    return LayerError("two layers are called 'toy'", layer=name, help="uninstall one")
-
-
-def test_broken_layers_are_bad(installation: Installation, here: Cli) -> None:
-    class Layer:
-        distribution, version = "acme-toy", "0.3"
-
-        def __init__(self, error: LayerError | None) -> None:
-            self.error = error
-
-        def load(self) -> None:
-            if self.error is not None:
-                raise self.error
-
-    layers = {"good": Layer(None), "toy": Layer(layer_error("toy"))}
-    installation.patch.setattr(_doctor, "found", lambda: layers)
-    done = here("doctor")
-    assert done.code == 1
-    assert "ok   layer good       acme-toy 0.3" in done.out
-    assert "BAD  layer toy        two layers are called 'toy'\n" in done.out
-    assert " help: uninstall one\n" in done.out
-
-
-def test_layers_that_cannot_even_be_listed_are_bad(installation: Installation, here: Cli) -> None:
-    def found() -> None:
-        raise layer_error("toy")
-
-    installation.patch.setattr(_doctor, "found", found)
-    done = here("doctor")
-    assert (done.code, "BAD  layers" in done.out) == (1, True)
 
 
 @pytest.mark.adk

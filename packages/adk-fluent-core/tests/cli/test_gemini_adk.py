@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import subprocess
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from adk_fluent.testing import Call, GeminiEmulator, reply
-
-from .conftest import PROGRAM, Done
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from adk_fluent.testing import Reply
 
-    from .conftest import Write
+    from .conftest import Cli, Done, Write
 
 pytestmark = pytest.mark.adk
 
@@ -41,12 +37,22 @@ KEY = "key-of-somebody"
 KEPT = ("--session-db", "kept.sqlite", "--session", "s")
 
 
-def run(gemini: GeminiEmulator, *args: str, **environment: str) -> Done:
-    """The command line as a process that the emulator answers."""
-    command = [*PROGRAM, "run", "desk.py", *args]
-    env = os.environ | {"PYTHONIOENCODING": "utf-8"} | gemini.env | environment
-    done = subprocess.run(command, capture_output=True, check=False, env=env)
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+class Run(Protocol):
+    def __call__(
+        self, gemini: GeminiEmulator, *args: str, input: str = "", **environment: str
+    ) -> Done: ...
+
+
+@pytest.fixture
+def run(here: Cli, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line in this process, answered by the emulator."""
+
+    def run(gemini: GeminiEmulator, *args: str, input: str = "", **environment: str) -> Done:
+        for name, value in (gemini.env | environment).items():
+            monkeypatch.setenv(name, value)
+        return here("run", "desk.py", *args, input=input)
+
+    return run
 
 
 @dataclass
@@ -110,7 +116,9 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("case", FAILURES)
-def test_what_gemini_says_instead_of_an_answer(case: str, write: Write, place: Path) -> None:
+def test_what_gemini_says_instead_of_an_answer(
+    run: Run, case: str, write: Write, place: Path
+) -> None:
     failure = FAILURES[case]
     write("desk.py", DESK)
     call = ("hi", failure.option, *KEPT)
@@ -136,7 +144,7 @@ def test_what_gemini_says_instead_of_an_answer(case: str, write: Write, place: P
     assert authors == (["user", "first"] if failure.reply else ["user"])
 
 
-def test_a_session_goes_on_when_gemini_is_back(write: Write) -> None:
+def test_a_session_goes_on_when_gemini_is_back(run: Run, write: Write) -> None:
     write("desk.py", DESK)
     with GeminiEmulator("First.", reply(chunks=["Half ", "of"], fault="cut")) as gemini:
         assert run(gemini, "hi", "--stream", *KEPT).out.startswith("first: First.\nsecond: Half")
@@ -148,19 +156,18 @@ def test_a_session_goes_on_when_gemini_is_back(write: Write) -> None:
     assert turns == ["hi", "First.", "hi again"]
 
 
-def test_gemini_out_of_reach(write: Write) -> None:
+def test_gemini_out_of_reach(here: Cli, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write("desk.py", DESK)
     with GeminiEmulator() as gemini:
-        env = os.environ | gemini.env
-    done = subprocess.run(
-        [*PROGRAM, "run", "desk.py", "hi"], capture_output=True, check=False, env=env, text=True
-    )
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("error: Gemini cannot be reached\n  found: ")
-    assert "\n  help: check the network\n" in done.stderr
+        for name, value in gemini.env.items():
+            monkeypatch.setenv(name, value)
+    done = here("run", "desk.py", "hi")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: Gemini cannot be reached\n  found: ")
+    assert "\n  help: check the network\n" in done.err
 
 
-def test_a_conversation_goes_on_after_a_failure(write: Write) -> None:
+def test_a_conversation_goes_on_after_a_failure(run: Run, write: Write) -> None:
     """What was said in the turn that failed stands in the session, and Gemini takes it."""
     write("desk.py", DESK)
     replies = (
@@ -169,24 +176,16 @@ def test_a_conversation_goes_on_after_a_failure(write: Write) -> None:
         "First.",
         "Second.",
     )
-    command = [*PROGRAM, "run", "desk.py", "-i"]
     with GeminiEmulator(*replies) as gemini:
-        env = os.environ | {"PYTHONIOENCODING": "utf-8"} | gemini.env
-        done = subprocess.run(
-            command,
-            input=b"Where is order 17?\nAnd now?\n",
-            capture_output=True,
-            check=False,
-            env=env,
-        )
+        done = run(gemini, "-i", input="Where is order 17?\nAnd now?\n")
         prompt = gemini.requests[2].prompt
-    assert (done.returncode, done.stdout.decode()) == (0, "first: First.\nsecond: Second.\n")
-    errors = done.stderr.decode().splitlines()
+    assert (done.code, done.out) == (0, "first: First.\nsecond: Second.\n")
+    errors = done.err.splitlines()
     assert errors[:2] == ['[first calls look_up(order="17")]', "error: Gemini cannot answer now"]
     assert prompt == '[result look_up {"order": "17"}]\nAnd now?'
 
 
-def test_files_go_to_gemini(write: Write, place: Path) -> None:
+def test_files_go_to_gemini(run: Run, write: Write, place: Path) -> None:
     write("desk.py", DESK)
     write("notes.csv", "a,b")
     (place / "pic.png").write_bytes(b"\x89PNG\xff")
@@ -200,7 +199,7 @@ def test_files_go_to_gemini(write: Write, place: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
-def test_no_answer_at_all_is_told(write: Write, stream: str) -> None:
+def test_no_answer_at_all_is_told(run: Run, write: Write, stream: str) -> None:
     write("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a", "gemini-2.5-flash")\n')
     with GeminiEmulator(reply("", fault="empty")) as gemini:
         done = run(gemini, "hi", stream)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
+from adk_fluent._core import CORE
 from adk_fluent._registry import GROUP, refresh
 from adk_fluent.cli import _main, main
 from adk_fluent.cli._failures import exit_code, report
@@ -118,11 +119,11 @@ def test_every_command_explains_itself_without_adk(command: str) -> None:
 
 
 def test_the_lists_say_of_each_command_what_it_says_itself() -> None:
-    for name, (_, help) in _main.COMMANDS.items():
-        command = _main.cli.get_command(click.Context(_main.cli), name)
+    for entry in CORE.entries("commands"):
+        command = _main.cli.get_command(click.Context(_main.cli), entry.name)
         assert command is not None
         assert command.help
-        words = help.rstrip(".").split()
+        words = entry.help.rstrip(".").split()
         assert words[0] == command.help.split()[0], "the two begin with the same verb"
 
 
@@ -173,6 +174,66 @@ def test_a_broken_layer_does_not_stop_the_others(layer: Write, cli: Cli) -> None
     assert (unknown.code, "Broken layers: bad" in unknown.err) == (2, True)
 
 
+def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
+    install(layer, "bad", "bad_layer:LAYER")
+    layer(
+        "site/bad_layer.py",
+        """
+        from adk_fluent.protocol import Entry, Layer
+
+        COMMANDS = Entry("sys:exit", "check"), Entry("toy_heavy:play", "p")
+        LAYER = Layer("bad", {"commands": COMMANDS})
+        """,
+    )
+    refresh()
+    assert "Look for mistakes in pipelines" in here("--help").out
+    assert "Broken layers: bad" in here("--help").out
+    assert here("check", "--help").out.startswith("Usage: adk-fluent check")
+    assert here("p", "1").code == 0
+    told = here("doctor")
+    assert told.code == 1
+    says = "layer 'bad' has a command 'check', which adk-fluent-core has itself"
+    assert f"BAD  layer bad         {says}" in told.out
+    assert "found: sys:exit of acme-bad 0.3" in told.out
+    assert "ok   layer toy         acme-toy 0.3" in told.out
+
+
+def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, here: Cli) -> None:
+    install(layer, "toy_too", "toy_too:LAYER")
+    layer("site/toy_too.py", LAYER.replace('"toy"', '"toy_too"'))
+    refresh()
+    done = here("play", "1")
+    assert done.code == 3
+    assert "layers 'toy' and 'toy_too' both have a command 'play'" in done.err
+    assert "one of acme-toy 0.3 and one of acme-toy_too 0.3" in done.err
+    assert "Broken layers: toy_too" in here("--help").out
+    assert here("explain", "--help").code == 0
+
+
+def test_a_broken_layer_of_ours_is_told_where_its_command_is_called(
+    layer: Write, here: Cli
+) -> None:
+    install(layer, "eval", "eval_layer:LAYER")
+    layer("site/eval_layer.py", "1 / 0")
+    refresh()
+    done = here("eval", "x")
+    assert done.code == 3
+    assert "cannot load eval_layer:LAYER" in done.err
+    assert "layer 'eval' of acme-eval 0.3" in done.err
+
+
+@pytest.mark.adk
+def test_a_broken_layer_is_a_finding_of_check(layer: Write, here: Cli) -> None:
+    install(layer, "bad", "bad_layer:LAYER")
+    layer("site/bad_layer.py", "1 / 0")
+    layer("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a").instruct("Hi.")\n')
+    refresh()
+    done = here("check", "desk.py")
+    assert done.code == 0
+    assert "warning[FLW901]: the layer `bad` is broken" in done.out
+    assert "cannot load bad_layer:LAYER" in done.out
+
+
 def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     layer("site/other_toy-1.dist-info/METADATA", "Name: other-toy\nVersion: 1\n")
     layer("site/other_toy-1.dist-info/entry_points.txt", f"[{GROUP}]\ntoy = toy_layer:LAYER\n")
@@ -180,6 +241,10 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     help = here("--help")
     assert help.code == 0
     assert "Broken layers: toy" in help.out
+    told = here("doctor")
+    assert told.code == 1
+    assert "two layers are called 'toy'" in told.out
+    assert re.search(r"one of (acme-toy 0\.3|other-toy 1) and one of", told.out)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adk_fluent.cli._target import Target
+from adk_fluent.cli._attribute import Target
 from adk_fluent.errors import TargetError
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import pytest
 from adk_fluent.contracts import _check, _checkers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from adk_fluent._registry import Provided
+    from adk_fluent.errors import LayerError
 
 for _name in ("corpus", "mistakes"):
     if _name not in sys.modules:
@@ -34,9 +33,9 @@ def only_core(monkeypatch: pytest.MonkeyPatch) -> None:
 def hide_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is installed where the tests run: no layer is, and no user's checker."""
 
-    def nothing(slot: str) -> Iterator[Provided]:
-        return iter(())
+    def nothing(slot: str) -> tuple[list[Provided], list[LayerError]]:
+        return [], []
 
     monkeypatch.setattr(_check, "found", dict)
-    monkeypatch.setattr(_checkers, "provided", nothing)
+    monkeypatch.setattr(_checkers, "usable", nothing)
     monkeypatch.setattr(_checkers, "_users", {})

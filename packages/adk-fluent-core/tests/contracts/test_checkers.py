@@ -14,7 +14,7 @@ from adk_fluent.contracts import (
     register_checker,
     unregister_checker,
 )
-from adk_fluent.errors import CheckerError, UsageError
+from adk_fluent.errors import CheckerError, LayerError, UsageError
 from adk_fluent.ir import AgentNode, RemoteAgentNode
 
 if TYPE_CHECKING:
@@ -147,11 +147,11 @@ class TestLayers:
     @pytest.fixture
     def install(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def install(*things: Provided) -> None:
-            def provided(slot: str) -> Iterator[Provided]:
+            def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
                 assert slot == "checkers"
-                return iter(things)
+                return [*things], []
 
-            monkeypatch.setattr(_checkers, "provided", provided)
+            monkeypatch.setattr(_checkers, "usable", usable)
 
         return install
 

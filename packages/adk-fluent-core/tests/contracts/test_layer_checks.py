@@ -22,7 +22,7 @@ from adk_fluent.contracts import (
     register_checker,
 )
 from adk_fluent.contracts import _check as _check_module
-from adk_fluent.errors import CheckerError, UsageError
+from adk_fluent.errors import CheckerError, LayerError, UsageError
 from adk_fluent.ir import (
     AgentNode,
     ExecutionBoundary,
@@ -73,10 +73,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def add(**checkers: Any) -> None:
         given = [Provided(layer, "", check) for layer, check in checkers.items() if check]
 
-        def provided(slot: str) -> Iterator[Provided]:
-            return iter(given)
+        def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+            return given, []
 
-        monkeypatch.setattr(_checkers, "provided", provided)
+        monkeypatch.setattr(_checkers, "usable", usable)
         for module in (_layers, _check_module):
             monkeypatch.setattr(module, "found", lambda: dict.fromkeys(checkers))
 

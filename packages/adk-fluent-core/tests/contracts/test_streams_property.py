@@ -28,6 +28,8 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: More examples with ``--full``.
+FULL = settings.get_current_profile_name() == "full"
 EDGES: Final = st.sampled_from([EdgeSemantics("token"), EdgeSemantics("token"), EdgeSemantics()])
 LEAVES: Final = st.sampled_from(
     [
@@ -108,7 +110,7 @@ def conflicts(root: Node) -> set[str]:
     return {d.node for d in check_streaming_contracts(root) if d.code == "FLW201"}
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600 if FULL else 100)
 @given(PIPELINES)
 def test_every_step_that_needs_all_of_a_stream_is_found_and_no_other(root: Node) -> None:
     root = apart(root)
@@ -117,7 +119,7 @@ def test_every_step_that_needs_all_of_a_stream_is_found_and_no_other(root: Node)
     assert conflicts(root) == found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if FULL else 40)
 @given(PIPELINES)
 def test_a_part_that_stands_in_several_places_is_found_once(root: Node) -> None:
     """As where each place has a part of its own, but that one finding speaks for all places."""

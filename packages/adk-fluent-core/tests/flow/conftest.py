@@ -12,7 +12,7 @@ import pytest
 
 from adk_fluent.backends._dict_leaf import DictLeaf
 from adk_fluent.flow import ARRANGEMENTS, Enclosed, Engine, Facts, Position, promises_of
-from adk_fluent.flow._around import ENDED, open_up
+from adk_fluent.flow._position import ENDED, open_up
 from adk_fluent.ir import (
     AgentNode,
     ExpectNode,

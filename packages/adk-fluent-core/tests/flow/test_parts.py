@@ -80,6 +80,7 @@ def test_a_small_position_is_kept_whole() -> None:
     assert split(position) == (position, {})
 
 
+@pytest.mark.full
 async def test_what_a_step_changes_does_not_grow_with_the_items(b: Bench) -> None:
     sizes = {items: await usual(b, items) for items in (100, 400)}
     assert sizes[400] < 2 * sizes[100]

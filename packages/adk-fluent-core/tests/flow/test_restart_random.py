@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .conftest import Bench, Hooks
 
 CONFIG = ExecutionConfig(max_llm_calls=0)
-SEEDS = 150
+#: Where each ten programs begin; most run with ``--full`` alone.
+STARTS = [0, 10, *(pytest.param(n, marks=pytest.mark.full) for n in range(20, 150, 10))]
 MOST = 12  # positions tried of one program
 
 
@@ -77,13 +78,13 @@ async def follow(
     return run
 
 
-@pytest.mark.parametrize("start", range(0, SEEDS, 10))
+@pytest.mark.parametrize("start", STARTS)
 async def test_from_every_step(b: Bench, start: int) -> None:
     for number in range(start, start + 10):
         await check(b, random.Random(number))
 
 
-@pytest.mark.parametrize("start", range(0, SEEDS, 10))
+@pytest.mark.parametrize("start", STARTS)
 async def test_from_every_step_with_hooks_around_all(b: Bench, start: int) -> None:
     for number in range(start, start + 10):
         await check(b, random.Random(number), hooks=ALL)

@@ -77,6 +77,7 @@ async def test_restarting_far_below(b: Bench) -> None:
     assert b.state["trail"] == "ab"
 
 
+@pytest.mark.full
 async def test_a_wide_parallel(b: Bench) -> None:
     ran = await b.run(b.par(*[b.fn(f"f{i}", x=i) for i in range(10_000)]))
     assert len(ran.events) == 10_000
@@ -95,6 +96,7 @@ async def test_a_long_sequence_and_a_long_loop(b: Bench) -> None:
     assert b.state["n"] == 20_000
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["seq", "par", "race", "map", "fallback"])
 async def test_time_grows_with_size_not_with_its_square(b: Bench, kind: str) -> None:
     """Eight times as much takes less than twenty-five times as long; sixty-four would be square."""

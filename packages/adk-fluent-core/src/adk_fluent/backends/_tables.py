@@ -16,7 +16,7 @@ from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeErro
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
 N = TypeVar("N", bound=Node)
 N_contra = TypeVar("N_contra", bound=Node, contravariant=True)
@@ -45,8 +45,8 @@ class ValueRule(Protocol[V_contra, R_co, C_contra]):
 class Layers(Protocol):
     """Where tables find what other wheels add."""
 
-    def installed(self) -> Collection[str]:
-        """Names of the installed layers."""
+    def require(self, name: str, what: str, node: Node) -> object:
+        """Raise if a layer is not installed, or broken; `what` needs it."""
         ...
 
     def provided(self, slot: str) -> Iterable[Any]:
@@ -55,8 +55,10 @@ class Layers(Protocol):
 
 
 class _NoLayers:
-    def installed(self) -> Collection[str]:
-        return ()
+    def require(self, name: str, what: str, node: Node) -> None:
+        raise MissingLayerError(
+            f"{what} needs the layer {name!r}, which is not installed", layer=name, node=node
+        )
 
     def provided(self, slot: str) -> Iterable[Any]:
         return ()
@@ -156,10 +158,8 @@ class RuleTable(Generic[T, C]):
         if rule is not None:
             return rule
         kind, layer = type(node).__name__, node.layer
-        if layer != "core" and layer not in self._additions.layers.installed():
-            raise MissingLayerError(
-                f"{kind} needs the layer {layer!r}, which is not installed", layer=layer, node=node
-            )
+        if layer != "core":
+            self._additions.layers.require(layer, kind, node)
         known = ", ".join(sorted(each.__name__ for each in table.rules)) or "nothing"
         raise UnsupportedNodeError(
             f"target {self.target!r} has no rule for {kind}",

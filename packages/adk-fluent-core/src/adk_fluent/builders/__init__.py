@@ -6,14 +6,14 @@ that runs. The names most programs need are also in `adk_fluent` itself.
 
 from __future__ import annotations
 
-from adk_fluent.builders._agent import Agent
-from adk_fluent.builders._base import BuilderBase
+from adk_fluent.builders._agent import Agent, Preset
+from adk_fluent.builders._base import AgentLike, Branches, BuilderBase, StepLike
+from adk_fluent.builders._decorator import agent
 from adk_fluent.builders._effects import effects
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._flow import Builder, Fallback, FanOut, Loop, Pipeline, Race
 from adk_fluent.builders._gates import Gate, gate
 from adk_fluent.builders._preset_settings import PresetSettings
-from adk_fluent.builders._presets import Preset, agent
 from adk_fluent.builders._primitives import (
     Expect,
     MapOver,
@@ -34,8 +34,6 @@ from adk_fluent.builders._running import RunOptions
 from adk_fluent.builders._transforms import Compute, S, ScopedTransforms, StateTransforms, Transform
 from adk_fluent.builders._types import (
     AgentFunction,
-    AgentLike,
-    Branches,
     Callback,
     Callbacks,
     InstructionProvider,
@@ -52,7 +50,6 @@ from adk_fluent.builders._types import (
     State,
     StateFunction,
     StepFunction,
-    StepLike,
     TapFunction,
     ToolLike,
     ValueFunction,

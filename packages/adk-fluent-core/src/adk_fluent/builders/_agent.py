@@ -1,12 +1,12 @@
-"""The agent builder."""
+"""The agent builder, and settings that several agents share."""
 
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from adk_fluent._words import describe
-from adk_fluent.builders._adk_fields import CHECKS, AdkFields
+from adk_fluent.builders._adk_setters import CHECKS, AdkSetters
 from adk_fluent.builders._capabilities import Capabilities
 from adk_fluent.builders._configure import advice, as_settings
 from adk_fluent.builders._flow import Builder
@@ -39,14 +39,14 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import Self
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import Self, Unpack
 
     from google.genai.types import Content, Part
 
-    from adk_fluent.builders._presets import Preset
+    from adk_fluent.builders._base import AgentLike
+    from adk_fluent.builders._preset_settings import PresetSettings
     from adk_fluent.builders._types import (
-        AgentLike,
         Callbacks,
         InstructionProvider,
         KeyLike,
@@ -56,6 +56,21 @@ if TYPE_CHECKING:
         ToolLike,
         Via,
     )
+
+#: Setters that take several values at once; a list means all of them.
+_SEVERAL: Final = frozenset(
+    {
+        *("agent_tool", "delegates", "sub_agents", "reads", "writes", "outputs"),
+        *("accepts", "allow", "produces_modality"),
+    }
+)
+#: What is no setting of one value: it copies, renames or takes its arguments by name.
+_NONE: Final = frozenset(
+    {
+        *("named", "clone", "with_", "use", "middleware"),
+        *("configure", "contract", "inject", "model_select", "execution_boundary"),
+    }
+)
 
 
 class _Fields(TypedDict, total=False):
@@ -79,7 +94,7 @@ class _Fields(TypedDict, total=False):
     consumes_type: Ref
 
 
-class Agent(AdkFields, Capabilities, Builder):
+class Agent(AdkSetters, Capabilities, Builder):
     """A model with an instruction and tools; becomes ADK's LlmAgent.
 
     Example:
@@ -277,8 +292,6 @@ class Agent(AdkFields, Capabilities, Builder):
 
     def use(self, *presets: Preset) -> Self:
         """Take over the settings of presets, in order; later ones win."""
-        from adk_fluent.builders._presets import Preset  # noqa: PLC0415  # which makes agents
-
         for preset in some(presets, ".use(...)", "a Preset"):
             if not isinstance(preset, Preset):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's
                 raise UsageError(
@@ -353,6 +366,86 @@ def _templated(
             for ref in known
         ),
         filled,
+    )
+
+
+class Preset:
+    """Settings under a name of yours, for `Agent.use`.
+
+    Example:
+        >>> from adk_fluent import Agent, Preset
+        >>> careful = Preset(model="gemini-2.5-pro", history="own", tool=[print])
+        >>> Agent("reviewer").use(careful)
+        <Agent 'reviewer'>
+
+    Args:
+        *presets: Others that it begins with.
+        **settings: Setters of `Agent`, each with its value, or with a list for those that take
+            several (``tool``, ``agent_tool``, ``delegates``, ``reads``, ``writes``, ``accepts``).
+
+    Raises:
+        UnknownNameError: There is no such setter.
+        UsageError: A setter does not take its value.
+    """
+
+    __slots__ = ("settings",)
+
+    def __init__(self, *presets: Preset, **settings: Unpack[PresetSettings]) -> None:
+        self.settings: dict[str, Any] = {}
+        for preset in presets:
+            self.settings.update(_settings_of(preset))
+        known = setters()
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError(
+                    f"an agent has no setter {name!r}",
+                    unknown=name,
+                    known=known,
+                )
+        self.settings.update(settings)
+        self.apply(Agent("preset"))  # its setters know what they take
+
+    def __repr__(self) -> str:
+        return f"<Preset {', '.join(self.settings) or 'of nothing'}>"
+
+    def apply(self, agent: Agent) -> None:
+        """Set everything on an agent."""
+        for name, value in self.settings.items():
+            setter = getattr(agent, name)
+            if name in _SEVERAL:
+                setter(*_items(value))
+            elif name == "tool":
+                for each in _items(value):
+                    setter(each)
+            else:
+                setter(value)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
+
+
+def setters() -> list[str]:
+    """The names of setters that take one value."""
+    return [
+        name
+        for name in dir(Agent)
+        if not name.startswith("_") and name not in _NONE and _is_setter(getattr(Agent, name))
+    ]
+
+
+def _is_setter(method: Any) -> bool:
+    hints: dict[str, Any] = getattr(method, "__annotations__", {})
+    return hints.get("return") == "Self" and len(hints) > 1
+
+
+def _settings_of(preset: object) -> dict[str, Any]:
+    if isinstance(preset, Preset):
+        return preset.settings
+    raise UsageError(
+        "a preset is made of presets and settings",
+        found=describe(preset),
+        help='Preset(base, model="gemini-2.5-pro")',
     )
 
 

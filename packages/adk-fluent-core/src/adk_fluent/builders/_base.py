@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from adk_fluent.builders._aboard import Aboard, as_stack, check_scoped
 from adk_fluent.builders._contract import as_boundary, as_code, as_state_rules, promised
@@ -34,13 +34,26 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
+
+    from google.adk.agents import BaseAgent
 
     from adk_fluent.builders._execution import Runs
     from adk_fluent.builders._models import Model
-    from adk_fluent.builders._types import KeyLike, ModelLike
+    from adk_fluent.builders._types import KeyLike, ModelLike, StepFunction
     from adk_fluent.protocol import AnyMiddleware, StateRules
+
+# What stands in quotes is not there yet, or needs ADK.
+
+#: A builder, IR, or an ADK agent.
+AgentLike: TypeAlias = "BuilderBase | Node | BaseAgent"
+
+#: The same, or a function over state.
+StepLike: TypeAlias = "AgentLike | StepFunction"
+
+#: Values of the key written last (str, number, bool or None), each with what runs then.
+Branches: TypeAlias = "Mapping[Any, StepLike]"
 
 
 class BuilderBase(Running, Operand):

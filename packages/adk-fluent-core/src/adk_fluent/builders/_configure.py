@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.builders._adk_fields import CHECKS, NEWEST, NO_SETTER, OWN_SETTERS, SINCE
+from adk_fluent._adk_fields import NEWEST, NO_SETTER, OWN_SETTERS, SINCE, at_least
+from adk_fluent.builders._adk_setters import CHECKS
 from adk_fluent.builders._branching import SCALARS
 from adk_fluent.errors import UnknownNameError, UsageError, nearest_name
 from adk_fluent.ir import Ref
@@ -33,15 +33,6 @@ def advice(name: str) -> str | None:
     """What to do instead of setting a field by its name in ADK; None where that is the way."""
     setter = OWN_SETTERS.get(name)
     return NO_SETTER.get(name) if setter is None else f"use .{setter}(...)"
-
-
-def at_least(version: str, other: str) -> bool:
-    """Whether a version of ADK is not older than another one."""
-    return _numbers(version) >= _numbers(other)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def _setting(name: str, value: object) -> object:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent._node_text import (
+    WIDTH,
+    change_texts,
+    model_text,
+    predicate_text,
+    removes_keys,
+)
 from adk_fluent._words import public_address
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -35,11 +42,10 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from adk_fluent.ir import ExecutionConfig, Predicate
+    from adk_fluent.ir import ExecutionConfig
 
 #: Levels that are shown; below them only the number of steps.
 DEPTH: Final = 50
-_WIDTH: Final = 88
 
 
 def explain(root: Node, config: ExecutionConfig | None = None) -> str:
@@ -188,7 +194,7 @@ def _details(node: Node, config: ExecutionConfig | None) -> Iterable[tuple[str, 
     elif isinstance(node, FunctionNode | TransformNode | TapNode):
         if isinstance(node, TransformNode):
             yield from change_texts(node)
-        if not _removes(node):
+        if not removes_keys(node):
             yield from _keys("reads", node.effects.reads)
             yield from _keys("writes", node.effects.writes)
     elif isinstance(node, GateNode):
@@ -205,32 +211,6 @@ def _question(node: GateNode) -> Iterable[tuple[str, str]]:
     if node.response_schema is not None:
         yield "answers with", _schema_text(node.response_schema)
     yield "writes", node.key or node.name
-
-
-def change_texts(node: TransformNode) -> Iterable[tuple[str, str]]:
-    """What a transform does, as far as its name does not say it."""
-    if node.fn is not None and node.fn.name != node.name:
-        yield "does", node.fn.name[:_WIDTH]
-    if node.affected_keys and node.semantics != "merge":
-        yield "removes" if _removes(node) else "keeps only", ", ".join(node.affected_keys)
-
-
-def _removes(node: Node) -> bool:
-    return isinstance(node, TransformNode) and node.semantics == "delete_keys"
-
-
-def model_text(node: AgentNode, config: ExecutionConfig | None) -> tuple[str, str]:
-    """The model an agent gets, and where that comes from, if it is not plain."""
-    if node.mock is not None:
-        return "mocked", ""
-    if node.selector is not None:
-        names = ", ".join(candidate.model for candidate in node.selector.candidates)
-        return f"one of {names}", node.selector.strategy
-    if node.model is not None:
-        return _name(node.model), node.model_source or "its own"
-    if config is not None and config.default_model is not None:
-        return _name(config.default_model), "config.default_model"
-    return "ADK's default", ""
 
 
 def _texts(node: AgentNode) -> Iterable[tuple[str, str]]:
@@ -262,18 +242,9 @@ def _schema_text(text: str) -> str:
 
 def _first_line(text: str) -> str:
     line, *more = text.strip().splitlines()
-    return line[:_WIDTH] + (" ..." if more or len(line) > _WIDTH else "")
+    return line[:WIDTH] + (" ..." if more or len(line) > WIDTH else "")
 
 
 def _keys(name: str, keys: tuple[StateFieldRef, ...]) -> Iterable[tuple[str, str]]:
     if keys:
         yield name, ", ".join(ref.key for ref in keys)
-
-
-def _name(model: str | Ref) -> str:
-    return model if isinstance(model, str) else model.name
-
-
-def predicate_text(test: Predicate) -> str:
-    """A test in words: the comparison, or the name of the function."""
-    return test.name if isinstance(test, Ref) else str(test)

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from adk_fluent.builders._types import Branches, PredicateLike, StepLike
+    from adk_fluent.builders._base import Branches, StepLike
+    from adk_fluent.builders._types import PredicateLike
 
 _SEQUENCE: Final = "pipeline"
 MERGES: Final[tuple[Merge, ...]] = get_args(Merge)

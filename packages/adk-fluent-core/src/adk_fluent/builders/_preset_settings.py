@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from google.genai.types import Content, GenerateContentConfig, Part
     from pydantic import BaseModel
 
+    from adk_fluent.builders._base import AgentLike
     from adk_fluent.builders._types import (
-        AgentLike,
         Callbacks,
         InstructionProvider,
         KeyLike,

@@ -31,11 +31,10 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
+    from adk_fluent.builders._base import AgentLike, StepLike
     from adk_fluent.builders._types import (
-        AgentLike,
         KeyLike,
         PredicateLike,
-        StepLike,
         TapFunction,
     )
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Self
 
-    from adk_fluent.builders._types import KeyLike, Schema, StepLike
+    from adk_fluent.builders._base import StepLike
+    from adk_fluent.builders._types import KeyLike, Schema
 
 
 class RemoteAgent(Builder):

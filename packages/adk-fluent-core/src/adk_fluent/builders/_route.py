@@ -15,7 +15,8 @@ from adk_fluent.ir import Match, Node, Predicate, RouteNode
 if TYPE_CHECKING:
     from typing import Self
 
-    from adk_fluent.builders._types import KeyLike, PredicateLike, StepLike
+    from adk_fluent.builders._base import StepLike
+    from adk_fluent.builders._types import KeyLike, PredicateLike
 
 #: What a state key can be compared with for equality.
 Scalar = str | float | bool | None

@@ -94,7 +94,7 @@ class Running:
         """Check, and raise if there are errors.
 
         Raises:
-            ContractError: With every finding in its `report`.
+            ContractError: `ContractError.report` has every finding.
         """
         self.check().raise_for_errors()
         return self

@@ -115,7 +115,7 @@ def as_mock(value: object) -> Ref:
 def _is_reply(value: object) -> bool:
     if isinstance(value, type):
         return False
-    known = type(value).__module__.startswith(("adk_fluent.testing", "google.genai."))
+    known = type(value).__module__.startswith(("adk_fluent._scripts.", "google.genai."))
     return known or callable(value) or isinstance(value, str | Exception)
 
 

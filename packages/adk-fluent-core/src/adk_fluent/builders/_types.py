@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeAlias
 
-from adk_fluent.ir import Match, Node, Ref
+from adk_fluent.ir import Match, Ref
 
 if TYPE_CHECKING:
-    from google.adk.agents import BaseAgent
     from google.adk.models import BaseLlm
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
     from google.genai.types import Content, Part
 
-    from adk_fluent.builders._base import BuilderBase
+    from adk_fluent._scripts._replies import Call, Reply, Thought
+    from adk_fluent._scripts._script import Script
     from adk_fluent.protocol import Answer, FieldRef, Resume
-    from adk_fluent.testing import Call, Reply, Script, Thought
 
 #: Session state as a function step or predicate sees it: every key, read-only.
 State: TypeAlias = Mapping[str, Any]
@@ -77,7 +76,7 @@ Schema: TypeAlias = type[Any]
 #: Who writes a key: the agent's answer, or one of its tools.
 Via: TypeAlias = Literal["answer", "tool"]
 
-# What stands in quotes needs ADK, or builders that import this.
+# What stands in quotes needs ADK, or what is slow to import.
 
 #: A state key: its name, or a field of a StateSchema.
 KeyLike: TypeAlias = "str | FieldRef"
@@ -93,15 +92,6 @@ ModelLike: TypeAlias = "str | BaseLlm | Ref"
 
 #: A function, an ADK tool or a toolset.
 ToolLike: TypeAlias = "Callable[..., Any] | BaseTool | BaseToolset | Ref"
-
-#: A builder, IR, or an ADK agent.
-AgentLike: TypeAlias = "BuilderBase | Node | BaseAgent"
-
-#: The same, or a function over state.
-StepLike: TypeAlias = "AgentLike | StepFunction"
-
-#: Values of the key written last (str, number, bool or None), each with what runs then.
-Branches: TypeAlias = "Mapping[Any, StepLike]"
 
 #: A part of a message: text, or genai's Part or Content.
 MessagePart: TypeAlias = "str | Part | Content"

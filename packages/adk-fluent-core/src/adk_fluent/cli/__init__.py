@@ -6,12 +6,12 @@ sessions, network), 130 interrupted.
 
 from __future__ import annotations
 
-from adk_fluent.cli._attribute import attribute_of
+from adk_fluent.cli._attribute import Target, attribute_of
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
 from adk_fluent.cli._keys import credentials, no_key, require_credentials
 from adk_fluent.cli._main import main
 from adk_fluent.cli._status import is_interactive
-from adk_fluent.cli._target import Target, load, module_of
+from adk_fluent.cli._target import load, module_of
 from adk_fluent.cli._transcript import note
 from adk_fluent.cli._versions import installed_version
 

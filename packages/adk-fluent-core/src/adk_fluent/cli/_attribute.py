@@ -1,23 +1,88 @@
-"""From the module of a target to the pipeline in it."""
+"""What a target names, and the pipeline that it is in its module."""
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.builders import Builder, BuilderBase, Pipeline
-from adk_fluent.errors import BuildError, nearest_name
+from adk_fluent.errors import BuildError, TargetError, nearest_name
 from adk_fluent.ir import Node, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adk_fluent.cli._target import Target
-
 #: What is looked for when a target names no attribute.
 DEFAULTS: Final = ("pipeline", "root_agent", "agent")
+#: How a target is written.
+FORMS: Final = "write module:attribute or path.py:attribute"
+_WINDOWS_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=[\\/])")
+_SEPARATOR: Final = re.compile(r"[\\/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in Python that a person names, such as ``shop/desk.py:pipeline``.
+
+    Attributes:
+        text: As the user wrote it.
+        source: Module name, or path of a file.
+        attribute: Dotted name in it, or None for the first of the usual names.
+    """
+
+    text: str
+    source: str
+    attribute: str | None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the source is a path."""
+        source = self.source
+        return source.endswith(".py") or source in {".", ".."} or bool(_SEPARATOR.search(source))
+
+    @property
+    def folder(self) -> Path:
+        """Where its own modules are."""
+        return Path(self.source).resolve().parent if self.is_file else Path.cwd()
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Split a target at its last colon, unless that is a part of a path.
+
+        Raises:
+            TargetError: A part of it is empty.
+        """
+        drive = _WINDOWS_DRIVE.match(text)
+        start = drive.end() if drive else 0
+        source, colon, attribute = text[start:].rpartition(":")
+        if not colon or _SEPARATOR.search(attribute):
+            source, attribute = text[start:], None
+        target = cls(text, text[:start] + source, attribute)
+        if not target.source.strip():
+            found = "no module and no file" + (" before the colon" if colon else "")
+        elif attribute == "":
+            found = "no attribute after the colon"
+        elif attribute is not None and not all(attribute.split(".")):
+            found = f"a name is missing in {attribute!r}"
+        else:
+            return target
+        raise target.error(f"{text!r} is no target", FORMS, found=found)
+
+    def error(
+        self,
+        what: str,
+        help: str,
+        *,
+        found: str | None = None,
+        location: str | None = None,
+    ) -> TargetError:
+        """Make a `TargetError` about this target."""
+        return TargetError(what, target=self.text, help=help, found=found, location=location)
 
 
 def default_of(module: ModuleType) -> str | None:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from adk_fluent._registry import found
+from adk_fluent._registry import found, layer_errors
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._keys import KEYS, credentials
 from adk_fluent.cli._text import plain
 from adk_fluent.cli._versions import installed_version
-from adk_fluent.errors import LayerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,18 +106,15 @@ def _sqlite() -> list[Finding]:
 
 
 def _layers() -> list[Finding]:
-    try:
-        sources = found()
-    except LayerError as error:
-        return [Finding("layers", False, str(error))]
-    rows: list[Finding] = []
-    for name, layer in sources.items():
-        try:
-            layer.load()
-        except LayerError as error:
-            rows.append(Finding(f"layer {name}", False, str(error)))
-        else:
-            rows.append(Finding(f"layer {name}", True, f"{layer.distribution} {layer.version}"))
+    errors = layer_errors()
+    broken = {each.layer for each in errors}
+    rows = [Finding(f"layer {each.layer}", False, str(each)) for each in errors]
+    rows += [
+        Finding(f"layer {name}", True, str(layer))
+        for name, layer in found().items()
+        if name not in broken
+    ]
+    rows.sort(key=lambda each: each.what)
     return rows or [Finding("layers", None, "none installed beside core")]
 
 

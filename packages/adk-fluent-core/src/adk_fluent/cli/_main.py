@@ -6,44 +6,28 @@ import io
 import logging
 import sys
 import warnings
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from adk_fluent import _registry
+from adk_fluent._core import CORE
+from adk_fluent._registry import (
+    known_names,
+    layer_errors,
+    offer_of,
+    offers,
+    require_provider,
+    thing_at,
+)
 from adk_fluent.cli._color import wanted
 from adk_fluent.cli._failures import OK, Call
 from adk_fluent.cli._versions import installed_version
-from adk_fluent.errors import LayerError, nearest_name
+from adk_fluent.errors import LayerError, MissingLayerError, nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adk_fluent._registry import Offer
-
-#: Name to (module:attribute, one line of help); the help is here so that `--help` imports nothing.
-COMMANDS: Final = {
-    "check": ("adk_fluent.cli._check:check", "Look for mistakes in pipelines, running nothing."),
-    "demo": (
-        "adk_fluent.cli._demo:demo",
-        "Run a support desk over fifty tickets, offline or real.",
-    ),
-    "doctor": ("adk_fluent.cli._doctor:doctor", "Look at what is installed and whether it fits."),
-    "explain": ("adk_fluent.cli._explain:explain", "Show what a pipeline is, step by step."),
-    "run": ("adk_fluent.cli._run:run", "Run a pipeline on a message, or in a conversation."),
-    "viz": ("adk_fluent.cli._viz:viz", "Draw a pipeline: Mermaid, DOT, SVG or HTML."),
-}
-
-#: Commands of our own layers, so that their absence can be told from a misspelling.
-OF_LAYERS: Final = {
-    "estimate": "cost",
-    "eval": "eval",
-    "middleware": "middleware",
-    "replay": "debug",
-    "serve": "serve",
-    "worker": "distributed",
-}
+_SLOT: Final = "commands"
 
 #: What they log is for their own authors, tracebacks included; what is wrong is raised as well.
 #: Someone who configures logging still gets it.
@@ -66,54 +50,41 @@ class _Group(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*COMMANDS, *_of_layers()[0]})
+        return sorted(_helps())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-            return _debuggable(getattr(import_module(module), attribute))
-        offer = _of_layers()[0].get(cmd_name)
+        for entry in CORE.entries(_SLOT):  # a layer cannot take these away
+            if entry.name == cmd_name:
+                return _debuggable(thing_at(entry.target))
+        offer = offer_of(_SLOT, cmd_name)
         return None if offer is None else _debuggable(offer.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and name not in self.list_commands(ctx):
+        if not name.startswith("-") and name not in _helps():
             raise _unknown(name, self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        offers, broken = _of_layers()
-        rows = {name: offer.entry.help for name, offer in offers.items()}
-        rows |= {name: help for name, (_, help) in COMMANDS.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(rows.items()))
-        if broken:
+            formatter.write_dl(sorted(_helps().items()))
+        if broken := _broken():
             formatter.write_paragraph()
-            formatter.write_text(_broken_text(broken))
+            formatter.write_text(broken)
 
 
-def _of_layers() -> tuple[dict[str, Offer], list[str]]:
-    """Commands of layers by name, and the layers that are broken; nothing heavy is imported."""
-    try:
-        sources = _registry.found()
-    except LayerError as error:
-        return {}, [error.layer]
-    offers: dict[str, Offer] = {}
-    broken: list[str] = []
-    for name, source in sources.items():
-        try:
-            entries = source.load().entries("commands")
-        except LayerError:
-            broken.append(name)
-            continue
-        offers |= {entry.name: _registry.Offer(name, entry, source) for entry in entries}
-    return offers, broken
+def _helps() -> dict[str, str]:
+    """Each command with its line of help; nothing of them is imported."""
+    of_layers = {each.name: each.entry.help for each in offers(_SLOT)}
+    return of_layers | {each.name: each.help for each in CORE.entries(_SLOT)}
 
 
-def _broken_text(broken: list[str]) -> str:
-    return f"Broken layers: {', '.join(broken)}; adk-fluent doctor tells why."
+def _broken() -> str:
+    """What to say of broken layers; "" if there are none."""
+    names = sorted({each.layer for each in layer_errors()})
+    return f"Broken layers: {', '.join(names)}; adk-fluent doctor tells why." if names else ""
 
 
 def _debuggable(command: click.Command) -> click.Command:
@@ -124,14 +95,14 @@ def _debuggable(command: click.Command) -> click.Command:
 
 
 def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> Exception:
-    layer = OF_LAYERS.get(name)
-    broken = _of_layers()[1]
-    if layer is not None and not broken and layer not in _registry.found():
-        return _registry.missing_layer(layer, f"the command {name!r}")
-    near = nearest_name(name, [*known, *OF_LAYERS])
+    try:
+        require_provider(_SLOT, name, f"the command {name!r}")
+    except (LayerError, MissingLayerError) as error:
+        return error
+    near = nearest_name(name, [*known, *known_names(_SLOT)])
     text = f"There is no command {name!r}."
     text += f" Did you mean {near!r}?" if near else f" There are {', '.join(known)}."
-    return click.UsageError(f"{text} {_broken_text(broken)}" if broken else text, ctx)
+    return click.UsageError(f"{text} {_broken()}".rstrip(), ctx)
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -1,92 +1,28 @@
-"""From ``module:attr`` or ``path.py:attr`` to a pipeline."""
+"""From ``module:attr`` or ``path.py:attr`` to its module, and to the pipeline in it."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
 import sys
 import traceback
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._layers import WHEELS
+from adk_fluent._hints import WHEELS
 from adk_fluent._registry import missing_layer
-from adk_fluent.cli._attribute import default_of, find
-from adk_fluent.errors import AdkFluentError, TargetError, nearest_name
+from adk_fluent.cli._attribute import FORMS, Target, default_of, find
+from adk_fluent.errors import AdkFluentError, nearest_name
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from adk_fluent.builders import Builder
+    from adk_fluent.errors import TargetError
 
-_WINDOWS_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=[\\/])")
-_SEPARATOR: Final = re.compile(r"[\\/]")
 _LISTED: Final = 5  # files of a directory that a message names
-_FORMS: Final = "write module:attribute or path.py:attribute"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A place in Python that a person names, such as ``shop/desk.py:pipeline``.
-
-    Attributes:
-        text: As the user wrote it.
-        source: Module name, or path of a file.
-        attribute: Dotted name in it, or None for the first of the usual names.
-    """
-
-    text: str
-    source: str
-    attribute: str | None
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the source is a path."""
-        source = self.source
-        return source.endswith(".py") or source in {".", ".."} or bool(_SEPARATOR.search(source))
-
-    @property
-    def folder(self) -> Path:
-        """Where its own modules are."""
-        return Path(self.source).resolve().parent if self.is_file else Path.cwd()
-
-    @classmethod
-    def parse(cls, text: str) -> Target:
-        """Split a target at its last colon, unless that is a part of a path.
-
-        Raises:
-            TargetError: A part of it is empty.
-        """
-        drive = _WINDOWS_DRIVE.match(text)
-        start = drive.end() if drive else 0
-        source, colon, attribute = text[start:].rpartition(":")
-        if not colon or _SEPARATOR.search(attribute):
-            source, attribute = text[start:], None
-        target = cls(text, text[:start] + source, attribute)
-        if not target.source.strip():
-            found = "no module and no file" + (" before the colon" if colon else "")
-        elif attribute == "":
-            found = "no attribute after the colon"
-        elif attribute is not None and not all(attribute.split(".")):
-            found = f"a name is missing in {attribute!r}"
-        else:
-            return target
-        raise target.error(f"{text!r} is no target", _FORMS, found=found)
-
-    def error(
-        self,
-        what: str,
-        help: str,
-        *,
-        found: str | None = None,
-        location: str | None = None,
-    ) -> TargetError:
-        """Make a `TargetError` about this target."""
-        return TargetError(what, target=self.text, help=help, found=found, location=location)
 
 
 def load(text: str) -> Builder:
@@ -139,7 +75,7 @@ def module_of(target: Target) -> ModuleType:
 def _from_name(target: Target) -> ModuleType:
     if ":" in target.source:
         once = target.text.replace("::", ":")
-        hint = _FORMS if once == target.text else f"did you mean {once}?"
+        hint = FORMS if once == target.text else f"did you mean {once}?"
         found = f"another colon in {target.source!r}"
         raise target.error(f"{target.text!r} is no target", hint, found=found)
     if not all(target.source.split(".")):

@@ -8,7 +8,7 @@ from adk_fluent._registry import found
 from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
 from adk_fluent.contracts._dataflow import _checks
 from adk_fluent.contracts._graph import Graph
-from adk_fluent.contracts._layers import absent_layers
+from adk_fluent.contracts._layers import absent_layers, broken_layers
 from adk_fluent.contracts._opaque import opaque_nodes
 from adk_fluent.contracts._reports._report import ContractReport
 from adk_fluent.contracts._reports._severities import judged
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._reports._severities import SeverityName
     from adk_fluent.contracts._subject import HasIR
     from adk_fluent.contracts._world import KeyLike
+    from adk_fluent.errors import LayerError
     from adk_fluent.ir import Node
     from adk_fluent.protocol import StateRules
 
@@ -80,23 +81,28 @@ def check_runs(root: Node) -> ContractReport:
 
 def check(root: Node, world: World) -> ContractReport:
     """Check a pipeline, given what is known of state around it."""
-    checkers = all_checkers()
+    checkers, errors = all_checkers()
     try:
-        return _report(root, world, checkers)
+        return _report(root, world, checkers, errors)
     except Exception as error:
         if not isinstance(error, CheckerError) or error.layer == CORE:
             assert_legal(root)  # what is not legal may break anything of ours
         raise
 
 
-def _report(root: Node, world: World, checkers: Sequence[Registered]) -> ContractReport:
+def _report(
+    root: Node,
+    world: World,
+    checkers: Sequence[Registered],
+    errors: Sequence[LayerError],
+) -> ContractReport:
     graph = Graph(root, world)
     findings = [finding for checker in checkers for finding in checker.run(graph)]
     if graph.violations:
         findings += illegal_nodes(graph.violations, findings)
     absent = dict(absent_layers(graph, found()))
     return ContractReport.of(
-        [*findings, *absent.values()],
+        [*findings, *absent.values(), *broken_layers(graph, errors)],
         opaque=(*opaque_nodes(graph), *_checks.doubts(graph)),
         checked=(LABEL, *[each.label for each in checkers]),
         absent=tuple(absent),
@@ -126,6 +132,6 @@ def validate(node_or_builder: Node | HasIR) -> None:
     """Do nothing if the pipeline has no contract errors.
 
     Raises:
-        ContractError: It has; the report is the error's `report`.
+        ContractError: It has; `ContractError.report` has the findings.
     """
     check_all(node_or_builder).raise_for_errors()

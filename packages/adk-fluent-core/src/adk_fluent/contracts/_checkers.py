@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar, overload
 
-from adk_fluent._registry import provided
+from adk_fluent._registry import usable
 from adk_fluent.contracts._dataflow import _checks, _reducers
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._reports._diagnostic import Diagnostic
@@ -24,7 +24,7 @@ from adk_fluent.contracts._structure import (
     _transfers,
     _values,
 )
-from adk_fluent.errors import CheckerError, UsageError
+from adk_fluent.errors import CheckerError, LayerError, UsageError
 
 #: Looks at a pipeline and gives what it finds; it must not change anything.
 Checker = Callable[[Graph], Iterable[Diagnostic]]
@@ -179,15 +179,13 @@ def _origin(fn: object) -> tuple[str, str]:
     return kind.__module__, kind.__qualname__
 
 
-def all_checkers() -> tuple[Registered, ...]:
+def all_checkers() -> tuple[tuple[Registered, ...], tuple[LayerError, ...]]:
     """Core's, then those of layers by the layer's name, then those registered, in order.
 
-    Raises:
-        LayerError: An installed layer is broken.
+    And why others of installed layers cannot be had.
     """
-    layers = tuple(
-        Registered(each.name or _name(each.object), each.layer, each.object)
-        for each in provided(_SLOT)
-    )
+    things, errors = usable(_SLOT)
+    layers = [Registered(e.name or _name(e.object), e.layer, e.object) for e in things]
     known = {id(each.fn) for each in layers}  # a layer may also have used the decorator
-    return (*STRUCTURAL, *layers, *(each for each in _users.values() if id(each.fn) not in known))
+    users = (each for each in _users.values() if id(each.fn) not in known)
+    return (*STRUCTURAL, *layers, *users), tuple(errors)

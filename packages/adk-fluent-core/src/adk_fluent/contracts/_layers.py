@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._layers import WHEELS
-from adk_fluent._registry import BUILT_IN, found
+from adk_fluent._hints import PROVIDERS, WHEELS
+from adk_fluent._registry import found
 from adk_fluent.contracts._checkers import all_checkers
 from adk_fluent.contracts._reports._diagnostic import Related, Severity
 from adk_fluent.contracts._reports._issues import LayerAbsent
@@ -14,11 +14,12 @@ from adk_fluent.contracts._subject import graph_of
 from adk_fluent.ir import AppNode, ExecutionBoundary, MiddlewareRef, Ref, TelemetryConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._subject import Checkable
+    from adk_fluent.errors import LayerError
     from adk_fluent.ir import Node
 
 _CORE: Final = "core"
@@ -29,6 +30,22 @@ def absent_layers(graph: Graph, installed: Collection[str]) -> Iterator[tuple[st
     for layer, users in sorted(_users(graph).items()):
         if layer not in installed:
             yield layer, _finding(graph, layer, users)
+
+
+def broken_layers(graph: Graph, errors: Iterable[LayerError]) -> Iterator[Diagnostic]:
+    """A finding for each installed layer whose checks cannot run, or not all of them."""
+    users = _users(graph)
+    for error in errors:
+        node, _, severity = users.get(error.layer, [(graph.root, "", Severity.WARNING)])[0]
+        yield LayerAbsent.at(
+            graph,
+            node,
+            f"the layer `{error.layer}` is broken, and not all of its checks were made: "
+            f"{error.what}",
+            severity=severity,
+            related=[Related(str(line)) for line in (error.location, error.found) if line],
+            help=error.help,
+        )
 
 
 def check_boundary_contracts(pipeline: Checkable) -> list[Diagnostic]:
@@ -44,7 +61,6 @@ def check_boundary_contracts(pipeline: Checkable) -> list[Diagnostic]:
     Raises:
         UsageError: It is no pipeline.
         CheckerError: A checker failed.
-        LayerError: An installed layer is broken.
     """
     return _checked_by("distributed", pipeline)
 
@@ -67,7 +83,9 @@ def check_cost_contracts(pipeline: Checkable) -> list[Diagnostic]:
 
 def _checked_by(layer: str, pipeline: Checkable) -> list[Diagnostic]:
     graph = graph_of(pipeline)
-    findings = [d for each in all_checkers() if each.layer == layer for d in each.run(graph)]
+    checkers, errors = all_checkers()
+    findings = [d for each in checkers if each.layer == layer for d in each.run(graph)]
+    findings += broken_layers(graph, (each for each in errors if each.layer == layer))
     absent = dict(absent_layers(graph, found()))
     return [*findings, absent[layer]] if layer in absent else findings
 
@@ -84,7 +102,9 @@ def _users(graph: Graph) -> dict[str, list[tuple[Node, str, Severity]]]:
     for node, stack in middleware_stacks(graph):
         for each in stack:
             ref = each.value if isinstance(each, Ref) else each
-            layer = BUILT_IN.get(ref.name) if isinstance(ref, MiddlewareRef) else None
+            layer = None
+            if isinstance(ref, MiddlewareRef):
+                layer = PROVIDERS["middleware"].get(ref.name)
             if layer is not None:
                 use = (node, f"middleware {ref.name!r}", Severity.ERROR)
                 users.setdefault(layer, []).append(use)

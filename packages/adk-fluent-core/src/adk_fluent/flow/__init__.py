@@ -6,7 +6,7 @@ agents and makes events. ADK, the mock backend and evaluation of parts all use i
 
 from __future__ import annotations
 
-from adk_fluent.flow._around import Around, Enclosed, Heard, iteration_at
+from adk_fluent.flow._around import Around, Enclosed, iteration_at
 from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._engine import Engine
 from adk_fluent.flow._gates import APPROVAL, check_gates
@@ -14,8 +14,9 @@ from adk_fluent.flow._parts import join, split
 from adk_fluent.flow._port import Facts, Leaf, Note, Watch
 from adk_fluent.flow._position import Position, new_position, questions_at
 from adk_fluent.flow._promises import Promises, check_tool, promises_inside, promises_of
-from adk_fluent.flow._steps import RULES, Signal
-from adk_fluent.flow._strand import ARRANGEMENTS, Strand
+from adk_fluent.flow._rules import RULES
+from adk_fluent.flow._signals import Signal
+from adk_fluent.flow._strand import ARRANGEMENTS, Heard, Strand
 from adk_fluent.flow._targets import check_transfers
 from adk_fluent.flow._view import StateView
 

@@ -14,27 +14,21 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow._commit import Commit, Parcel, settled
-from adk_fluent.flow._failures import failure, raise_error
-from adk_fluent.flow._fork import left_by
+from adk_fluent.flow._failures import failure, left_by, raise_error
 from adk_fluent.flow._port import E, Note
-from adk_fluent.flow._position import new_id
-from adk_fluent.flow._steps import OK, PAUSE, Ended, Signal
-from adk_fluent.flow._strand import Life
+from adk_fluent.flow._position import ENDED, INSIDE, new_id
+from adk_fluent.flow._signals import OK, PAUSE, Ended, Signal
+from adk_fluent.flow._strand import Heard, Life
 from adk_fluent.ir import LoopNode
-from adk_fluent.protocol._answer import compose_answer
 from adk_fluent.protocol._calls import AgentReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from adk_fluent.flow._engine import Engine
-    from adk_fluent.flow._position import Position
+    from adk_fluent.flow._run_state import RunState
     from adk_fluent.flow._strand import Frame, Strand
     from adk_fluent.ir import Node
 
-#: Keys of a step's frame: the strand in which it goes on, and how it ended while hooks still run.
-INSIDE: Final = "in"
-ENDED: Final = "out"
 _REPLY: Final = "reply"  # the text, the keys that were written, and whether hooks have answered
 _DEEP: Final = 16  # steps inside each other in one task; Python's stack has an end
 
@@ -51,46 +45,11 @@ class Around(Protocol):
         ...
 
 
-class Heard:
-    """What a step says and writes while it runs.
-
-    Attributes:
-        delta: What it has written so far.
-    """
-
-    __slots__ = ("_texts", "delta")
-
-    def __init__(self) -> None:
-        self.delta: dict[str, Any] = {}
-        self._texts: list[tuple[str, str, frozenset[str]]] = []
-
-    def take(self, delta: Mapping[str, Any] | None, path: str, text: str, attempt: str) -> None:
-        """Take in one event."""
-        self.delta.update(delta or {})
-        if text:
-            self._texts.append((path, text, frozenset(attempt.split("."))))
-
-    def discard(self, scopes: Iterable[str]) -> None:
-        """Nothing that was said in these scopes counts any more."""
-        gone = frozenset(scopes)
-        self._texts = [each for each in self._texts if each[2].isdisjoint(gone)]
-
-    def merge(self, other: Heard) -> None:
-        """Take in what a step inside this one said and wrote."""
-        self.delta.update(other.delta)
-        self._texts += other._texts
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-        return compose_answer((path, text) for path, text, _ in self._texts)
-
-
 class Enclosed(Generic[E]):
     """One execution of a step and of what stands around it.
 
     Args:
-        engine: What runs.
+        run_state: The run it is part of.
         strand: Stands at the step.
         around: What stands around it.
 
@@ -101,11 +60,11 @@ class Enclosed(Generic[E]):
         signal: How it ended; an exception if it failed.
     """
 
-    def __init__(self, engine: Engine[E], strand: Strand, around: Around) -> None:
+    def __init__(self, run_state: RunState[E], strand: Strand, around: Around) -> None:
         self.node: Node = strand.nodes[-1]
         self.strand: Strand = strand
         self.signal: Signal | Exception = OK
-        self._engine = engine
+        self._run_state = run_state
         self._around = around
         self._frame: Frame = strand.frames[-1]
         self.resumed: bool = INSIDE in self._frame or ENDED in self._frame
@@ -128,7 +87,7 @@ class Enclosed(Generic[E]):
 
     async def run(self) -> AsyncGenerator[Commit[E], None]:
         """Run it; where it stands in the main strand, yield what all inside it commits."""
-        strand, queue = self.strand, self._engine.queue
+        strand, queue = self.strand, self._run_state.queue
         if strand.parent is not None and (strand.depth == 0 or strand.depth % _DEEP):
             await self._call()
             return
@@ -190,7 +149,7 @@ class Enclosed(Generic[E]):
             self._begun = True
             return self.before()
         if self._begun and self.signal is not PAUSE:
-            self._failure, self._engine.failed_at = None, None
+            self._failure, self._run_state.failed_at = None, None
             self.signal = OK
             self._drop()
         self._begun = True
@@ -229,7 +188,7 @@ class Enclosed(Generic[E]):
         """
         await self._end_driver()
         if self._failure is not None:  # somebody made it good
-            self._failure, self._engine.failed_at = None, None
+            self._failure, self._run_state.failed_at = None, None
             self.signal, self._reply = OK, None
             self._drop()
         waits = self.signal is PAUSE
@@ -253,7 +212,7 @@ class Enclosed(Generic[E]):
         if reply is not done and (delta or text):
             strand = self.strand
             note = Note("around", text=text or None)
-            await self.put(self._engine.leaf.write(self.node, strand, delta, note), reply)
+            await self.put(self._run_state.leaf.write(self.node, strand, delta, note), reply)
         self._end(reply.text, reply.state_delta, settled=True)
 
     async def _end_driver(self) -> None:
@@ -275,8 +234,8 @@ class Enclosed(Generic[E]):
             event: The event.
             reply: What the step amounts to with it, if it does not do anything more.
         """
-        leaf, strand = self._engine.leaf, self.strand
-        self._engine.keep(strand, self.node, event)
+        leaf, strand = self._run_state.leaf, self.strand
+        self._run_state.keep(strand, self.node, event)
         facts, scope = leaf.facts(event), strand.scope
         if scope is not None:
             scope.data["t"] = 1
@@ -285,7 +244,7 @@ class Enclosed(Generic[E]):
         delta = None if facts is None else facts.delta
         commit = Commit(event, scope, delta, strand=strand)
         if reply is not None:  # it is true in the moment the event is committed
-            record = partial(self._engine.log.record, scope, delta) if scope and delta else None
+            record = partial(self._run_state.log.record, scope, delta) if scope and delta else None
             commit.after = partial(self._settled, reply, record)
         await self._commit(commit)
 
@@ -328,44 +287,44 @@ class Enclosed(Generic[E]):
             self._over = True
         await self._end_driver()
         if raised is not self._failure:  # else it was told of where it failed
-            raised = self._engine.failed(self.strand, failure(raised, self.node))
+            raised = self._run_state.failed(self.strand, failure(raised, self.node))
         self.signal = raised
 
     def _drop(self) -> None:
         self._frame.pop(ENDED, None)
         self._frame.pop(_REPLY, None)
-        self._engine.abandon(self._frame, close=True)
+        self._run_state.abandon(self._frame, close=True)
 
     def _strand(self) -> Strand:
-        engine, above, frame = self._engine, self.strand, self._frame
+        run_state, above, frame = self._run_state, self.strand, self._frame
         if INSIDE not in frame:
-            frame[INSIDE] = new_id(engine.position)
-            engine.position["strands"][frame[INSIDE]] = [{"c": frame["c"]}]
-        return engine.strand(
+            frame[INSIDE] = new_id(run_state.position)
+            run_state.position["strands"][frame[INSIDE]] = [{"c": frame["c"]}]
+        return run_state.strand(
             frame[INSIDE],
             self.node,
             parent=above,
             scope=above.scope,
             isolation=above.isolation,
             muted=above.muted,
-            within=self,
+            within=True,
             life=self._life,
         )
 
     async def _deliver(self, inner: Strand) -> None:
         try:
-            async with aclosing(self._engine.drive(inner)) as commits:
+            async with aclosing(self._run_state.drive(inner)) as commits:
                 async for commit in commits:
                     await self._commit(commit)
         except BaseException as error:
-            self._engine.cut_off(inner, error)
+            self._run_state.cut_off(inner, error)
             raise
 
     async def _commit(self, commit: Commit[E]) -> None:
         if self._life.over:  # nobody is there any more to take it
             raise asyncio.CancelledError
         parcel = Parcel(commit)
-        self._engine.queue.put_nowait(parcel)
+        self._run_state.queue.put_nowait(parcel)
         await parcel.delivered()
 
 
@@ -384,33 +343,3 @@ def iteration_at(strand: Strand) -> int:
                 return frame.get("n", 0)
         here = here.parent
     return 0
-
-
-def open_up(position: Position) -> None:
-    """Bring a position into the form of a run that has nothing around its steps; in place."""
-    strands: dict[str, list[Frame]] = position["strands"]
-    for id in list(strands):
-        frames = strands.get(id)
-        while frames and INSIDE in frames[-1]:
-            frames[-1:] = strands.pop(frames[-1][INSIDE])
-
-
-def enclose(position: Position, frames: list[Frame], first: int) -> None:
-    """Let a stack end at a step that something stands around, and go on in a strand of its own.
-
-    Args:
-        position: Where the run stands.
-        frames: The stack.
-        first: The place of the first step that something stands around.
-    """
-    frame = frames[first]
-    if INSIDE not in frame:
-        id = new_id(position)
-        position["strands"][id] = frames[first:]
-        frames[first:] = [{"c": frame["c"], INSIDE: id}]
-
-
-def below(frame: Frame) -> list[str]:
-    """Take the strands that go on below a frame out of it."""
-    ids: list[str] = list(frame.pop("strands", {}).values())
-    return [*ids, frame.pop(INSIDE)] if INSIDE in frame else ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adk_fluent.errors import AgentReportedError, OutputMissingError
-from adk_fluent.flow._steps import ESCALATE, OK, PAUSE, STOP, Signal
+from adk_fluent.flow._signals import ESCALATE, OK, PAUSE, STOP, Signal
 from adk_fluent.flow._strand import is_race
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RemoteAgentNode
 

@@ -10,26 +10,21 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.errors import add_place
-from adk_fluent.flow._around import ENDED, Enclosed, below, enclose, open_up
-from adk_fluent.flow._commit import Commit, Parcel
-from adk_fluent.flow._ending import is_attempting
+from adk_fluent.flow._around import Enclosed
 from adk_fluent.flow._failures import raise_error
 from adk_fluent.flow._fork import ForkRun
-from adk_fluent.flow._limit import fit, limited
-from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._operations import Operations
-from adk_fluent.flow._port import E, Leaf, Note, Watch
-from adk_fluent.flow._position import new_id, new_position, questions_at
-from adk_fluent.flow._promises import NO_REDUCERS
-from adk_fluent.flow._remembered import Remembered
-from adk_fluent.flow._steps import (
+from adk_fluent.flow._port import E
+from adk_fluent.flow._position import ENDED, questions_at
+from adk_fluent.flow._rules import RULES, leaf_rule
+from adk_fluent.flow._run_state import RunState
+from adk_fluent.flow._signals import (
     ENTER,
     OK,
     PAUSE,
-    RULES,
     Call,
     Emit,
     Enclose,
@@ -41,23 +36,23 @@ from adk_fluent.flow._steps import (
     Signal,
     Step,
     Test,
-    leaf_rule,
 )
-from adk_fluent.flow._strand import POSITIONS, Frame, Strand
-from adk_fluent.flow._targets import Targets
-from adk_fluent.ir import Node, TransferNode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from adk_fluent.flow._around import Around, Heard
+    from adk_fluent.flow._around import Around
+    from adk_fluent.flow._commit import Commit
+    from adk_fluent.flow._log import Scope
+    from adk_fluent.flow._port import Leaf, Watch
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.flow._promises import Promises
-    from adk_fluent.ir import Ref
+    from adk_fluent.flow._strand import Heard, Strand
+    from adk_fluent.ir import Node
     from adk_fluent.protocol import Pending
 
 
-class Engine(Generic[E]):
+class Engine(RunState[E]):
     """One run of a pipeline.
 
     Args:
@@ -105,27 +100,23 @@ class Engine(Generic[E]):
         limit: float | None = None,
         promises: Promises | None = None,
     ) -> None:
-        self.root: Node = root if limit is None else limited(root, limit)
-        self.limit: Node | None = None if limit is None else self.root
-        self.leaf = leaf
-        self.position: Position = new_position() if position is None else position
-        open_up(self.position)
-        fit(self.position, limit=limit is not None)
+        super().__init__(
+            root,
+            leaf,
+            position=position,
+            on_step=on_step,
+            journal=journal,
+            keeps_failures=keeps_failures,
+            watch=watch,
+            encloses=None if around is None else around.encloses,
+            limit=limit,
+            promises=promises,
+        )
         self.outcome: Signal | None = None
-        self.log: UndoLog = UndoLog(self.position, leaf.state)
-        self.failed_at: Position | None = None
-        self._on_step = on_step
-        self._journal = journal
-        self._keeps_failures = keeps_failures
-        self._watch = watch
         self._around = around
-        self.promises: Promises | None = promises
-        self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
-        self.errors: Remembered = Remembered(self.position)
         self._operations = Operations(leaf, answers or {}, self.failed)
         self.pending: dict[str, dict[str, Any]] = self._operations.pending
         self.questions: list[Pending] = self._operations.questions
-        self._targets: Targets | None = None
 
     async def run(self) -> AsyncGenerator[E, None]:
         """Run to the end, to a pause or to an error, yielding events as they happen.
@@ -191,107 +182,6 @@ class Engine(Generic[E]):
                 delta.pop(key, None)
             heard.take(delta, s.path, self.leaf.text(event) or "", s.attempt or "")
 
-    # --- what rules may do ---------------------------------------------------------------------
-
-    def open_scope(self, strand: Strand, frame: Frame) -> None:
-        """From here on, what the strand does can be discarded."""
-        frame["scope"] = new_id(self.position)
-        strand.scope = self.log.enter(frame["scope"], strand.scope, strand.isolation)
-
-    def close_scope(self, strand: Strand, frame: Frame) -> None:
-        """What the strand did since then stays."""
-        scope = self.log.open[frame.pop("scope")]
-        strand.scope = scope.parent
-        self.log.settle(scope)
-
-    def discard(self, strand: Strand, scopes: list[Scope]) -> None:
-        """What was done in these scopes never happened."""
-        self.log.discard(scopes)
-        if strand.heard is not None:
-            strand.heard.discard(scope.id for scope in scopes)
-        if self._watch is not None and scopes:
-            self._watch.discarded(strand.nodes[-1], strand, [scope.id for scope in scopes])
-
-    def abandon(self, frame: Frame, *, close: bool = False) -> None:
-        """Forget where everything below a frame stands that did not end.
-
-        Args:
-            frame: The frame of a fork that is over, or of a step that is begun anew.
-            close: Whether its scopes are closed, too, and what was written in them stays.
-        """
-        todo, scopes = [frame], list[str]()
-        while todo:
-            above = todo.pop()
-            for id in below(above):
-                frames = self.position["strands"].pop(id)
-                todo.extend(frames)
-                for each in frames if close else ():
-                    scopes.extend(each.get("scopes", {}).values())
-                    scopes.extend([each["scope"]] if "scope" in each else ())
-        for id in scopes:
-            if (scope := self.log.open.get(id)) is not None:
-                self.log.settle(scope)
-
-    # --- what is promised about state ----------------------------------------------------------
-
-    def reducers(self, strand: Strand) -> Mapping[str, Ref]:
-        """What makes one value of those that several branches wrote, by key."""
-        return NO_REDUCERS if self.promises is None else self.promises.reducers(strand)
-
-    def kept(self, s: Strand, node: Node, delta: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A write of the engine's own as it is stored.
-
-        Raises:
-            StateTypeError: A state schema does not allow it.
-            UnstorableValueError: Sessions cannot keep it.
-        """
-        if self.promises is not None and self.promises.guards:
-            delta = self.promises.kept(delta, node, s)
-        self.leaf.check(node, delta)
-        return delta
-
-    def keep(self, s: Strand, node: Node, event: E, author: str | None = None) -> None:
-        """Let an event write what is stored of what it says.
-
-        Args:
-            s: Where the step stands.
-            node: The step.
-            event: The event, which is not committed yet.
-            author: Who has made it, if that may be an agent below the step.
-
-        Raises:
-            StateTypeError: A state schema does not allow it.
-        """
-        if self.promises is None or not self.promises.guards:
-            return
-        facts = self.leaf.facts(event)
-        if facts is not None and facts.delta and not facts.partial:
-            self.leaf.attach(event, self.promises.kept(facts.delta, node, s, author))
-
-    # --- who watches ---------------------------------------------------------------------------
-
-    def failed(self, s: Strand, error: Exception) -> Exception:
-        """Tell of the failure of the step where a strand stands, and give it back."""
-        if self._watch is not None:
-            self._watch.failed(s.nodes[-1], s, error)
-        return error
-
-    def ends_run(self, s: Strand) -> bool:
-        """Whether a failure of the step where a strand stands ends the run, and can be mended.
-
-        Then every strand stays where it is, at steps that are to be done once more. Elsewhere
-        something else is tried, and the failure is part of the run.
-        """
-        if not self._keeps_failures or s.inside(is_attempting):
-            return False
-        self.failed_at = self.position
-        return True
-
-    def cut_off(self, s: Strand, error: BaseException) -> None:
-        """Tell of the step in which a strand was ended; arrangements only wait for theirs."""
-        if self._watch is not None and s.busy and type(s.nodes[-1]) not in POSITIONS:
-            self._watch.failed(s.nodes[-1], s, error)
-
     # --- one strand ----------------------------------------------------------------------------
 
     def _advance(self, s: Strand, signal: Any) -> Operation | None:
@@ -307,7 +197,7 @@ class Engine(Generic[E]):
             except Exception as error:  # noqa: BLE001  # a value of the user's that a rule cannot take
                 step = self.failed(s, add_place(error, node))
             if type(step) is int:
-                s.push(step, self._child(node, step))
+                s.push(step, self.child(node, step))
                 signal = ENTER
             elif step is PAUSE:
                 s.outcome = PAUSE
@@ -330,19 +220,13 @@ class Engine(Generic[E]):
     def _step(self, s: Strand, node: Node, signal: Any) -> Step:
         """What comes next at a node, and around it."""
         if signal is ENTER:
-            around = None if s.within and len(s.frames) == 1 else self._around_of(node)
-            if around is not None:
-                return Enclose(around)
+            if not (s.within and len(s.frames) == 1) and self.is_enclosed(node):
+                return Enclose()
             if ENDED in s.frames[-1]:  # only what stood around it had not
                 return Signal(s.frames[-1][ENDED])
         elif isinstance(signal, Ended):
             return signal.signal
         return RULES.get(type(node), leaf_rule)(self, s, s.frames[-1], node, signal)
-
-    def _around_of(self, node: Node) -> Around | None:
-        """What stands around a step."""
-        around = self._around
-        return around if around and node is not self.limit and around.encloses(node) else None
 
     async def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
@@ -396,59 +280,11 @@ class Engine(Generic[E]):
         """What is done in strands of its own."""
         if isinstance(todo, Enclose):
             s.busy = False  # it is the strand inside that does the step
-            return Enclosed(self, s, todo.around)
+            return Enclosed(self, s, cast("Around", self._around))
         try:
             return ForkRun(self, s, node, s.frames[-1])
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
             return self.failed(s, add_place(error, node))
-
-    def checkpoint(self, s: Strand) -> Commit[E]:
-        """The event that writes the position down where no other one does."""
-        node = s.nodes[-1] if s.nodes else self.root
-        return Commit(self.leaf.write(node, s, {}, Note("journal")), after=_nothing)
-
-    def journals_apart(self, s: Strand) -> bool:
-        """Whether a strand that got further needs an event of its own that says so."""
-        return self._journal is not None and not s.written
-
-    async def stepped(self) -> None:
-        """Tell whoever wants to know that the position has changed."""
-        if self._on_step is not None:
-            await self._on_step(self.position)
-
-    # --- finding one's way ---------------------------------------------------------------------
-
-    def scopes(self, frame: Frame) -> dict[int, Scope]:
-        """The scopes of a fork's children, in declared order."""
-        ids: dict[str, str] = frame["scopes"]
-        found = {int(index): self.log.open.get(id) for index, id in ids.items()}
-        return {index: scope for index, scope in sorted(found.items()) if scope is not None}
-
-    def strand(self, id: str, root: Node, *, parent: Strand | None, **kwargs: Any) -> Strand:
-        """A strand from the journal: its nodes by following positions, its scopes opened again."""
-        frames: list[Frame] = self.position["strands"][id]
-        nodes: list[Node] = []
-        for index, frame in enumerate(frames):
-            node = self._child(nodes[-1], frame["c"]) if nodes else root
-            nodes.append(node)
-            begun = index + 1 < len(frames) or frame.keys() - {"c"}
-            own = index == 0 and kwargs.get("within") is not None
-            begun = begun and ENDED not in frame
-            if begun and not own and self._around_of(node) is not None:
-                enclose(self.position, frames, index)
-                break
-        s = Strand(id, frames, nodes, self.leaf.state, parent=parent, **kwargs)
-        for frame in frames:
-            if (scope := frame.get("scope")) is not None:
-                s.scope = self.log.enter(scope, s.scope, s.isolation)
-        return s
-
-    def _child(self, node: Node, index: int) -> Node:
-        if not isinstance(node, TransferNode):
-            return node.children[index]
-        if self._targets is None:
-            self._targets = Targets(self.root)
-        return self._targets.of(node)
 
 
 async def _give_up(s: Strand) -> None:
@@ -456,7 +292,3 @@ async def _give_up(s: Strand) -> None:
     if not s.cancelled:
         await asyncio.get_running_loop().create_future()  # the timeout cancels this
     raise asyncio.CancelledError
-
-
-def _nothing() -> None:
-    """What becomes true by a checkpoint: nothing that was not true before."""

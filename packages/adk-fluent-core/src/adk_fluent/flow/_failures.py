@@ -1,4 +1,4 @@
-"""Failures of steps: with their place, with those before them, and raised as they are."""
+"""Failures of steps: with their place, with those before them, kept, and raised as they are."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
-from adk_fluent.errors import RunError, add_place
-from adk_fluent.flow._fork import left_by
+from adk_fluent.errors import AgentReportedError, RunError, add_place
+from adk_fluent.flow._position import new_id
 
 if TYPE_CHECKING:
+    from adk_fluent.flow._position import Position
+    from adk_fluent.flow._strand import Frame
     from adk_fluent.ir import Node
 
 
@@ -18,6 +20,18 @@ def failure(error: Exception, node: Node) -> Exception:
     if isinstance(error, StopIteration | StopAsyncIteration):
         return left_by(error, node)
     return add_place(error, node)
+
+
+def left_by(error: BaseException, node: Node) -> RunError:
+    """What stands for an exception that a step may raise but no generator can pass on."""
+    kind = type(error).__name__
+    failure = RunError(
+        f"{node.name} was left by {kind}",
+        node=node,
+        help=f"catch {kind} in the step: it means something else to those who wait for it",
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
@@ -34,7 +48,39 @@ def cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:
     return failure
 
 
-def chained(errors: list[Exception]) -> Exception:
+class Remembered:
+    """Errors of attempts and branches, kept while something else is tried.
+
+    The position of the run holds their texts.
+
+    Args:
+        position: Where the run stands.
+    """
+
+    def __init__(self, position: Position) -> None:
+        self._position = position
+        self._errors: dict[str, Exception] = {}
+
+    def remember(self, frame: Frame, error: Exception) -> None:
+        """Keep an error of an attempt or branch; after a restart only its text is known."""
+        key = new_id(self._position)
+        frame.setdefault("errors", []).append([key, f"{type(error).__name__}: {error}"])
+        self._errors[key] = error
+
+    def forget(self, frame: Frame) -> list[Exception]:
+        """The errors remembered in a frame; it has none from here on."""
+        errors: list[Exception] = []
+        for key, text in frame.pop("errors", ()):
+            error = self._errors.pop(key, None)
+            errors.append(error or AgentReportedError(text, error_code="RESTARTED"))
+        return errors
+
+    def recall(self, frame: Frame) -> Exception:
+        """The last remembered error, those before it chained as its context."""
+        return _chained(self.forget(frame))
+
+
+def _chained(errors: list[Exception]) -> Exception:
     """The last error, with each one before it as the context of the next."""
     for earlier, later in pairwise(errors):
         known = {id(each) for each in _contexts(earlier)}  # one raised twice must make no ring

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
 from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._failures import left_by
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
 from adk_fluent.flow._position import new_id
-from adk_fluent.flow._steps import PAUSE, STOP, Joined, Signal
+from adk_fluent.flow._signals import PAUSE, STOP, Joined, Signal
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand, is_race
 from adk_fluent.ir import MapOverNode, Node, TimeoutNode
 from adk_fluent.protocol import compose_answer
 
 if TYPE_CHECKING:
-    from adk_fluent.flow._engine import Engine
+    from adk_fluent.flow._run_state import RunState
 
 
 class ForkRun(Generic[E]):
@@ -40,14 +41,14 @@ class ForkRun(Generic[E]):
         expired: What ended it is its own timeout.
     """
 
-    def __init__(self, engine: Engine[E], strand: Strand, node: Node, frame: Frame) -> None:
+    def __init__(self, run_state: RunState[E], strand: Strand, node: Node, frame: Frame) -> None:
         for key in ("strands", "scopes", "done"):
             frame.setdefault(key, {})
         if isinstance(node, MapOverNode):
             frame.setdefault("results", {})
             if "items" not in frame:
                 frame["items"] = _items(node, strand.state)
-        self.engine = engine
+        self.run_state = run_state
         self.strand = strand
         self.node = node
         self.frame = frame
@@ -83,7 +84,7 @@ class ForkRun(Generic[E]):
             if self.strand.parent is not None:
                 await over
             while not over.done():
-                parcel = await self.engine.queue.get()
+                parcel = await self.run_state.queue.get()
                 if parcel is None or parcel.dropped:
                     continue
                 parcel.taken = True
@@ -111,20 +112,20 @@ class ForkRun(Generic[E]):
             left = self._deadline - asyncio.get_running_loop().time()
             self.frame["spent"] = round(self.node.seconds - left, 3)  # nobody is timed for waiting
         if self.expired and self.result.error is not None:  # after the steps that it cut off
-            self.engine.failed(self.strand, self.result.error)
+            self.run_state.failed(self.strand, self.result.error)
 
     # --- starting children ---------------------------------------------------------------------
 
     def _children(self) -> Iterator[tuple[int, Strand]]:
         """The children still to run, each made when it starts."""
-        engine, s, node, frame = self.engine, self.strand, self.node, self.frame
+        run_state, s, node, frame = self.run_state, self.strand, self.node, self.frame
         mapping = isinstance(node, MapOverNode)
         kids = node.children
         letter = "w" if self.racing else POSITIONS[type(node)][0]
         segment = _segments(node)
         base = None
         if mapping or self.racing:  # these work on a snapshot
-            base = engine.log.isolate(s.state, s.isolation, frame["scopes"].values())
+            base = run_state.log.isolate(s.state, s.isolation, frame["scopes"].values())
         for index in range(len(frame["items"]) if mapping else len(kids)):
             key = str(index)
             if key in frame["done"]:
@@ -134,20 +135,20 @@ class ForkRun(Generic[E]):
                 fixed = {node.item_key: frame["items"][index]} if mapping else {}
                 isolation = Isolation(base, fixed)
             if key not in frame["strands"]:
-                frame["strands"][key] = new_id(engine.position)
+                frame["strands"][key] = new_id(run_state.position)
                 if not isinstance(node, TimeoutNode):  # its body is all there is: nothing to join
-                    frame["scopes"][key] = new_id(engine.position)
+                    frame["scopes"][key] = new_id(run_state.position)
                 start = {"c": 0 if mapping else index}
-                engine.position["strands"][frame["strands"][key]] = [start]
-            child = engine.strand(
+                run_state.position["strands"][frame["strands"][key]] = [start]
+            child = run_state.strand(
                 frame["strands"][key],
                 kids[0 if mapping else index],
                 parent=s,
-                position="" if node is engine.limit else f"{letter}{index}",
+                position="" if node is run_state.limit else f"{letter}{index}",
                 segment=segment(index),
                 scope=s.scope
                 if key not in frame["scopes"]
-                else engine.log.enter(
+                else run_state.log.enter(
                     frame["scopes"][key],
                     s.scope,
                     isolation,
@@ -175,12 +176,12 @@ class ForkRun(Generic[E]):
         try:
             await self._deliver(child)
             outcome = child.outcome
-            ends_run = isinstance(outcome, Exception) and self.engine.ends_run(child)
+            ends_run = isinstance(outcome, Exception) and self.run_state.ends_run(child)
             if outcome is not PAUSE and not ends_run:
                 self._note(index, child, outcome)
-                await self.engine.stepped()
-                if self.engine.journals_apart(child):
-                    await self._commit(child, self.engine.checkpoint(child))
+                await self.run_state.stepped()
+                if self.run_state.journals_apart(child):
+                    await self._commit(child, self.run_state.checkpoint(child))
         except asyncio.CancelledError as error:
             if self._closing:
                 raise
@@ -205,18 +206,18 @@ class ForkRun(Generic[E]):
 
     async def _deliver(self, child: Strand) -> None:
         try:
-            async with aclosing(self.engine.drive(child)) as commits:
+            async with aclosing(self.run_state.drive(child)) as commits:
                 async for commit in commits:
                     await self._commit(child, commit)
         except BaseException as error:
-            self.engine.cut_off(child, error)
+            self.run_state.cut_off(child, error)
             raise
 
     async def _commit(self, child: Strand, commit: Commit[E]) -> None:
         if child.cancelled:  # nobody is there any more to take it
             raise asyncio.CancelledError
         parcel = Parcel(commit)
-        self.engine.queue.put_nowait(parcel)
+        self.run_state.queue.put_nowait(parcel)
         await parcel.delivered()
 
     # --- ending --------------------------------------------------------------------------------
@@ -241,7 +242,7 @@ class ForkRun(Generic[E]):
 
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
         key, node, frame = str(index), self.node, self.frame
-        del self.engine.position["strands"][child.id]
+        del self.run_state.position["strands"][child.id]
         del frame["strands"][key]
         if isinstance(outcome, Exception):
             frame["done"][key] = f"!{type(outcome).__name__}: {outcome}"
@@ -270,7 +271,7 @@ class ForkRun(Generic[E]):
     def _finish(self) -> None:
         if not self._over.done():
             self._over.set_result(None)
-            self.engine.queue.put_nowait(None)  # wakes the main strand if it waits
+            self.run_state.queue.put_nowait(None)  # wakes the main strand if it waits
 
 
 def _items(node: MapOverNode, state: Mapping[str, Any]) -> list[Any]:
@@ -301,18 +302,6 @@ def _segments(node: Node) -> Callable[[int], str]:
         return f"{node.name}.{name}" if counts[name] == 1 else f"{node.name}.{name}[{index}]"
 
     return segment
-
-
-def left_by(error: BaseException, node: Node) -> RunError:
-    """What stands for an exception that a step may raise but no generator can pass on."""
-    kind = type(error).__name__
-    failure = RunError(
-        f"{node.name} was left by {kind}",
-        node=node,
-        help=f"catch {kind} in the step: it means something else to those who wait for it",
-    )
-    failure.__cause__ = error
-    return failure
 
 
 def _at_item(node: Node, index: int, error: Exception) -> Exception:

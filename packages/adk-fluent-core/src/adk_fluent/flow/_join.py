@@ -9,7 +9,7 @@ from adk_fluent.flow._promises import reduced
 from adk_fluent.ir import MapOverNode, Node
 
 if TYPE_CHECKING:
-    from adk_fluent.flow._engine import Engine
+    from adk_fluent.flow._run_state import RunState
     from adk_fluent.flow._strand import Frame, Strand
 
 
@@ -19,8 +19,8 @@ class Join:
     `delta` is what must still be written for that, `committed` closes the branches' scopes.
     """
 
-    def __init__(self, engine: Engine[Any], strand: Strand, frame: Frame, node: Node) -> None:
-        self.engine = engine
+    def __init__(self, run_state: RunState[Any], strand: Strand, frame: Frame, node: Node) -> None:
+        self.run_state = run_state
         self.strand = strand
         self.frame = frame
         self.node = node
@@ -39,9 +39,9 @@ class Join:
             return {}
         newest: dict[str, list[Any]] = {}
         order: dict[str, int] = {}
-        reducers = self.engine.reducers(self.strand)
+        reducers = self.run_state.reducers(self.strand)
         several: dict[str, list[Any]] = {}
-        for scope in self.engine.scopes(self.frame).values():
+        for scope in self.run_state.scopes(self.frame).values():
             for key, entry in scope.final().items():
                 order[key], self.final[key] = entry
                 if key not in newest or newest[key][0] < entry[0]:
@@ -61,7 +61,7 @@ class Join:
             results, count = self.frame["results"], len(self.frame["items"])
             self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
         if self.written:
-            self.written = dict(self.engine.kept(self.strand, self.node, self.written))
+            self.written = dict(self.run_state.kept(self.strand, self.node, self.written))
         return self.written
 
     def _take(self, key: str, value: Any, now: Any) -> None:
@@ -73,8 +73,8 @@ class Join:
 
     def committed(self) -> None:
         """What the branches wrote is now the strand's own."""
-        log, strand = self.engine.log, self.strand
-        for scope in self.engine.scopes(self.frame).values():
+        log, strand = self.run_state.log, self.strand
+        for scope in self.run_state.scopes(self.frame).values():
             log.settle(scope)
         if strand.isolation is not None:
             strand.isolation.writes.update(self.final)
@@ -89,23 +89,23 @@ class RaceEnd:
         losers: Scopes of the branches that lost.
     """
 
-    def __init__(self, engine: Engine[Any], strand: Strand, frame: Frame) -> None:
-        scopes = engine.scopes(frame)
-        self.engine = engine
+    def __init__(self, run_state: RunState[Any], strand: Strand, frame: Frame) -> None:
+        scopes = run_state.scopes(frame)
+        self.run_state = run_state
         self.strand = strand
         self.winner: Scope | None = scopes.get(frame.get("won", -1))
         self.losers = [scope for scope in scopes.values() if scope is not self.winner]
 
     def delta(self) -> dict[str, Any]:
         """The write that undoes the losers."""
-        return self.engine.log.compensation(self.losers)
+        return self.run_state.log.compensation(self.losers)
 
     def committed(self) -> None:
         """Forget the losers, keep the winner."""
-        self.engine.discard(self.strand, self.losers)
+        self.run_state.discard(self.strand, self.losers)
         winner, isolation = self.winner, self.strand.isolation
         if winner is None:
             return
         if isolation is not None:
             isolation.writes.update({key: entry[1] for key, entry in winner.final().items()})
-        self.engine.log.settle(winner)
+        self.run_state.log.settle(winner)

@@ -14,7 +14,7 @@ from adk_fluent.flow._failures import cancelled_inside, failure
 from adk_fluent.flow._functions import matches
 from adk_fluent.flow._gates import question
 from adk_fluent.flow._port import E, Leaf
-from adk_fluent.flow._steps import PAUSE, Ask, Call, Emit, Returned, Signal, Test
+from adk_fluent.flow._signals import PAUSE, Ask, Call, Emit, Returned, Signal, Test
 from adk_fluent.flow._view import StateView, TapView
 from adk_fluent.ir import GateNode, Match, Node, Predicate, TapNode
 from adk_fluent.protocol._decision import Fault, decide

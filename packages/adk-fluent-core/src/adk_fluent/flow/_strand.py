@@ -25,11 +25,11 @@ from adk_fluent.ir import (
     TimeoutNode,
     TransferNode,
 )
+from adk_fluent.protocol._answer import compose_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adk_fluent.flow._around import Enclosed, Heard
     from adk_fluent.flow._log import Isolation, Scope
 
 Frame = dict[str, Any]
@@ -69,6 +69,41 @@ class Life:
         self.over: bool = False
 
 
+class Heard:
+    """What a step says and writes while it runs.
+
+    Attributes:
+        delta: What it has written so far.
+    """
+
+    __slots__ = ("_texts", "delta")
+
+    def __init__(self) -> None:
+        self.delta: dict[str, Any] = {}
+        self._texts: list[tuple[str, str, frozenset[str]]] = []
+
+    def take(self, delta: Mapping[str, Any] | None, path: str, text: str, attempt: str) -> None:
+        """Take in one event."""
+        self.delta.update(delta or {})
+        if text:
+            self._texts.append((path, text, frozenset(attempt.split("."))))
+
+    def discard(self, scopes: Iterable[str]) -> None:
+        """Nothing that was said in these scopes counts any more."""
+        gone = frozenset(scopes)
+        self._texts = [each for each in self._texts if each[2].isdisjoint(gone)]
+
+    def merge(self, other: Heard) -> None:
+        """Take in what a step inside this one said and wrote."""
+        self.delta.update(other.delta)
+        self._texts += other._texts
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return compose_answer((path, text) for path, text, _ in self._texts)
+
+
 class Strand:
     """One line of control. The main strand runs in the caller, every other one in its own task.
 
@@ -83,7 +118,7 @@ class Strand:
         outcome: How it ended.
         busy: The step where it stands has begun.
         written: The last event it committed says where it stands, if a journal is kept.
-        within: What its first step is done inside of, which is the one where its parent stands.
+        within: Its first step is the one where its parent stands, inside what is around that.
         depth: How many steps with something around them it is inside of.
         life: Whether anybody waits for what its task does.
         heard: Takes in what is said and written in it, if anybody wants to know.
@@ -126,7 +161,7 @@ class Strand:
         scope: Scope | None = None,
         isolation: Isolation | None = None,
         muted: bool = False,
-        within: Enclosed[Any] | None = None,
+        within: bool = False,
         life: Life | None = None,
         deadline: float = inf,
     ) -> None:
@@ -141,8 +176,8 @@ class Strand:
         self.life: Life = life or Life()
         self.busy: bool = False
         self.written: bool = False
-        self.within: Enclosed[Any] | None = within
-        self.depth: int = 0 if parent is None or within is None else parent.depth + 1
+        self.within: bool = within
+        self.depth: int = parent.depth + 1 if parent is not None and within else 0
         self.heard: Heard | None = None if parent is None else parent.heard
         self.deadline: float = deadline if parent is None else min(deadline, parent.deadline)
         self.segment: str = segment

@@ -21,7 +21,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "values": "ValueTable: how the ADK backend turns values into models and tools",
         "passes": "PassList: rewrites of the IR before it is compiled",
         "checkers": "checker function: takes the Graph of a pipeline, gives Diagnostics",
-        "middleware": "MiddlewareDesc: a middleware that can be chosen by name",
+        "middleware": "MiddlewareDesc, of which the entry has the name: to be chosen by that",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
         "price_books": "PriceBook, or a function without arguments that makes one",
@@ -149,6 +149,8 @@ class Layer:
                     f"a {what} is called {name!r}", help="use lower-case letters, digits and '_'"
                 )
         made = {slot: tuple(_entries(value)) for slot, value in self.provides.items()}
+        for slot, entries in made.items():
+            _check_names(self.name, slot, entries)
         object.__setattr__(self, "provides", MappingProxyType(made))
 
     def entries(self, slot: str) -> tuple[Entry, ...]:
@@ -160,6 +162,20 @@ class Layer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Layer, (self.name, dict(self.provides)))
+
+
+def _check_names(layer: str, slot: str, entries: tuple[Entry, ...]) -> None:
+    """Refuse a name that stands twice in one slot."""
+    targets: dict[str, str] = {}
+    for each in entries:
+        if each.name in targets:
+            raise BuildError(
+                f"layer {layer!r} has {each.name!r} twice in its slot {slot!r}",
+                found=f"{targets[each.name]} and {each.target}",
+                help="give one of them another name",
+            )
+        if each.name:
+            targets[each.name] = each.target
 
 
 def _entries(value: object) -> Iterator[Entry]:

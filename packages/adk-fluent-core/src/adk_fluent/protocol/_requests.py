@@ -80,7 +80,8 @@ def _copied(value: Any) -> Any:
         return [_copied(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if not hasattr(type(value), "model_copy"):
+    kind: type = type(cast("object", value))
+    if not hasattr(kind, "model_copy"):
         return value
     made = value.model_copy()
     fields: dict[str, Any] = made.__dict__

@@ -12,13 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adk_fluent.backends.mock import MockBackend, mock_backend
-    from adk_fluent.contracts import check_contracts
-    from adk_fluent.testing._contracts import assert_contracts, contract_tests
-    from adk_fluent.testing._gemini._emulator import GeminiEmulator
-    from adk_fluent.testing._gemini._request import GeminiRequest
-    from adk_fluent.testing._harness import AgentHarness, HarnessResult
-    from adk_fluent.testing._replies import (
+    from adk_fluent._scripts._replies import (
         Answer,
         Asked,
         Call,
@@ -30,8 +24,14 @@ if TYPE_CHECKING:
         reply,
         rule,
     )
-    from adk_fluent.testing._script import Script, ScriptExhaustedError
-    from adk_fluent.testing._scripted_adk import ScriptedModel
+    from adk_fluent._scripts._script import Script, ScriptExhaustedError
+    from adk_fluent._scripts._scripted_adk import ScriptedModel
+    from adk_fluent.backends.mock import MockBackend, mock_backend
+    from adk_fluent.contracts import check_contracts
+    from adk_fluent.testing._contracts import assert_contracts, contract_tests
+    from adk_fluent.testing._gemini._emulator import GeminiEmulator
+    from adk_fluent.testing._gemini._request import GeminiRequest
+    from adk_fluent.testing._harness import AgentHarness, HarnessResult
 else:
     _MODULES = {
         "adk_fluent.backends.mock": ("MockBackend", "mock_backend"),
@@ -40,12 +40,12 @@ else:
         "adk_fluent.testing._gemini._emulator": ("GeminiEmulator",),
         "adk_fluent.testing._gemini._request": ("GeminiRequest",),
         "adk_fluent.testing._harness": ("AgentHarness", "HarnessResult"),
-        "adk_fluent.testing._replies": (
+        "adk_fluent._scripts._replies": (
             *("Answer", "Asked", "Call", "Fault", "Reply", "Rule"),
             *("Thought", "Turn", "reply", "rule"),
         ),
-        "adk_fluent.testing._script": ("Script", "ScriptExhaustedError"),
-        "adk_fluent.testing._scripted_adk": ("ScriptedModel",),
+        "adk_fluent._scripts._script": ("Script", "ScriptExhaustedError"),
+        "adk_fluent._scripts._scripted_adk": ("ScriptedModel",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 

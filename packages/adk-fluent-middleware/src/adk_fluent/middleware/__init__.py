@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent.middleware._places import ALIASES, MIDDLEWARES
+
 if TYPE_CHECKING:
     from adk_fluent.backends.adk import MiddlewarePlugin as _MiddlewarePlugin  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from adk_fluent.ir import MiddlewareRef as MiddlewareRef
@@ -103,37 +105,25 @@ _HERE: Final = "adk_fluent.middleware"
 
 #: Public name to the module that has it.
 _NAMES: Final[dict[str, str]] = {
-    name: module
-    for module, names in {
-        f"{_HERE}._tools._approval": "ToolApprovalMiddleware human_in_the_loop tool_approval",
-        f"{_HERE}._resilience._breaker": "CircuitBreakerMiddleware circuit_breaker",
-        f"{_HERE}._budgets._budget": "TokenBudgetMiddleware token_budget",
-        f"{_HERE}._cache": "CacheMiddleware CacheStats CacheStore DiskStore MemoryStore cache",
-        f"{_HERE}._context._warning": "ContextUsage ContextWarningMiddleware context_warning",
-        f"{_HERE}._define": "define_middleware describe_middleware",
-        f"{_HERE}._context._editing": "ContextEditingMiddleware context_editing",
-        f"{_HERE}._tools._emulator": "Emulated ToolEmulatorMiddleware tool_emulator",
-        f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
-        " CircuitOpenError PersonalDataError RateLimitError",
-        f"{_HERE}._resilience._fallback": "ModelFallbackMiddleware model_fallback",
-        f"{_HERE}._budgets._ledger": "Ledger",
-        f"{_HERE}._resilience._limiter": "RateLimiterMiddleware rate_limiter",
-        f"{_HERE}._budgets._limits": "ModelCallLimitMiddleware ToolCallLimitMiddleware"
-        " model_call_limit tool_call_limit",
-        f"{_HERE}._log": "StructuredLogMiddleware structured_log",
-        f"{_HERE}._pii": "Detector Finding PIIFilterMiddleware PresidioDetector"
-        " pii_filter presidio",
-        f"{_HERE}._presets": "development production",
-        f"{_HERE}._resilience._retry": "RetryMiddleware retry",
-        f"{_HERE}._tools._selector": "ToolSelectorMiddleware tool_selector",
-        f"{_HERE}._context._summarization": "SummarizationMiddleware summarization",
-        f"{_HERE}._resilience._timeout": "TimeoutMiddleware timeout",
-        f"{_HERE}._tools._todo": "TodoListMiddleware todo_list",
-        "adk_fluent.ir": "MiddlewareRef",
-        "adk_fluent.protocol": "Middleware MiddlewareDesc wrap",
-        "adk_fluent.telemetry": "OTelEnrichmentMiddleware otel_enrichment",
-    }.items()
-    for name in names.split()
+    **{public: home for name, (home, cls) in MIDDLEWARES.items() for public in (name, cls)},
+    **{alias: MIDDLEWARES[name][0] for alias, name in ALIASES.items()},
+    **{
+        name: module
+        for module, names in {
+            f"{_HERE}._budgets._ledger": "Ledger",
+            f"{_HERE}._cache": "CacheStats CacheStore DiskStore MemoryStore",
+            f"{_HERE}._context._warning": "ContextUsage",
+            f"{_HERE}._define": "define_middleware describe_middleware",
+            f"{_HERE}._errors": "BudgetExceededError CallLimitError CallTimeoutError"
+            " CircuitOpenError PersonalDataError RateLimitError",
+            f"{_HERE}._pii": "Detector Finding PresidioDetector presidio",
+            f"{_HERE}._presets": "development production",
+            f"{_HERE}._tools._emulator": "Emulated",
+            "adk_fluent.ir": "MiddlewareRef",
+            "adk_fluent.protocol": "Middleware MiddlewareDesc wrap",
+        }.items()
+        for name in names.split()
+    },
 }
 
 __all__ = [

@@ -22,6 +22,7 @@ from typing import (
 from adk_fluent.errors import AdkFluentError, UsageError, nearest_name
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import MiddlewareRef
+from adk_fluent.middleware._places import name_of_class
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
@@ -44,20 +45,15 @@ def dependency(*, default_factory: Callable[[], Any]) -> Any:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, dependency))
-def builtin(name: str) -> Callable[[type[T]], type[T]]:
+def builtin(cls: type[T]) -> type[T]:
     """Make a class a middleware whose fields are its options, given by keyword and checked.
 
-    Args:
-        name: What it is called in references, files and on the command line.
+    Its name in references, files and on the command line is that in `MIDDLEWARES`.
     """
-
-    def make(cls: type[T]) -> type[T]:
-        made: Any = dataclass(kw_only=True, eq=False)(cls)
-        made.name = name
-        made.__init__ = _noting(made.__init__, name, [e for e in fields(made) if e.init])
-        return made
-
-    return make
+    made: Any = dataclass(kw_only=True, eq=False)(cls)
+    made.name = name_of_class(cls.__name__)
+    made.__init__ = _noting(made.__init__, made.name, [e for e in fields(made) if e.init])
+    return made
 
 
 def live_options(kind: type[Any]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adk_fluent.extend import find_middleware, registered_middlewares
+from adk_fluent.cli import note
+from adk_fluent.extend import find_middleware, layer_errors, registered_middlewares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ def middleware() -> None:
 def list_(as_json: bool) -> None:
     """List all, with what each does."""
     found = registered_middlewares()
+    for error in layer_errors("middleware"):
+        note(f"left out: {error}", fg="yellow")
     if as_json:
         click.echo(json.dumps([_data(each) for each in found.values()], indent=2))
         return

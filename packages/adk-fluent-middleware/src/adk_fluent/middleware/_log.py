@@ -57,7 +57,7 @@ class _Log:
         return (_Log, (self.entries.maxlen,))  # whoever unpickles it has logged nothing
 
 
-@builtin("structured_log")
+@builtin
 class StructuredLogMiddleware(BuiltIn):
     """Keeps an entry about each step, model call and tool call of every run, for development.
 

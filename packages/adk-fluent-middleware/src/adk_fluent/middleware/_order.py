@@ -10,7 +10,7 @@ from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, MiddlewareRef, Ref
 from adk_fluent.middleware._builtin import BuiltIn
-from adk_fluent.middleware._layer import ALIASES
+from adk_fluent.middleware._places import ALIASES
 from adk_fluent.middleware._resilience._clients import own_attempts
 
 if TYPE_CHECKING:

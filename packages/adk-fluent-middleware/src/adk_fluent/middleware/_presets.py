@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from adk_fluent.ir import Ref
+from adk_fluent.middleware._budgets._budget import token_budget
+from adk_fluent.middleware._budgets._limits import model_call_limit, tool_call_limit
 from adk_fluent.middleware._builtin import BuiltIn, checked_options
+from adk_fluent.middleware._cache import cache
+from adk_fluent.middleware._log import structured_log
+from adk_fluent.middleware._pii import pii_filter
+from adk_fluent.middleware._resilience._breaker import circuit_breaker
+from adk_fluent.middleware._resilience._fallback import model_fallback
+from adk_fluent.middleware._resilience._limiter import rate_limiter
+from adk_fluent.middleware._resilience._retry import retry
+from adk_fluent.middleware._resilience._timeout import timeout
+from adk_fluent.middleware._tools._emulator import tool_emulator
+from adk_fluent.telemetry import otel_enrichment
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
@@ -61,20 +73,6 @@ def production(
     Raises:
         UsageError: An option has a value that it cannot have.
     """
-    from adk_fluent.middleware import (  # noqa: PLC0415  # each is imported when it is used
-        cache,
-        circuit_breaker,
-        model_call_limit,
-        model_fallback,
-        otel_enrichment,
-        pii_filter,
-        rate_limiter,
-        retry,
-        timeout,
-        token_budget,
-        tool_call_limit,
-    )
-
     stack: list[BuiltIn | None] = [
         otel_enrichment(pipeline_name=pipeline_name),
         timeout(run=run_seconds) if run_seconds is not None else None,
@@ -124,15 +122,6 @@ def development(
     Raises:
         UsageError: See `production`.
     """
-    from adk_fluent.middleware import (  # noqa: PLC0415  # see above
-        cache,
-        model_call_limit,
-        structured_log,
-        timeout,
-        tool_call_limit,
-        tool_emulator,
-    )
-
     stack: list[BuiltIn | None] = [
         structured_log(),
         timeout(run=run_seconds) if run_seconds is not None else None,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-@builtin("otel_enrichment")
+@builtin
 class OTelEnrichmentMiddleware(BuiltIn):
     """Says on ADK's own spans which pipeline, step and run they belong to; it makes no spans.
 

@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.sdk.trace import SpanProcessor
 
-from adk_fluent.telemetry._spans import begins
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span
 
 
 class Describing(SpanProcessor):
-    """Describes ADK's spans as they begin. At their end nothing can be set any more."""
+    """Describes ADK's spans as they begin. At their end nothing can be set any more.
+
+    Args:
+        begins: Describes one.
+    """
+
+    def __init__(self, begins: Callable[[Span, Context | None], None]) -> None:
+        self._begins = begins
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Describe a span that begins."""
-        begins(span, parent_context)
+        self._begins(span, parent_context)

@@ -56,7 +56,7 @@ def attach() -> bool:
 
         with _LOCK:
             if provider not in _KNOWN:
-                add(Describing())
+                add(Describing(begins))
                 _KNOWN.add(provider)
     return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adk_fluent.errors import StateTypeError
 from adk_fluent.extend import describe
@@ -10,8 +10,6 @@ from adk_fluent.state._errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from adk_fluent.state._ref import StateFieldRef
 
 
 class Reduce:
@@ -49,6 +47,33 @@ class Reduce:
         return f"Reduce({describe(self.function)})"
 
 
+class Field(Protocol):
+    """What a reducer needs of its field: a `StateFieldRef`, which makes its reducer itself."""
+
+    @property
+    def owner(self) -> type[Any]:
+        """The schema that declares it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the attribute."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The full key."""
+        ...
+
+    def decode(self, stored: object) -> Any:
+        """What a stored value stands for."""
+        ...
+
+    def encode(self, value: Any, where: str = "") -> Any:
+        """A value as it is stored."""
+        ...
+
+
 class Reducer:
     """A field's reducer over values as they are stored; None, which is absent, adds nothing.
 
@@ -59,8 +84,8 @@ class Reducer:
 
     __slots__ = ("__name__", "field", "function")
 
-    def __init__(self, field: StateFieldRef[Any], function: Callable[[Any, Any], Any]) -> None:
-        self.field: StateFieldRef[Any] = field
+    def __init__(self, field: Field, function: Callable[[Any, Any], Any]) -> None:
+        self.field: Field = field
         self.function: Callable[[Any, Any], Any] = function
         called = getattr(function, "__qualname__", type(function).__name__)
         self.__name__: str = f"{field.owner.__name__}.{field.name} by {called}"

@@ -21,12 +21,12 @@ from adk_fluent.state._codec import (
 )
 from adk_fluent.state._errors import SchemaError
 from adk_fluent.state._frozen import type_of
+from adk_fluent.state._reduce import Reducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adk_fluent.state._field import Spec
-    from adk_fluent.state._reduce import Reducer
 
 T = TypeVar("T")
 AnyClass = type[Any]  # a field has a `type` of its own
@@ -203,8 +203,6 @@ class StateFieldRef(Generic[T]):
         """What makes one stored value of two that parallel branches wrote; None: the last stays."""
         function = self._spec.reduce
         if function is not None and self._reducer is None:
-            from adk_fluent.state._reduce import Reducer  # noqa: PLC0415  # it imports this module
-
             self._reducer = Reducer(self, function)
         return self._reducer
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 
-from adk_fluent._registry import INSTALLED, missing_layer
+from adk_fluent._registry import INSTALLED, missing_layer, require_layer
 from adk_fluent.backends._config import check_values
 from adk_fluent.errors import UnsupportedConfigError
 from adk_fluent.ir import ExecutionConfig, TelemetryConfig
@@ -41,6 +41,7 @@ def _telemetry(config: ExecutionConfig) -> dict[str, Any]:
         return {}
     for apply in INSTALLED.provided("telemetry"):
         return apply(config.telemetry)
+    require_layer(TelemetryConfig.layer, "telemetry=")  # it may be broken
     raise missing_layer(TelemetryConfig.layer, "telemetry=")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._layers import WHEELS
+from adk_fluent._hints import WHEELS
+from adk_fluent._node_text import below, kind_word
 from adk_fluent.backends._config import check_values
 from adk_fluent.backends._keys import keys_of, tail_keys
-from adk_fluent.backends._kinds import below, kind_word
 from adk_fluent.backends.dry_run._calls import calls_of
 from adk_fluent.backends.dry_run._count import NEVER, ONCE, Count
 from adk_fluent.backends.dry_run._report import DryRun, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adk_fluent._node_text import model_text
 from adk_fluent.backends.dry_run._count import ANY, NEVER, ONCE, PERHAPS, Count
-from adk_fluent.builders._explain import model_text
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,

@@ -13,7 +13,7 @@ Example:
 
 from __future__ import annotations
 
-from adk_fluent.backends.mock._backend import MockApp, MockBackend, mock_backend
-from adk_fluent.backends.mock._responses import Response, When
+from adk_fluent.backends.mock._backend import MockApp, MockBackend, When, mock_backend
+from adk_fluent.backends.mock._responses import Response
 
 __all__ = ["MockApp", "MockBackend", "Response", "When", "mock_backend"]

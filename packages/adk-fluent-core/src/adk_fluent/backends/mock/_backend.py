@@ -18,7 +18,7 @@ from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
 from adk_fluent.backends.mock._keeper import MockKeeper
 from adk_fluent.backends.mock._leaf import MockLeaf, Session
 from adk_fluent.backends.mock._prompt import USER, said
-from adk_fluent.backends.mock._responses import Conditional, Response, When, script_of
+from adk_fluent.backends.mock._responses import Conditional, Response, script_of
 from adk_fluent.errors import (
     UnknownNameError,
     UsageError,
@@ -36,8 +36,9 @@ from adk_fluent.protocol import AgentEvent, BackendBase, JournalEntry, RunResult
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
 
+    from adk_fluent._scripts._replies import Asked
+    from adk_fluent._scripts._script import Script
     from adk_fluent.protocol import EventListener, Resume
-    from adk_fluent.testing import Asked, Script
 
 _OPTIONS: Final = ("user_id", "session_id", "state", "listeners")
 
@@ -318,6 +319,37 @@ class MockBackend(BackendBase[MockApp]):
         for prefix, shared in (("app:", (app_name,)), ("user:", (app_name, user_id))):
             own = {key: value for key, value in session.state.items() if key.startswith(prefix)}
             self._shared.setdefault(shared, {}).update(own)
+
+
+class When:
+    """What an agent answers under a condition; made by `MockBackend.when`."""
+
+    def __init__(self, backend: MockBackend, agent: str) -> None:
+        self._backend = backend
+        self._agent = agent
+        self._contains: str | None = None
+
+    def given(self, *, prompt_contains: str) -> When:
+        """Only if this text occurs in the prompt, in upper or lower case.
+
+        The prompt is what is new to the agent: what the user and other agents said since its own
+        last turn.
+        """
+        self._contains = prompt_contains
+        return self
+
+    def responds(self, response: Response) -> MockBackend:
+        """Answer with this.
+
+        Raises:
+            UsageError: It is nothing an agent can answer.
+        """
+        self._backend.add(Conditional(self._agent, self._contains, script_of(response)))
+        return self._backend
+
+    def responds_with_state(self, state: Mapping[str, Any]) -> MockBackend:
+        """Write this to state."""
+        return self.responds(state)
 
 
 def mock_backend(responses: Mapping[str, Response] | None = None) -> MockBackend:

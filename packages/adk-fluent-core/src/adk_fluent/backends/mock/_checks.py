@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent._registry import INSTALLED, missing_layer
+from adk_fluent._registry import require_layer
 from adk_fluent.backends._config import check_values
 from adk_fluent.backends._edges import check_edges
 from adk_fluent.backends.mock._tools import agent_tools_of, delegates_of, is_flow, steps_of
@@ -69,8 +69,8 @@ def _check_node(node: Node) -> None:
         )
     if kind in RULES:
         return
-    if node.layer != "core" and node.layer not in INSTALLED.installed():
-        raise missing_layer(node.layer, kind.__name__, node)
+    if node.layer != "core":
+        require_layer(node.layer, kind.__name__, node)
     raise UnsupportedNodeError(
         f"the mock backend cannot run a {kind.__name__}",
         node=node,

@@ -7,9 +7,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._scripts._replies import Turn
 from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import AgentEvent, compose_answer, kept_events
-from adk_fluent.testing import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

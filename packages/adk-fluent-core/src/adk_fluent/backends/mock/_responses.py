@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from adk_fluent._scripts._replies import Asked, Call, Reply, rule
+from adk_fluent._scripts._script import Script
 from adk_fluent.errors import UsageError
-from adk_fluent.testing import Asked, Call, Reply, Script, rule
 
 if TYPE_CHECKING:
-    from adk_fluent.backends.mock._backend import MockBackend
-    from adk_fluent.testing import Answer
+    from adk_fluent._scripts._replies import Answer
 
 #: A text is said, a mapping written to state, a tool called, each time; a list is given one after
 #: the other; a function gets the prompt's text and returns one of these.
@@ -79,37 +79,6 @@ class _ByPrompt:
 
     async def _later(self, answer: Awaitable[Any]) -> Any:
         return _answer(await answer)
-
-
-class When:
-    """What an agent answers under a condition; made by `MockBackend.when`."""
-
-    def __init__(self, backend: MockBackend, agent: str) -> None:
-        self._backend = backend
-        self._agent = agent
-        self._contains: str | None = None
-
-    def given(self, *, prompt_contains: str) -> When:
-        """Only if this text occurs in the prompt, in upper or lower case.
-
-        The prompt is what is new to the agent: what the user and other agents said since its own
-        last turn.
-        """
-        self._contains = prompt_contains
-        return self
-
-    def responds(self, response: Response) -> MockBackend:
-        """Answer with this.
-
-        Raises:
-            UsageError: It is nothing an agent can answer.
-        """
-        self._backend.add(Conditional(self._agent, self._contains, script_of(response)))
-        return self._backend
-
-    def responds_with_state(self, state: Mapping[str, Any]) -> MockBackend:
-        """Write this to state."""
-        return self.responds(state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._scripts._replies import Call, Reply, Thought
 from adk_fluent._words import describe
 from adk_fluent.backends.mock._calls import (
     Outcome,
@@ -22,12 +23,11 @@ from adk_fluent.backends.mock._tools import is_flow
 from adk_fluent.errors import OutputInvalidError, RemoteError, UsageError
 from adk_fluent.protocol import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
 from adk_fluent.protocol._decision import Decision, decide
-from adk_fluent.testing import Call, Reply, Thought
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Mapping
 
-    from adk_fluent.backends.mock._leaf import MockLeaf
+    from adk_fluent.backends.mock._scripted import ScriptedLeaf
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
 
@@ -41,7 +41,7 @@ class Step:
         strand: Where that is.
     """
 
-    def __init__(self, leaf: MockLeaf, node: Node, strand: Strand) -> None:
+    def __init__(self, leaf: ScriptedLeaf, node: Node, strand: Strand) -> None:
         self._leaf = leaf
         self._node = node
         self._strand = strand
@@ -75,8 +75,8 @@ class Step:
         self, flow: Node, answers: Mapping[str, Any]
     ) -> AsyncGenerator[AgentEvent, None]:
         """The events of a pipeline that an agent has handed over to."""
-        below = self._leaf.below(self._node, self._strand, flow)
-        async with aclosing(below.run_flow(flow, answers)) as events:
+        below = self._leaf.run_below(self._node, self._strand, flow, answers)
+        async with aclosing(below) as events:
             async for event in events:
                 for asked in event.pending:
                     self._asked(asked.id, Question(flow.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends._kinds import kind_word
+from adk_fluent._node_text import kind_word
 from adk_fluent.backends.trace._places import Places
 from adk_fluent.backends.trace._rows import Change, Open, Row, table
 from adk_fluent.ir import Node

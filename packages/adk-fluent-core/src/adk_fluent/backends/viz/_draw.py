@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent._node_text import kind_word
 from adk_fluent.backends._keys import keys_of, removed_by, surely_writes
-from adk_fluent.backends._kinds import kind_word
 from adk_fluent.backends.viz._data import data_links
 from adk_fluent.backends.viz._diagram import Block, Column, Diagram, Link
 from adk_fluent.backends.viz._fit import fitting

@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adk_fluent._node_text import below
 from adk_fluent.backends._keys import keys_of, tail_keys
-from adk_fluent.backends._kinds import below
 from adk_fluent.backends.viz._words import is_frame, own_boxes
 from adk_fluent.ir import MapOverNode, Node, fold
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._node_text import change_texts, kind_word, model_text, predicate_text
 from adk_fluent._words import public_address
-from adk_fluent.backends._kinds import kind_word
-from adk_fluent.builders._explain import change_texts, model_text, predicate_text
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,

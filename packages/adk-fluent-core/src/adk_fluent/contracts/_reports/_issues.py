@@ -225,4 +225,4 @@ class OversizedContent(Diagnostic, code="FLW305", severity=_WARNING):
 
 
 class LayerAbsent(Diagnostic, code="FLW901", severity=_ERROR):
-    """Part of the pipeline belongs to a layer that is not installed."""
+    """A layer of which the pipeline has parts, or that checks it, is not installed or broken."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent.contracts._reports._diagnostic import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.contracts._reports._diagnostic import Diagnostic, Related
-    from adk_fluent.contracts._reports._report import ContractReport
     from adk_fluent.ir import Location
 
 _STYLES: Final = {
@@ -26,11 +26,13 @@ _END: Final = "\x1b[0m"
 _WIDTH: Final = 120
 
 
-def render_report(report: ContractReport, *, color: bool, source: bool) -> str:
+def render_report(
+    diagnostics: Sequence[Diagnostic], opaque: Sequence[Opaque], *, color: bool, source: bool
+) -> str:
     """The whole report as text, without a newline at its end."""
     page = _Page(color=color, source=source)
-    blocks = ["\n".join(page.block(each)) for each in report.diagnostics]
-    return "\n\n".join([*blocks, "\n".join(_summary(report))])
+    blocks = ["\n".join(page.block(each)) for each in diagnostics]
+    return "\n\n".join([*blocks, "\n".join(_summary(diagnostics, opaque))])
 
 
 class _Page:
@@ -115,9 +117,9 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _summary(report: ContractReport) -> Iterator[str]:
+def _summary(diagnostics: Sequence[Diagnostic], opaque: Sequence[Opaque]) -> Iterator[str]:
     counts = dict.fromkeys(sorted(Severity, reverse=True), 0)
-    for each in report.diagnostics:
+    for each in diagnostics:
         counts[each.severity] += 1
     parts = [
         f"{count} {level}{'s' if count > 1 and level is not Severity.INFO else ''}"
@@ -125,9 +127,9 @@ def _summary(report: ContractReport) -> Iterator[str]:
         if count
     ]
     yield f"Found {', '.join(parts)}." if parts else "Found nothing wrong."
-    if report.ok and report.opaque:
-        first = report.opaque[0]
-        names = {each.node for each in report.opaque}
+    if opaque and not counts[Severity.ERROR]:
+        first = opaque[0]
+        names = {each.node for each in opaque}
         others = len(names) - 1
         more = f" and {others} other{'s' if others > 1 else ''}" if others else ""
         yield f"Not proven because of `{_plain(first.node)}`{more}: {_plain(first.why)}."

@@ -91,7 +91,7 @@ class ContractReport:
             color: With ANSI colours.
             source: With the source lines, where they can be read.
         """
-        return render_report(self, color=color, source=source)
+        return render_report(self.diagnostics, self.opaque, color=color, source=source)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._hints import PROVIDERS
 from adk_fluent._middlewares import made_middleware
 from adk_fluent.contracts._reports._diagnostic import Related
 from adk_fluent.contracts._reports._issues import (
@@ -63,9 +64,9 @@ def check_middleware_names(graph: Graph) -> Iterator[Diagnostic]:
 def _unusable(graph: Graph, node: Node, ref: MiddlewareRef) -> Iterator[Diagnostic]:
     try:
         made_middleware(ref)
-    except MissingLayerError:
-        return  # said of the layer
     except AdkFluentError as error:
+        if isinstance(error, MissingLayerError) and ref.name in PROVIDERS["middleware"]:
+            return  # said of the layer
         said = error.what if error.found is None else f"{error.what}: {error.found}"
         yield UnusableMiddleware.at(graph, node, said, help=error.help)
     except Exception as error:  # noqa: BLE001  # its constructor is anybody's

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._scripts._replies import Call, Thought
+from adk_fluent._scripts._wire import scripted_error, usage_body
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.testing._gemini._http import json_bytes
-from adk_fluent.testing._replies import Call, Thought
-from adk_fluent.testing._wire import scripted_error, usage_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adk_fluent._scripts._replies import Reply
     from adk_fluent.protocol import Usage
     from adk_fluent.testing._gemini._request import GeminiRequest
-    from adk_fluent.testing._replies import Reply
 
 #: Why a prompt is blocked; other error codes are reasons for which an answer ends.
 _BLOCKED: Final = frozenset(

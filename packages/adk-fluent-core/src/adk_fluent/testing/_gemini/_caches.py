@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._scripts._script import prompt_tokens
 from adk_fluent.testing._gemini._http import RefusedError
 from adk_fluent.testing._gemini._request import field
-from adk_fluent.testing._script import prompt_tokens
 
 if TYPE_CHECKING:
     from adk_fluent.testing._gemini._request import GeminiRequest

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adk_fluent._scripts._replies import Fault
     from adk_fluent.testing._gemini._answer import Answer
     from adk_fluent.testing._gemini._http import Response
-    from adk_fluent.testing._replies import Fault
 
     #: What goes wrong; after a silence nothing comes any more.
     Trouble = Fault | Literal["silence"]

@@ -6,10 +6,10 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._scripts._script import Script
 from adk_fluent.errors import UsageError
 from adk_fluent.testing._gemini._routes import Routes
 from adk_fluent.testing._gemini._server import HOST, Server
-from adk_fluent.testing._script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from google.adk.models.google_llm import Gemini
 
+    from adk_fluent._scripts._replies import Answer, Asked, Rule
     from adk_fluent.testing._gemini._request import GeminiRequest
-    from adk_fluent.testing._replies import Answer, Asked, Rule
 
 _KEY: Final = "emulator-key"
 _PROXIES: Final = ("NO_PROXY", "no_proxy")

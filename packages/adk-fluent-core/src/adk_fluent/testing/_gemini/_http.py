@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from adk_fluent.testing._wire import error_body
+from adk_fluent._scripts._wire import error_body
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter

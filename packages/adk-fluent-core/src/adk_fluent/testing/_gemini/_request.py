@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.testing._replies import Asked, Turn
-from adk_fluent.testing._wire import agent_name
+from adk_fluent._scripts._replies import Asked, Turn
+from adk_fluent._scripts._wire import agent_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

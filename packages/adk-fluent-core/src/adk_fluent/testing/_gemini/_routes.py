@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent._scripts._script import prompt_tokens
+from adk_fluent._scripts._wire import error_info
 from adk_fluent.errors import UsageError
 from adk_fluent.testing._gemini._answer import answer_of
 from adk_fluent.testing._gemini._caches import NOT_FOUND, Caches
@@ -23,18 +25,16 @@ from adk_fluent.testing._gemini._http import (
     read_request,
 )
 from adk_fluent.testing._gemini._request import GeminiRequest, field
-from adk_fluent.testing._script import prompt_tokens
-from adk_fluent.testing._wire import error_info
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import Callable, Collection, Coroutine
 
+    from adk_fluent._scripts._replies import Reply
+    from adk_fluent._scripts._script import Script
     from adk_fluent.testing._gemini._answer import Answer
     from adk_fluent.testing._gemini._delivery import Trouble
     from adk_fluent.testing._gemini._http import HttpRequest
-    from adk_fluent.testing._replies import Reply
-    from adk_fluent.testing._script import Script
 
 _MODEL: Final = re.compile(r"/(v1\w*)/(?:models|tunedModels)/([^/:]+):(\w+)")
 _CACHE: Final = re.compile(r"/v1\w*/(cachedContents(?:/[^/:]+)?)")

@@ -12,10 +12,10 @@ from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from adk_fluent._scripts._replies import Asked, Call, Reply, reply
+from adk_fluent._scripts._script import Script
 from adk_fluent.ir import AgentNode, Ref, StateFieldRef, ToolSpec
 from adk_fluent.testing._oracle._reference import Act
-from adk_fluent.testing._replies import Asked, Call, Reply, reply
-from adk_fluent.testing._script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator, Mapping

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adk_fluent._scripts._replies import Call, reply
 from adk_fluent.builders import Fallback, Loop, Pipeline, S
-from adk_fluent.testing._replies import Call, reply
 from adk_fluent.testing.conformance._case import case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.builders import Agent
-    from adk_fluent.testing._replies import Asked, Reply
     from adk_fluent.testing.conformance._bench import Bench
     from adk_fluent.testing.conformance._program import Program
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adk_fluent._scripts._replies import reply
 from adk_fluent.builders import Fallback, FanOut, Pipeline
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.ir import StateFieldRef
-from adk_fluent.testing._replies import reply
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._order import beside
 from adk_fluent.testing.conformance._program import Raised, shown
@@ -15,7 +15,7 @@ from adk_fluent.testing.conformance._program import Raised, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adk_fluent.testing._replies import Asked, Reply
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.testing.conformance._program import Program
 
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from adk_fluent._scripts._replies import reply
+from adk_fluent._scripts._script import Script
 from adk_fluent.builders import Agent
 from adk_fluent.ir import AdkAgentNode, Ref
-from adk_fluent.testing._replies import reply
-from adk_fluent.testing._script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.builders import State, StepLike
-    from adk_fluent.testing._replies import Asked, Reply
 
 #: Makes what stands for an agent that was built with ADK, of its name and script.
 Native = Callable[[str, Script], "StepLike"]

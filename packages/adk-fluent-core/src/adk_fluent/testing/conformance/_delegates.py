@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent._scripts._replies import Call, reply
 from adk_fluent.builders import Fallback, Pipeline, gate, map_over, race
-from adk_fluent.testing._replies import Call, reply
 from adk_fluent.testing.conformance._asked import NO, YES, answered
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._confirmations import asking, pays, told
@@ -18,8 +18,8 @@ from adk_fluent.testing.conformance._wraps import WRAPS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.builders import Agent, Builder, State, StepLike
-    from adk_fluent.testing._replies import Asked, Reply
     from adk_fluent.testing.conformance._bench import Bench
     from adk_fluent.testing.conformance._program import Program
 

@@ -13,8 +13,8 @@ from adk_fluent.testing.conformance._program import Expected, Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from adk_fluent._scripts._replies import Asked
     from adk_fluent.ir import History
-    from adk_fluent.testing._replies import Asked
     from adk_fluent.testing.conformance._program import Program
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._scripts._replies import Call, reply
 from adk_fluent.builders import FanOut, Pipeline, map_over
-from adk_fluent.testing._replies import Call, reply
 from adk_fluent.testing.conformance._asked import answered, misanswered
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._order import beside
@@ -15,8 +15,8 @@ from adk_fluent.testing.conformance._resumed import IN_ORDER, paused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.builders import Agent
-    from adk_fluent.testing._replies import Asked, Reply
     from adk_fluent.testing.conformance._bench import Bench
     from adk_fluent.testing.conformance._program import Program
 

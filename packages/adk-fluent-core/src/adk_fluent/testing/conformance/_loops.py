@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._scripts._replies import Call, reply
 from adk_fluent.builders import (
     FanOut,
     Loop,
     Pipeline,
     until,
 )
-from adk_fluent.testing._replies import Call, reply
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._order import beside
 

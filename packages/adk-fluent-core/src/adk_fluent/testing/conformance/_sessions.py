@@ -11,8 +11,8 @@ from adk_fluent.testing.conformance._program import Expected, Raised, Turn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adk_fluent._scripts._replies import Asked
     from adk_fluent.builders import State
-    from adk_fluent.testing._replies import Asked
     from adk_fluent.testing.conformance._bench import Bench, Value
     from adk_fluent.testing.conformance._order import Order
     from adk_fluent.testing.conformance._program import Program, Way

@@ -8,8 +8,8 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
+from adk_fluent._scripts._scripted_adk import ScriptedModel
 from adk_fluent.backends.adk import ADKBackend
-from adk_fluent.testing._scripted_adk import ScriptedModel
 from adk_fluent.testing.conformance._subject import Subject
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from google.adk.sessions.base_session_service import BaseSessionService
 
+    from adk_fluent._scripts._script import Script
     from adk_fluent.protocol import Backend
-    from adk_fluent.testing._script import Script
     from adk_fluent.testing.conformance._subject import Status
 
 

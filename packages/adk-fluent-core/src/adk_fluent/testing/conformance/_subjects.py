@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from google.adk.sessions.base_session_service import BaseSessionService
 
+    from adk_fluent._scripts._script import Script
     from adk_fluent.backends.mock import MockBackend
     from adk_fluent.builders import StepLike
-    from adk_fluent.testing._script import Script
 
 
 #: What no backend of this version has.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent._scripts._replies import Call, reply
 from adk_fluent.builders import Pipeline
-from adk_fluent.testing._replies import Call, reply
 from adk_fluent.testing.conformance._case import case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.testing._replies import Asked, Reply
+    from adk_fluent._scripts._replies import Asked, Reply
     from adk_fluent.testing.conformance._program import Program
 
 

@@ -11,8 +11,8 @@ from adk_fluent.testing.conformance._program import Raised
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from adk_fluent._scripts._replies import Asked
     from adk_fluent.builders import Builder, State
-    from adk_fluent.testing._replies import Asked
     from adk_fluent.testing.conformance._bench import Bench
     from adk_fluent.testing.conformance._program import Program
 

@@ -33,7 +33,7 @@ _MESSAGE: Final = "I have to stop here: the tokens for this task are used up."
 _Tokens = Annotated[int, Field(ge=1)]
 
 
-@builtin("token_budget")
+@builtin
 class TokenBudgetMiddleware(BuiltIn):
     """Keeps the tokens of a run, a session or a user within a budget.
 

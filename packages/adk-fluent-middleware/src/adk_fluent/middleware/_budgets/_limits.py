@@ -102,7 +102,7 @@ class _CallLimit(BuiltIn):
         return None
 
 
-@builtin("model_call_limit")
+@builtin
 class ModelCallLimitMiddleware(_CallLimit):
     """Limits how often models are called in a run, in a session, and by each agent.
 
@@ -161,7 +161,7 @@ class ModelCallLimitMiddleware(_CallLimit):
         raise _exceeded("the model", limit, call, self.name)
 
 
-@builtin("tool_call_limit")
+@builtin
 class ToolCallLimitMiddleware(_CallLimit):
     """Limits how often tools are called in a run and in a session.
 

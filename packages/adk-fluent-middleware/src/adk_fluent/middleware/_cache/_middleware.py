@@ -93,7 +93,7 @@ class _Common:
             self.stats = replace(self.stats, **more)
 
 
-@builtin("cache")
+@builtin
 class CacheMiddleware(BuiltIn):
     """Answers a request that a model has answered before, without calling it.
 

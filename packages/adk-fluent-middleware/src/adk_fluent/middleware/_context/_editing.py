@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CLEARED: Final = "[cleared to save space; call the tool again if this is needed]"
 
 
-@builtin("context_editing")
+@builtin
 class ContextEditingMiddleware(BuiltIn):
     """Leaves old results of tools, old turns, thoughts and media out of what a model is sent.
 

@@ -57,7 +57,7 @@ def _tell_nobody(usage: ContextUsage) -> None:
     """What is told when nobody wants to know."""
 
 
-@builtin("context_warning")
+@builtin
 class ContextWarningMiddleware(BuiltIn):
     """Warns when a part of the model's context is used up.
 

@@ -41,7 +41,7 @@ _ALL: tuple[Kind, ...] = (
 _KEY_LENGTH = 16
 
 
-@builtin("pii_filter")
+@builtin
 class PIIFilterMiddleware(BuiltIn):
     """Finds personal data in what models, users and tools are given, and replaces it.
 

@@ -160,7 +160,7 @@ class Circuits(dict[tuple[str, str], Circuit]):
         return (Circuits, ())  # whoever unpickles it has seen no failures
 
 
-@builtin("circuit_breaker")
+@builtin
 class CircuitBreakerMiddleware(BuiltIn):
     """Leaves a model alone for a while that fails too often, and tools that are named.
 

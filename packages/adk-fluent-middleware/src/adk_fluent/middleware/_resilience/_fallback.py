@@ -89,7 +89,7 @@ class Resolved:
         return made
 
 
-@builtin("model_fallback")
+@builtin
 class ModelFallbackMiddleware(BuiltIn):
     """Asks other models, in order, when one fails or gives an answer that will not do.
 

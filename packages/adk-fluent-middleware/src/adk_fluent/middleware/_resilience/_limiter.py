@@ -54,7 +54,7 @@ _HELD: Final[ContextVar[frozenset[tuple[int, Place]]]] = ContextVar(
 )
 
 
-@builtin("rate_limiter")
+@builtin
 class RateLimiterMiddleware(BuiltIn):
     """Lets calls wait for their turn, so that no more are made in a minute than are allowed.
 

@@ -42,7 +42,7 @@ def _is_retriable(error: Exception) -> bool:
     return classify(error) == "retriable"
 
 
-@builtin("retry")
+@builtin
 class RetryMiddleware(BuiltIn):
     """Calls a model again that failed in passing, and tools that are named.
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-@builtin("timeout")
+@builtin
 class TimeoutMiddleware(BuiltIn):
     """Ends model calls, tool calls and runs that take too long.
 

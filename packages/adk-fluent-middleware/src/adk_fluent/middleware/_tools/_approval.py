@@ -35,7 +35,7 @@ _UNREADABLE: Final = (
 _WAITS: Final = {"status": "A person is asked about this call; its result comes later."}
 
 
-@builtin("tool_approval")
+@builtin
 class ToolApprovalMiddleware(BuiltIn):
     """Asks a person before a tool runs, and does not run it without.
 

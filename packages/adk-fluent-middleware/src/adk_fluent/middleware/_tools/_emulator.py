@@ -50,7 +50,7 @@ class Emulated(NamedTuple):
     result: dict[str, Any]
 
 
-@builtin("tool_emulator")
+@builtin
 class ToolEmulatorMiddleware(BuiltIn):
     """Makes up results of tools instead of running them; not for production.
 

@@ -46,7 +46,7 @@ class _Choice(NamedTuple):
     chosen: frozenset[str] | None
 
 
-@builtin("tool_selector")
+@builtin
 class ToolSelectorMiddleware(BuiltIn):
     """Shows a model only those of many tools that fit what is asked.
 

@@ -36,7 +36,7 @@ class Todos(BaseModel):
 _MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
-@builtin("todo_list")
+@builtin
 class TodoListMiddleware(BuiltIn):
     """Gives agents a tool to plan with: a list of steps, which is kept in state.
 
@@ -60,7 +60,7 @@ class TodoListMiddleware(BuiltIn):
 
         if not self._has(ctx.agent_name) or not can_call(request):
             return
-        request.append_tools([TodoTool(self)])
+        request.append_tools([TodoTool(self.write)])
         request.append_instructions([self.instruction or _INSTRUCTION])
         shown = self.shown(ctx.state.get(self.key))
         if shown:

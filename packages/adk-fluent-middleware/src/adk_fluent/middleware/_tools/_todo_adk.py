@@ -11,10 +11,10 @@ from adk_fluent.middleware._tools._machinery import TODO
 from adk_fluent.middleware._tools._machinery_adk import agent_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
-
-    from adk_fluent.middleware._tools._todo import TodoListMiddleware
 
 #: What `Todos` takes, without references: not every provider follows them.
 _SCHEMA: Final[dict[str, Any]] = {
@@ -48,14 +48,14 @@ class TodoTool(BaseTool):
     """Writes the list.
 
     Args:
-        owner: Whose tool it is.
+        write: Keeps the list that a model gives in state, or says what is wrong with it.
     """
 
-    def __init__(self, owner: TodoListMiddleware) -> None:
+    def __init__(self, write: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> None:
         super().__init__(
             name=TODO, description="Write down what is to do. Replaces the whole list."
         )
-        self._owner = owner
+        self._write = write
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -68,7 +68,7 @@ class TodoTool(BaseTool):
         """Keep the list, if it is the last one of those that are written at once."""
         if not _is_last(tool_context):
             return {"error": "Of several lists that are written at once only the last one counts."}
-        return self._owner.write(tool_context.state, args)
+        return self._write(tool_context.state, args)
 
 
 def can_call(request: LlmRequest) -> bool:

@@ -19,7 +19,7 @@ from adk_fluent.ir._node import distinct
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from adk_fluent.backends.adk._session._events import Stamp
+    from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
     from adk_fluent.protocol import RunCall

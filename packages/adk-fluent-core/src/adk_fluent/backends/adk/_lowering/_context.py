@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent._registry import INSTALLED
 from adk_fluent.backends._edges import check_edges
 from adk_fluent.backends._resources import NOTHING, Injection
+from adk_fluent.backends._tables import RuleTable
 from adk_fluent.backends.adk._caps import CAPS
 from adk_fluent.backends.adk._hooks._chain import becomes_flow, runs_in_engine
 from adk_fluent.backends.adk._lowering._fields import check_heeded
-from adk_fluent.backends.adk._lowering._rules import rules
 from adk_fluent.backends.adk._lowering._values import MODEL, values
 from adk_fluent.backends.adk._running._plan import Plan
 from adk_fluent.backends.adk._running._root import FlowAgent
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node, Ref
 
 R = TypeVar("R")
+
+#: How each kind of node becomes an ADK agent; `_rules` holds core's, layers add theirs (slot
+#: ``rules``).
+rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable("agents", "rules", INSTALLED)
 
 #: What is said of edges that stream.
 _EDGES: Final = (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.version import __version__ as adk_version
 
-from adk_fluent.builders._adk_fields import NO_SETTER, SINCE, TOOLS_ONLY
-from adk_fluent.builders._configure import at_least
+from adk_fluent._adk_fields import NO_SETTER, SINCE, TOOLS_ONLY, at_least
 from adk_fluent.errors import UnknownNameError, UnsupportedNodeError
 from adk_fluent.ir import AgentNode
 

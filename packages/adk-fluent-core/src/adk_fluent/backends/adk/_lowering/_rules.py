@@ -1,7 +1,6 @@
-"""Rules of the target ``agents``: which ADK agent a leaf of the IR becomes.
+"""Core's rules of the target ``agents``: which ADK agent a leaf of the IR becomes.
 
-`rules` is open to layers (slot ``rules``). How leaves are arranged is the flow engine's business
-and needs no rule.
+How leaves are arranged is the flow engine's business and needs no rule.
 """
 
 from __future__ import annotations
@@ -15,28 +14,24 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
-from adk_fluent._registry import INSTALLED
+from adk_fluent._scripts._script import Script
+from adk_fluent._scripts._scripted_adk import ScriptedModel
 from adk_fluent.backends._answers import answer_of
-from adk_fluent.backends._tables import RuleTable
+from adk_fluent.backends.adk._lowering._context import CompileContext, rules
 from adk_fluent.backends.adk._lowering._fields import check_known
 from adk_fluent.backends.adk._lowering._injecting import handed
 from adk_fluent.backends.adk._lowering._values import TOOL
 from adk_fluent.errors import UnsupportedNodeError, UsageError
 from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
-from adk_fluent.testing import Script, ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from google.adk.models.base_llm import BaseLlm
 
-    from adk_fluent.backends.adk._lowering._context import CompileContext
-    from adk_fluent.testing import Asked
+    from adk_fluent._scripts._replies import Asked
 
-TARGET: Final = "agents"
-
-#: How each kind of node becomes an ADK agent; layers add rules of theirs.
-rules: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable(TARGET, "rules", INSTALLED)
+__all__ = ["rules"]  # the table of the context, once core's rules are in it
 
 #: What to do where ADK refuses a schema.
 _SCHEMAS: Final = {

@@ -18,13 +18,14 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from adk_fluent._registry import INSTALLED
+from adk_fluent._scripts._script import Script
+from adk_fluent._scripts._scripted_adk import ScriptedModel
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._storable import text_fault
 from adk_fluent.backends._tables import Kind, ValueTable
 from adk_fluent.backends.adk._lowering._injecting import as_function_tool, with_resources
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref, ToolSpec
-from adk_fluent.testing import Script, ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
-    from adk_fluent.backends.adk._session._events import Stamp
+    from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
     from adk_fluent.ir import ExecutionConfig, Node, Ref

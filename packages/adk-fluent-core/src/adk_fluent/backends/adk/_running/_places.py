@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from google.adk.agents.invocation_context import InvocationContext
 
-    from adk_fluent.backends.adk._session._events import Stamp
+    from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Promises, Strand
     from adk_fluent.ir import Node
 

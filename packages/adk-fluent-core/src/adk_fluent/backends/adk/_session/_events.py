@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
 from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import SAID_NOTHING
-from adk_fluent.backends.adk._session._stamps import is_journal_key
+from adk_fluent.backends.adk._session._stamps import Stamp, is_journal_key
 from adk_fluent.flow import APPROVAL
 from adk_fluent.protocol import (
     AgentEvent,
@@ -38,37 +38,6 @@ REQUEST_CONFIRMATION: Final = "adk_request_confirmation"
 REQUEST_CREDENTIAL: Final = "adk_request_credential"
 
 _NO_CODE: Final = "UNKNOWN_ERROR"  # ADK's own word for it
-
-
-class Stamp(TypedDict, total=False):
-    """What the flow root writes on an event; all of it JSON.
-
-    Attributes:
-        path: Position of the step.
-        node: Name of the step.
-        attempt: Dotted ids of the scopes it works in.
-        discarded: Ids of the scopes this event discards.
-        run: Identity of the run; a resumed run keeps it.
-        why: Why the engine itself wrote the event.
-        pending: Questions, as fields of `Pending`: those a call of this event asks (only what the
-            call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
-        claim: Root, run, revision and owner, where somebody goes on with a run.
-        held: Id of the event of the user's on which nothing was run.
-        initial: Values that the session was created with and this event is the first to write
-            over.
-    """
-
-    path: str
-    node: str
-    attempt: str
-    discarded: list[str]
-    run: str
-    why: str
-    pending: list[dict[str, Any]]
-    claim: list[Any]
-    held: str
-    initial: dict[str, Any]
-
 
 #: Fields of an event that go to `AgentEvent.metadata`, and their names there. Not every version of
 #: ADK has each of them.
@@ -110,8 +79,11 @@ def to_agent_event(event: Event) -> AgentEvent:
     """Convert an event of ADK, of a run or from a session, to an `AgentEvent`.
 
     The function calls with which ADK asks for something (``adk_request_...``) become `Pending` and
-    no tool calls; the secrets they hold stay in `raw`. Calls in a streamed fragment are left out,
-    for they may be incomplete.
+    no tool calls; the secrets they hold stay in `AgentEvent.raw`. Calls in a streamed fragment are
+    left out, for they may be incomplete.
+
+    Args:
+        event: ADK's event.
     """
     made = AgentEvent(
         event.author,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from adk_fluent.backends._config import METADATA_KEY
 
@@ -11,12 +11,40 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from adk_fluent.backends.adk._session._events import Stamp
-
 _JOURNAL: Final = "_adk_fluent_flow:"
 _PART: Final = "@#"
 #: Run id to the scopes that were discarded in it.
 Discarded = dict[str, set[str]]
+
+
+class Stamp(TypedDict, total=False):
+    """What the flow root writes on an event; all of it JSON.
+
+    Attributes:
+        path: Position of the step.
+        node: Name of the step.
+        attempt: Dotted ids of the scopes it works in.
+        discarded: Ids of the scopes this event discards.
+        run: Identity of the run; a resumed run keeps it.
+        why: Why the engine itself wrote the event.
+        pending: Questions, as fields of `Pending`: those a call of this event asks (only what the
+            call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
+        claim: Root, run, revision and owner, where somebody goes on with a run.
+        held: Id of the event of the user's on which nothing was run.
+        initial: Values that the session was created with and this event is the first to write
+            over.
+    """
+
+    path: str
+    node: str
+    attempt: str
+    discarded: list[str]
+    run: str
+    why: str
+    pending: list[dict[str, Any]]
+    claim: list[Any]
+    held: str
+    initial: dict[str, Any]
 
 
 def stamp_of(event: Event) -> Stamp | None:

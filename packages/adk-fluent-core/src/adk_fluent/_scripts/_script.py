@@ -8,10 +8,10 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+from adk_fluent._scripts._replies import Answer, Asked, Reply, Rule, Thought
 from adk_fluent._words import describe
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.protocol import Usage
-from adk_fluent.testing._replies import Answer, Asked, Reply, Rule, Thought
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adk_fluent._scripts._replies import Reply
     from adk_fluent.protocol import Usage
-    from adk_fluent.testing._replies import Reply
 
 #: Google's name of an HTTP status.
 STATUS: Final = {

@@ -13,9 +13,7 @@ Rules keep their whole position in the frame, and each may be entered again afte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import ExpectationError, StateTypeError, add_place
@@ -23,6 +21,24 @@ from adk_fluent.flow._functions import function_delta, in_words, transform_delta
 from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
 from adk_fluent.flow._port import Note
+from adk_fluent.flow._run_state import RunState
+from adk_fluent.flow._signals import (
+    ENTER,
+    ESCALATE,
+    OK,
+    PAUSE,
+    STOP,
+    Ask,
+    Call,
+    Emit,
+    Fork,
+    Joined,
+    Returned,
+    Run,
+    Signal,
+    Step,
+    Test,
+)
 from adk_fluent.flow._strand import Frame, Strand
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -36,9 +52,7 @@ from adk_fluent.ir import (
     MiddlewareNode,
     Node,
     ParallelNode,
-    Predicate,
     RaceNode,
-    Ref,
     RemoteAgentNode,
     RouteNode,
     SequenceNode,
@@ -50,126 +64,20 @@ from adk_fluent.ir import (
 from adk_fluent.protocol._decision import Decision
 
 if TYPE_CHECKING:
-    from adk_fluent.flow._around import Around
-    from adk_fluent.flow._engine import Engine
+    from collections.abc import Mapping
 
-
-class Signal(Enum):
-    """What a rule is told, or tells the rule above it."""
-
-    ENTER = "enter"
-    EMITTED = "emitted"
-    TRUE = "true"
-    FALSE = "false"
-    OK = "ok"
-    ESCALATE = "escalate"
-    PAUSE = "pause"
-    STOP = "stop"
-
-
-@dataclass(slots=True)
-class Returned:
-    """The signal that brings back what a function returned."""
-
-    value: Any
-
-
-@dataclass(slots=True)
-class Run:
-    """Run the leaf of this frame."""
-
-
-@dataclass(slots=True)
-class Ask:
-    """Ask the question of this frame's gate; answered with a `Decision`."""
-
-
-@dataclass(slots=True)
-class Call:
-    """Call a function over state; answered with `Returned`."""
-
-    fn: Ref
-
-
-@dataclass(slots=True)
-class Test:
-    """Evaluate a predicate; answered with `TRUE` or `FALSE`."""
-
-    predicate: Predicate
-
-
-@dataclass(slots=True)
-class Fork:
-    """Run children at the same time; answered with `Joined`."""
-
-
-@dataclass(slots=True)
-class Enclose:
-    """Do what stands around the step of this frame, and the step inside it; answered `Ended`."""
-
-    around: Around
-
-
-@dataclass(slots=True)
-class Emit:
-    """Write state; answered `EMITTED`.
-
-    Attributes:
-        delta: What to write, computed in the moment it is committed: until then other branches
-            may commit.
-        note: Why.
-        committed: Runs in the moment the write is committed.
-        optional: Nothing is written when `delta` turns out to be empty.
-    """
-
-    delta: Callable[[], Mapping[str, Any]]
-    note: Note
-    committed: Callable[[], None]
-    optional: bool = False
-
-
-@dataclass(slots=True)
-class Joined:
-    """The signal that ends a fork.
-
-    Attributes:
-        ended: Child index to how it ended, in the order they ended.
-        winner: The branch that won a race.
-        error: What went wrong, if that ended the fork.
-    """
-
-    ended: dict[int, Any] = field(default_factory=dict[int, Any])
-    winner: int | None = None
-    error: Exception | None = None
-
-
-@dataclass(slots=True)
-class Ended:
-    """The signal that ends a step and all that stands around it."""
-
-    signal: Signal | Exception
-
-
-Operation = Run | Ask | Call | Test | Fork | Enclose | Emit
-Step = int | Operation | Signal | Exception
-Rule = Callable[["Engine[Any]", Strand, Frame, Any, Any], Step]
-ENTER, OK, ESCALATE, PAUSE, STOP = (
-    Signal.ENTER,
-    Signal.OK,
-    Signal.ESCALATE,
-    Signal.PAUSE,
-    Signal.STOP,
-)
+#: A rule: run state, strand, frame, node and signal to what comes next.
+Rule = Callable[[RunState[Any], Strand, Frame, Any, Any], Step]
 
 
 # --- leaves ------------------------------------------------------------------------------------
 
 
-def leaf_rule(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+def leaf_rule(e: RunState[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
     return Run() if signal is ENTER else signal
 
 
-def _gate(e: Engine[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step:
+def _gate(e: RunState[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step:
     if isinstance(signal, Decision):
         if not signal.approved:
             f["no"] = 1
@@ -187,7 +95,7 @@ def _gate(e: Engine[Any], s: Strand, f: Frame, n: GateNode, signal: Any) -> Step
     return OK if signal is Signal.FALSE else signal
 
 
-def _function(e: Engine[Any], s: Strand, f: Frame, n: FunctionNode, signal: Any) -> Step:
+def _function(e: RunState[Any], s: Strand, f: Frame, n: FunctionNode, signal: Any) -> Step:
     if signal is ENTER and "w" not in f:
         return Call(n.fn)
     if isinstance(signal, Returned):
@@ -195,7 +103,7 @@ def _function(e: Engine[Any], s: Strand, f: Frame, n: FunctionNode, signal: Any)
     return OK if signal is ENTER or signal is Signal.EMITTED else signal
 
 
-def _transform(e: Engine[Any], s: Strand, f: Frame, n: TransformNode, signal: Any) -> Step:
+def _transform(e: RunState[Any], s: Strand, f: Frame, n: TransformNode, signal: Any) -> Step:
     if signal is ENTER and "w" not in f:
         return Call(n.fn) if n.fn is not None else _write(e, s, f, transform_delta(n, {}, s.state))
     if isinstance(signal, Returned):
@@ -204,7 +112,7 @@ def _transform(e: Engine[Any], s: Strand, f: Frame, n: TransformNode, signal: An
 
 
 def _write(
-    e: Engine[Any],
+    e: RunState[Any],
     s: Strand,
     f: Frame,
     delta: Mapping[str, Any],
@@ -220,7 +128,7 @@ def _write(
     return Emit(lambda: delta, note, committed) if delta or note.why == "refused" else OK
 
 
-def _kept(e: Engine[Any], s: Strand, delta: Mapping[str, Any], note: Note) -> Mapping[str, Any]:
+def _kept(e: RunState[Any], s: Strand, delta: Mapping[str, Any], note: Note) -> Mapping[str, Any]:
     """A write as it is stored; what a refusal amounts to need not fit, as the run ends with it."""
     try:
         return e.kept(s, s.nodes[-1], delta)
@@ -230,13 +138,13 @@ def _kept(e: Engine[Any], s: Strand, delta: Mapping[str, Any], note: Note) -> Ma
         return {}
 
 
-def _tap(e: Engine[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
+def _tap(e: RunState[Any], s: Strand, f: Frame, n: TapNode, signal: Any) -> Step:
     if signal is ENTER:
         return Call(n.fn)
     return OK if isinstance(signal, Returned) else signal
 
 
-def _expect(e: Engine[Any], s: Strand, f: Frame, n: ExpectNode, signal: Any) -> Step:
+def _expect(e: RunState[Any], s: Strand, f: Frame, n: ExpectNode, signal: Any) -> Step:
     if signal is ENTER:
         return Test(n.predicate)
     if signal is Signal.FALSE:
@@ -252,7 +160,7 @@ def _expect(e: Engine[Any], s: Strand, f: Frame, n: ExpectNode, signal: Any) -> 
 # --- one child at a time -----------------------------------------------------------------------
 
 
-def _sequence(e: Engine[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any) -> Step:
+def _sequence(e: RunState[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any) -> Step:
     if signal is ENTER:
         at = f.setdefault("i", 0)
     elif signal is OK:
@@ -262,12 +170,12 @@ def _sequence(e: Engine[Any], s: Strand, f: Frame, n: SequenceNode, signal: Any)
     return at if at < len(n.steps) else OK
 
 
-def _within(e: Engine[Any], s: Strand, f: Frame, n: MiddlewareNode, signal: Any) -> Step:
+def _within(e: RunState[Any], s: Strand, f: Frame, n: MiddlewareNode, signal: Any) -> Step:
     """Its middlewares stand around the steps and calls inside; see `Around`."""
     return f.setdefault("i", 0) if signal is ENTER else signal
 
 
-def _loop(e: Engine[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step:
+def _loop(e: RunState[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step:
     if signal is ENTER:
         f.setdefault("n", 0)
         signal = OK if "t" in f else ENTER  # a restart before the test: the body is done
@@ -284,7 +192,7 @@ def _loop(e: Engine[Any], s: Strand, f: Frame, n: LoopNode, signal: Any) -> Step
     return 0 if f["n"] < n.max_iterations else OK
 
 
-def _route(e: Engine[Any], s: Strand, f: Frame, n: RouteNode, signal: Any) -> Step:
+def _route(e: RunState[Any], s: Strand, f: Frame, n: RouteNode, signal: Any) -> Step:
     if signal is ENTER:
         if "p" in f:
             return f["p"]
@@ -304,7 +212,7 @@ def _route(e: Engine[Any], s: Strand, f: Frame, n: RouteNode, signal: Any) -> St
     return f["p"]
 
 
-def _transfer(e: Engine[Any], s: Strand, f: Frame, n: TransferNode, signal: Any) -> Step:
+def _transfer(e: RunState[Any], s: Strand, f: Frame, n: TransferNode, signal: Any) -> Step:
     if signal is ENTER:
         if f.get("go"):
             return 0
@@ -319,7 +227,7 @@ def _transfer(e: Engine[Any], s: Strand, f: Frame, n: TransferNode, signal: Any)
     return OK if signal is Signal.FALSE else signal
 
 
-def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any) -> Step:
+def _fallback(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any) -> Step:
     if signal is ENTER and "i" not in f:
         f["i"] = 0
         e.open_scope(s, f)
@@ -338,7 +246,7 @@ def _fallback(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode, signal: Any)
     return _undo_attempt(e, s, f, n) if "undo" in f else f["i"]
 
 
-def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
+def _undo_attempt(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     scope = s.scope
     assert scope is not None  # noqa: S101  # opened by this very node
 
@@ -355,7 +263,7 @@ def _undo_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     return Emit(lambda: e.log.compensation([scope]), note, committed)
 
 
-def _next_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
+def _next_attempt(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     del f["undo"], f["undone"]
     if f["i"] + 1 == len(n.attempts):
         return e.errors.recall(f)
@@ -367,7 +275,7 @@ def _next_attempt(e: Engine[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
 # --- children at the same time -----------------------------------------------------------------
 
 
-def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+def _parallel(e: RunState[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
     if signal is ENTER and "end" not in f:
         return Fork()
     if isinstance(signal, Joined):
@@ -396,7 +304,7 @@ def _parallel(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step
     return Emit(lambda: delta, Note("joined"), join.committed, optional=True)
 
 
-def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
+def _race(e: RunState[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
     if signal is ENTER and "end" not in f:
         return Fork()
     if isinstance(signal, Joined):
@@ -421,11 +329,11 @@ def _race(e: Engine[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:
     return Emit(end.delta, Note("discarded", discarded=touched), end.committed)
 
 
-def _joined(e: Engine[Any], f: Frame) -> Step:
+def _joined(e: RunState[Any], f: Frame) -> Step:
     return e.errors.recall(f) if f.get("errors") else Signal(f["end"])
 
 
-def _parallel_or_race(e: Engine[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any) -> Step:
+def _parallel_or_race(e: RunState[Any], s: Strand, f: Frame, n: ParallelNode, signal: Any) -> Step:
     rule = _race if n.merge == "first_complete" else _parallel
     return rule(e, s, f, n, signal)
 

@@ -1,10 +1,9 @@
-"""What a kind of node is called, and what runs below a node."""
+"""What nodes are called and do, as text, and what runs below them; for builders and backends."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from adk_fluent.builders._explain import predicate_text
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -20,6 +19,7 @@ from adk_fluent.ir import (
     Node,
     ParallelNode,
     RaceNode,
+    Ref,
     RemoteAgentNode,
     ResourceNode,
     RouteNode,
@@ -30,6 +30,13 @@ from adk_fluent.ir import (
     TransformNode,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adk_fluent.ir import ExecutionConfig, Predicate
+
+#: Characters of a text that are shown.
+WIDTH: Final = 88
 _NAMES: Final[dict[type[Node], str]] = {
     AgentNode: "agent",
     AdkAgentNode: "ADK agent",
@@ -75,3 +82,39 @@ def below(node: Node) -> list[tuple[str, Node]]:
     if isinstance(node, AppNode):
         return [("", node.root)]
     return [("", part) for part in node.children]
+
+
+def predicate_text(test: Predicate) -> str:
+    """A test in words: the comparison, or the name of the function."""
+    return test.name if isinstance(test, Ref) else str(test)
+
+
+def model_text(node: AgentNode, config: ExecutionConfig | None) -> tuple[str, str]:
+    """The model an agent gets, and where that comes from, if it is not plain."""
+    if node.mock is not None:
+        return "mocked", ""
+    if node.selector is not None:
+        names = ", ".join(candidate.model for candidate in node.selector.candidates)
+        return f"one of {names}", node.selector.strategy
+    if node.model is not None:
+        return _name(node.model), node.model_source or "its own"
+    if config is not None and config.default_model is not None:
+        return _name(config.default_model), "config.default_model"
+    return "ADK's default", ""
+
+
+def _name(model: str | Ref) -> str:
+    return model if isinstance(model, str) else model.name
+
+
+def change_texts(node: TransformNode) -> Iterable[tuple[str, str]]:
+    """What a transform does, as far as its name does not say it."""
+    if node.fn is not None and node.fn.name != node.name:
+        yield "does", node.fn.name[:WIDTH]
+    if node.affected_keys and node.semantics != "merge":
+        yield "removes" if removes_keys(node) else "keeps only", ", ".join(node.affected_keys)
+
+
+def removes_keys(node: Node) -> bool:
+    """Whether it is a transform that removes keys."""
+    return isinstance(node, TransformNode) and node.semantics == "delete_keys"

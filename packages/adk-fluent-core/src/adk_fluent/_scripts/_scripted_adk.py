@@ -12,11 +12,11 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import errors, types
 from pydantic import Field
 
+from adk_fluent._scripts._live_adk import ScriptedConnection
+from adk_fluent._scripts._replies import Answer, Asked, Call, Reply, Rule, Thought, Turn
+from adk_fluent._scripts._script import Script
+from adk_fluent._scripts._wire import agent_name, scripted_error, usage_body
 from adk_fluent.errors import UsageError
-from adk_fluent.testing._live_adk import ScriptedConnection
-from adk_fluent.testing._replies import Answer, Asked, Call, Reply, Rule, Thought, Turn
-from adk_fluent.testing._script import Script
-from adk_fluent.testing._wire import agent_name, scripted_error, usage_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence

@@ -1,0 +1,90 @@
+"""The hints of absent wheels are what the wheels of the workspace, and those to come, bring."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import boundaries
+import hints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = '[project]\nname = "{name}"\n'
+LAYER = '[project.entry-points."adk_fluent.layers"]\nink = "ink_layer:LAYER"\n'
+
+
+def test_the_hints_of_core_are_up_to_date() -> None:
+    assert hints.FILE.read_text("utf-8") == hints.text(), "run: python tools/hints.py"
+
+
+def test_a_wheel_that_is_there_is_not_planned() -> None:
+    there = {package.name for package in boundaries.packages(hints.ROOT)}
+    assert there.isdisjoint(hints.PLANNED), "remove it from PLANNED in tools/hints.py"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace of core and one wheel that brings two parts."""
+    for name, more in (("adk-fluent-core", ""), ("adk-fluent-ink", LAYER)):
+        (tmp_path / "packages" / name).mkdir(parents=True)
+        (tmp_path / "packages" / name / "pyproject.toml").write_text(
+            PROJECT.format(name=name) + more
+        )
+    for part in ("ink", "blot"):
+        folder = tmp_path / "packages/adk-fluent-ink/src/adk_fluent" / part
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+    return tmp_path
+
+
+def made(root: Path) -> dict[str, Any]:
+    scope: dict[str, Any] = {}
+    exec(hints.text(root), scope)
+    return scope
+
+
+def test_a_new_name_of_a_layer_is_in_the_hints(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(workspace), *sys.path])
+    (workspace / "ink_layer.py").write_text(
+        "from adk_fluent.protocol import Entry, Layer\n"
+        "LAYER = Layer('ink', {'middleware': Entry('a:b', 'dry'), 'commands': Entry('a:c', 'dip')})"
+    )
+    scope = made(workspace)
+    assert {part: wheel for part, wheel in scope["WHEELS"].items() if wheel.endswith("ink")} == {
+        "blot": "adk-fluent-ink",
+        "ink": "adk-fluent-ink",
+    }
+    providers = scope["PROVIDERS"]
+    assert (providers["middleware"]["dry"], providers["commands"]["dip"]) == ("ink", "ink")
+    assert providers["commands"]["eval"] == "eval"
+
+
+def test_a_planned_wheel_that_has_arrived_is_refused(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hints, "PLANNED", {"adk-fluent-ink": {"parts": ("ink",)}})
+    with pytest.raises(ValueError, match="adk-fluent-ink is in the workspace: remove it from PLA"):
+        hints.text(workspace)
+
+
+def test_check_says_that_the_file_is_out_of_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "_hints.py"
+    monkeypatch.setattr(hints, "FILE", file)
+    monkeypatch.setattr(hints, "ROOT", tmp_path)
+    monkeypatch.setattr(hints, "text", lambda: "X = 1\n")
+    monkeypatch.setattr("sys.argv", ["hints.py", "--check"])
+    assert hints.main() == 1
+    assert capsys.readouterr().out == "out of date: _hints.py; run: python tools/hints.py\n"
+    monkeypatch.setattr("sys.argv", ["hints.py"])
+    assert hints.main() == 0
+    assert file.read_text() == "X = 1\n"
+    monkeypatch.setattr("sys.argv", ["hints.py", "--check"])
+    assert hints.main() == 0
