@@ -1,5 +1,9 @@
 """The checks of what cases expect, over observations made by hand."""
 
+# Lambdas in parameters of tests have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import re

@@ -177,8 +177,10 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
             "valid string",
         ),
         (
-            ('{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
-            ' "started_at": "2026-01-01T00:00:00Z", "x": 1}'),
+            (
+                '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
+                ' "started_at": "2026-01-01T00:00:00Z", "x": 1}'
+            ),
             "",
             "'x'",
         ),

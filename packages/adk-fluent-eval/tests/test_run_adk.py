@@ -1,10 +1,15 @@
 """Running suites: what is observed, isolated, mocked, refused and reported."""
 
+# Lambdas in parameters of tests have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from eval_desk import answer, desk, look_up, run
@@ -12,6 +17,8 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.evaluation.eval_metrics import EvalStatus
 from google.adk.evaluation.eval_result import EvalCaseResult
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
@@ -40,14 +47,21 @@ from adk_fluent.testing import Call, ScriptedModel
 if TYPE_CHECKING:
     from pathlib import Path
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
 try:
-    from google.adk.workflow import START, Workflow
+    from google.adk.workflow import Workflow
 except ImportError:
-    START = Workflow = None
+    Workflow = None
 
 pytestmark = pytest.mark.adk
 
 ANYTHING = re.compile("|.")
+
+
+def is_a1(order: Any) -> bool:
+    return order == "A1"
 
 
 def says(answer: Any, name: str = "a") -> LlmAgent:
@@ -57,7 +71,7 @@ def says(answer: Any, name: str = "a") -> LlmAgent:
 def test_a_case_that_meets_every_expectation_passes() -> None:
     case = FluentCase(
         "my order",
-        expected_trajectory=[ToolCall("look_up", {"order": lambda order: order == "A1"})],
+        expected_trajectory=[ToolCall("look_up", {"order": is_a1})],
         expected_response_contains="SHIPPED",
         reference_response="it is shipped",
         state_assertions={"answer": "it is shipped", "desk.answer": lambda text: len(text) > 3},
@@ -265,7 +279,7 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
     ],
 )
 def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
-    case = FluentCase("hi", **{"expected_trajectory": [], **fields})
+    case = FluentCase("hi", **cast("dict[str, Any]", {"expected_trajectory": [], **fields}))
     with pytest.raises(EvalError, match=what):
         FluentEvalSuite("s", desk(), [case]).check()
 
@@ -301,7 +315,7 @@ def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what
         raise AssertionError
 
     case = FluentCase("hi", expected_trajectory=[], id="c", tags=["t"])
-    fields = {"pipeline": desk(answer=never), "cases": [case], **suite}
+    fields: dict[str, Any] = {"pipeline": desk(answer=never), "cases": [case], **suite}
     with pytest.raises(EvalError, match=what):
         FluentEvalSuite("s", **fields).run_sync(**options)
 
@@ -325,7 +339,7 @@ def native() -> LlmAgent:
     return LlmAgent(name="desk", model=ScriptedModel(default=answer), tools=[look_up])
 
 
-PIPELINES = {
+PIPELINES: dict[str, Any] = {
     "builder": desk,
     "ir": lambda: desk().to_ir(),
     "agent": native,
@@ -334,7 +348,7 @@ PIPELINES = {
     "pipeline": lambda: desk() >> Agent("last", ScriptedModel(default="it is shipped")),
 }
 if Workflow is not None:
-    PIPELINES["workflow"] = lambda: Workflow(name="flow", edges=[(START, native())])
+    PIPELINES["workflow"] = lambda: cast("Any", Workflow)(name="flow", edges=[("START", native())])
 
 
 @pytest.mark.parametrize("kind", PIPELINES)
@@ -519,7 +533,7 @@ def test_costs() -> None:
         def price(self, model: str, usage: Any, at: Any) -> Any:
             if model == "unknown":
                 raise LookupError("no such model")
-            return Money(0.25)
+            return Money(Decimal("0.25"))
 
     case = FluentCase("order", max_cost_usd=0.5)
     made = run(case, prices=Prices())
@@ -580,12 +594,13 @@ async def test_a_stream_gives_outcomes_as_they_come() -> None:
 
 
 def test_a_model_without_usage_has_no_token_count() -> None:
-    class Silent(ScriptedModel):
-        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
-            async for each in super().generate_content_async(llm_request, stream):
-                each.usage_metadata = None
-                yield each
+    class Silent(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="x")]))
 
-    made = run(FluentCase("hi", max_tokens=10), Agent("d", Silent(default="x")))
+    agent = LlmAgent(name="d", model=Silent(model="silent"))
+    made = run(FluentCase("hi", max_tokens=10), agent)
     assert made.status is Status.ERROR
     assert "reports no usage" in made.reasons[0]

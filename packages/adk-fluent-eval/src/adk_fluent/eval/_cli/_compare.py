@@ -8,7 +8,8 @@ import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK
 from adk_fluent.eval._cli._output import Output, output_options
-from adk_fluent.eval._report._markdown import comparison_lines, plain_line
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._report import FluentEvalReport
 
 

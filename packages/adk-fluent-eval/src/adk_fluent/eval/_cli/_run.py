@@ -29,7 +29,9 @@ from adk_fluent.eval._cli._progress import ProgressDisplay
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
-from adk_fluent.eval._report._markdown import comparison_lines, plain_line, report_lines
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._text import plural
 from adk_fluent.ir import Node

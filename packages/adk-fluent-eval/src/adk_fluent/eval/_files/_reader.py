@@ -134,7 +134,7 @@ class Reader:
             flags = re.NOFLAG
             for letter in letters:
                 flags |= FLAGS[letter]
-            return re.compile(text, flags)  # pyright: ignore[reportArgumentType, reportCallIssue]  # refused below
+            return re.compile(cast("str", text), flags)
         except (re.error, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise self.source.error(
                 at,
@@ -165,7 +165,7 @@ class Reader:
         """A value, or what ``{call: ...}``, ``{raise: ...}`` or ``{literal: ...}`` stands for."""
         key = marker(value, *known, LITERAL)
         if key is None or key == LITERAL:
-            return value if key is None else cast("Any", value)[key]
+            return value if key is None else value[key]
         name = value[key]
         if not isinstance(name, str):
             raise self.source.error((*at, key), "expected a text", found=describe(name))

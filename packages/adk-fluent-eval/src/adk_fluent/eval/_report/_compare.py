@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._report._lines import LISTED, escaped, listed
 from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
 from adk_fluent.eval._report._summaries import mean, runs_by_case
-from adk_fluent.eval._text import encodable, one_line
+from adk_fluent.eval._text import encodable, measured, one_line, percent, plural
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._lines import Escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,26 +164,26 @@ class RegressionReport:
 
     def to_markdown(self) -> str:
         """Return the comparison as Markdown, with texts of models escaped."""
-        from adk_fluent.eval._report._markdown import comparison_page  # noqa: PLC0415
-
-        return comparison_page(self)
+        sign = "✅" if self.ok else "❌"
+        head = f"# {sign} {escaped(self.suite)} compared with its baseline"
+        return "\n".join([head, "", *comparison_lines(self, escaped)]).rstrip() + "\n"
 
 
 def compare(
-    current: FluentEvalReport, baseline: FluentEvalReport, alpha: float = 0.05
+    suite: str, current: Sequence[CaseOutcome], baseline: Sequence[CaseOutcome], alpha: float
 ) -> RegressionReport:
-    """Compare a report with a baseline."""
+    """Compare the outcomes of a suite with a baseline."""
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
         raise EvalError("alpha= must be above 0 and below 1", found=describe(alpha))
-    now, then = runs_by_case(current.outcomes), runs_by_case(baseline.outcomes)
-    ids = dict.fromkeys(each.id for each in current.outcomes)
-    old_ids = dict.fromkeys(each.id for each in baseline.outcomes)
+    now, then = runs_by_case(current), runs_by_case(baseline)
+    ids = dict.fromkeys(each.id for each in current)
+    old_ids = dict.fromkeys(each.id for each in baseline)
     pairs = {id: (then[id], now[id]) for id in ids if id in now and id in then}
     gains = {id: _gain(*pair) for id, pair in pairs.items()}
     same = [id for id, gain in gains.items() if not gain]
     passing = [id for id in same if all(each.passed for each in _matched(*pairs[id])[1])]
     return RegressionReport(
-        suite=current.suite,
+        suite=suite,
         regressed=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain < 0),
         improved=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain > 0),
         still_passing=tuple(passing),
@@ -256,3 +257,38 @@ def _means(runs: Iterable[CaseOutcome]) -> dict[str, float]:
             if each.score is not None:
                 found.setdefault(each.name, []).append(each.score)
     return {name: mean(each) for name, each in found.items()}
+
+
+def comparison_lines(comparison: RegressionReport, text: Escape) -> Iterator[str]:
+    """Yield a comparison as lines."""
+    if not comparison.compared:
+        yield "No case could be compared; cases are matched by id."
+    else:
+        drop = comparison.detectable
+        significant = "significant" if comparison.significant else "not significant"
+        yield (
+            f"{plural(comparison.compared, 'case')} compared: {len(comparison.regressed):,} "
+            f"regressed, {len(comparison.improved):,} improved"
+        )
+        yield ""
+        yield f"- pass rate: {percent(comparison.before)} to {percent(comparison.now)}"
+        yield f"- McNemar's test: p = {comparison.p_value:.3g}, {significant}"
+        least = percent(drop) if math.isfinite(drop) else "none, with so few passing cases"
+        yield f"- minimum detectable drop: {least}"
+        for what, changes in (
+            ("regressed", comparison.regressed),
+            ("improved", comparison.improved),
+        ):
+            yield from (f"- {what}: {text(str(each))}" for each in changes[:LISTED])
+            if (more := len(changes) - LISTED) > 0:
+                yield f"- and {more:,} more {what}"
+        for name, (before, now) in comparison.metric_deltas.items():
+            if not math.isclose(before, now):
+                yield f"- metric {text(name)}: {measured(before)} to {measured(now)}"
+    for what, ids in (
+        ("added", comparison.added),
+        ("removed", comparison.removed),
+        ("not compared (skipped or expected to fail)", comparison.not_compared),
+    ):
+        if ids:
+            yield f"- {what}: {listed(ids, text)}"

@@ -1,70 +1,34 @@
-"""Reports and comparisons as text for people, and as Markdown that is safe to show.
-
-Lines are made once, with a function that escapes texts of models for the medium.
-"""
+"""Reports as text for people, and as Markdown."""
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._outcome import Status
-from adk_fluent.eval._text import (
-    dollars,
-    interval,
-    measured,
-    one_line,
-    percent,
-    plural,
-    seconds,
-)
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import LISTED, escaped, listed, table
+from adk_fluent.eval._text import dollars, interval, measured, percent, plural, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from adk_fluent.eval._report._compare import RegressionReport
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._lines import Escape
 
-    Escape = Callable[[str], str]
-
-#: What has a meaning in Markdown, HTML or on GitHub; ``_`` inside a word has none.
-_SPECIAL: Final = re.compile(r"[\\`*~<>&|\[\]$#@!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|://|www\.")
-#: GitHub links names, numbers and addresses after Markdown; a zero-width space prevents it.
-_SEPARATED: Final = {"@": "@&#8203;", "#": "#&#8203;", "://": ":&#8203;//", "www.": "www&#8203;."}
-_LINE, _LISTED, _REASONS = 500, 50, 5
+_REASONS: Final = 5  # that each run lists
 
 
-def plain_line(text: str) -> str:
-    """Return a text in one line, for a terminal."""
-    return one_line(text, _LINE)
-
-
-def _escape(text: str) -> str:
-    """A text in one line without markup, HTML, mentions or links."""
-    return _SPECIAL.sub(
-        lambda found: _SEPARATED.get(found[0]) or f"&#{ord(found[0])};", one_line(text, _LINE)
-    )
-
-
-def report_page(report: FluentEvalReport) -> str:
+def report_page(report: ReportFigures) -> str:
     """Return a report as Markdown, with the comparison if it has a baseline."""
     sign = "✅" if report.ok else "❌"
-    lines = [f"# {sign} Evaluation: {_escape(report.suite)}", "", *report_lines(report, _escape)]
+    lines = [f"# {sign} Evaluation: {escaped(report.suite)}", "", *report_lines(report, escaped)]
     if report.baseline is not None:
         lines += ["", "## Comparison with the baseline", ""]
-        lines += comparison_lines(report.compare(report.baseline), _escape)
+        lines += comparison_lines(report.compare(report.baseline), escaped)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def comparison_page(comparison: RegressionReport) -> str:
-    """Return a comparison as Markdown."""
-    sign = "✅" if comparison.ok else "❌"
-    head = f"# {sign} {_escape(comparison.suite)} compared with its baseline"
-    return "\n".join([head, "", *comparison_lines(comparison, _escape)]).rstrip() + "\n"
-
-
-def report_lines(report: FluentEvalReport, text: Escape) -> Iterator[str]:
+def report_lines(report: ReportFigures, text: Escape) -> Iterator[str]:
     """Yield a report as lines."""
     counts = report.counts
     yield (
@@ -83,9 +47,9 @@ def report_lines(report: FluentEvalReport, text: Escape) -> Iterator[str]:
     figures.append(f"engine {text(report.engine)}, google-adk {text(report.adk_version)}")
     yield f"- {', '.join(figures)}"
     if flaky := report.flaky:
-        yield f"- {plural(len(flaky), 'flaky case')}: {_listed(flaky, text)}"
+        yield f"- {plural(len(flaky), 'flaky case')}: {listed(flaky, text)}"
     yield from _not_passed(report, text)
-    yield from _table(
+    yield from table(
         ("tag", "pass rate", "95%", "passed", "failed", "errors"),
         [
             (
@@ -97,7 +61,7 @@ def report_lines(report: FluentEvalReport, text: Escape) -> Iterator[str]:
             for each in report.per_tag.values()
         ],
     )
-    yield from _table(
+    yield from table(
         ("metric", "mean", "threshold", "passed", "failed", "no score"),
         [
             (
@@ -111,71 +75,17 @@ def report_lines(report: FluentEvalReport, text: Escape) -> Iterator[str]:
     )
 
 
-def _not_passed(report: FluentEvalReport, text: Escape) -> Iterator[str]:
+def _not_passed(report: ReportFigures, text: Escape) -> Iterator[str]:
     missed = [each for each in report.outcomes if each.status.counts and not each.passed]
     if missed:
         yield ""
         yield f"{plural(len(missed), 'run')} not passed:"
         yield ""
-    for each in missed[:_LISTED]:
+    for each in missed[:LISTED]:
         sign = "💥" if each.status is Status.ERROR else "❌"
         yield f"- {sign} {text(each.id)} (run {each.run}): {text(each.input)}"
         yield from (f"  - {text(reason)}" for reason in each.reasons[:_REASONS])
         if (more := len(each.reasons) - _REASONS) > 0:
             yield f"  - and {plural(more, 'more reason')}"
-    if (more := len(missed) - _LISTED) > 0:
+    if (more := len(missed) - LISTED) > 0:
         yield f"- and {plural(more, 'more run')}"
-
-
-def comparison_lines(comparison: RegressionReport, text: Escape) -> Iterator[str]:
-    """Yield a comparison as lines."""
-    if not comparison.compared:
-        yield "No case could be compared; cases are matched by id."
-    else:
-        drop = comparison.detectable
-        significant = "significant" if comparison.significant else "not significant"
-        yield (
-            f"{plural(comparison.compared, 'case')} compared: {len(comparison.regressed):,} "
-            f"regressed, {len(comparison.improved):,} improved"
-        )
-        yield ""
-        yield f"- pass rate: {percent(comparison.before)} to {percent(comparison.now)}"
-        yield f"- McNemar's test: p = {comparison.p_value:.3g}, {significant}"
-        least = percent(drop) if math.isfinite(drop) else "none, with so few passing cases"
-        yield f"- minimum detectable drop: {least}"
-        for what, changes in (
-            ("regressed", comparison.regressed),
-            ("improved", comparison.improved),
-        ):
-            yield from (f"- {what}: {text(str(each))}" for each in changes[:_LISTED])
-            if (more := len(changes) - _LISTED) > 0:
-                yield f"- and {more:,} more {what}"
-        for name, (before, now) in comparison.metric_deltas.items():
-            if not math.isclose(before, now):
-                yield f"- metric {text(name)}: {measured(before)} to {measured(now)}"
-    for what, ids in (
-        ("added", comparison.added),
-        ("removed", comparison.removed),
-        ("not compared (skipped or expected to fail)", comparison.not_compared),
-    ):
-        if ids:
-            yield f"- {what}: {_listed(ids, text)}"
-
-
-def _listed(ids: Sequence[str], text: Escape) -> str:
-    more = f", and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
-    return f"{', '.join(map(text, ids[:_LISTED]))}{more}"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table that reads well as Markdown and as text."""
-    if not rows:
-        return
-    shown = rows[: 2 * _LISTED]
-    widths = [max(map(len, column)) for column in zip(heads, *shown, strict=True)]
-    yield ""
-    for row in (heads, ["-" * width for width in widths], *shown):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield f"| {' | '.join(cells)} |"
-    if (more := len(rows) - len(shown)) > 0:
-        yield f"\nand {more:,} more"

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from adk_fluent.errors import nearest_name
-from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import CaseOutcome, Status, Tokens
-from adk_fluent.eval._report._compare import RegressionReport, compare
-from adk_fluent.eval._report._statistics import pass_at_k, pass_hat_k
-from adk_fluent.eval._report._summaries import (
-    MetricSummary,
-    TagSummary,
-    count_statuses,
-    mean,
-    pass_rate_ci,
-    runs_by_case,
-    total_cost,
-    total_tokens,
-)
-from adk_fluent.eval._report._verdict import failures
+from adk_fluent.eval._errors import EvalFailedError
+from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import interval, one_line, percent, plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from os import PathLike
 
-    from google.adk.evaluation.eval_result import EvalCaseResult
-
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._outcome import MetricScore
+    from adk_fluent.eval._outcome import CaseOutcome
 
 _LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
 
 
-@dataclass(repr=False, eq=False)
-class FluentEvalReport:
+class FluentEvalReport(ReportFigures):
     """The outcomes of a run of a suite, with statistics and a verdict.
 
     Attributes:
@@ -63,150 +41,6 @@ class FluentEvalReport:
         EvalError: Two outcomes are of the same run of a case.
     """
 
-    outcomes: Sequence[CaseOutcome]
-    suite: str = "suite"
-    gate: Gate = field(default_factory=Gate)
-    metrics: Sequence[str] = ()
-    engine: str = ""
-    adk_version: str = ""
-    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    duration_s: float = 0.0
-    notes: Sequence[str] = ()
-    interrupted: bool = False
-    baseline: FluentEvalReport | None = None
-    fluent_cases: Sequence[FluentCase] = ()
-    case_results: Sequence[EvalCaseResult] = ()
-    saved_regressions: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        _check_baseline(self.baseline)
-        found: set[tuple[str, int]] = set()
-        places: dict[str, int] = {}
-        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
-            places.setdefault(id, len(places))
-        for each in self.outcomes:
-            if each.key in found:
-                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
-            found.add(each.key)
-        self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
-
-    # --- figures -------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> dict[Status, int]:
-        """Every status with the number of runs that ended so."""
-        return count_statuses(self.outcomes)
-
-    @property
-    def counting(self) -> int:
-        """Runs that count: not those that were skipped or failed as expected."""
-        return sum(each.status.counts for each in self.outcomes)
-
-    @property
-    def pass_rate(self) -> float:
-        """Share of the counting runs that passed; 0.0 if none counts."""
-        counting = self.counting
-        return self.counts[Status.PASSED] / counting if counting else 0.0
-
-    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the pass rate by Wilson's method.
-
-        Several runs of a case count for less the more alike they end.
-
-        Args:
-            level: The confidence level, above 0 and below 1.
-        """
-        return pass_rate_ci(self.outcomes, level)
-
-    def pass_at(self, k: int) -> float:
-        """Return the probability that at least one of `k` runs of a case passes ("pass@k").
-
-        The mean over the cases.
-
-        Raises:
-            EvalError: A case has fewer than `k` counting runs.
-        """
-        return self._over_cases(pass_at_k, k)
-
-    def pass_hat(self, k: int) -> float:
-        """Return the probability that all of `k` runs of a case pass ("pass^k").
-
-        The mean over the cases.
-
-        Raises:
-            EvalError: A case has fewer than `k` counting runs.
-        """
-        return self._over_cases(pass_hat_k, k)
-
-    def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
-        if not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("k must be a whole number >= 1", found=describe(k))
-        found: list[float] = []
-        for id, runs in runs_by_case(self.outcomes).items():
-            if k > len(runs):
-                raise EvalError(
-                    f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
-                    help=f"run the suite with num_runs={k}, or ask for a smaller k",
-                )
-            found.append(figure(len(runs), sum(each.passed for each in runs), k))
-        return mean(found) if found else 0.0
-
-    @property
-    def flaky(self) -> tuple[str, ...]:
-        """Ids of cases that passed in one run and not in another."""
-        runs = runs_by_case(self.outcomes).items()
-        return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
-
-    @property
-    def per_tag(self) -> dict[str, TagSummary]:
-        """Tag to the figures of its runs."""
-        tagged: dict[str, list[CaseOutcome]] = {}
-        for each in self.outcomes:
-            for tag in dict.fromkeys(each.tags):
-                tagged.setdefault(tag, []).append(each)
-        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
-
-    @property
-    def per_metric(self) -> dict[str, MetricSummary]:
-        """Metric to the figures of its scores over the counting runs; the suite's come first."""
-        found: dict[str, list[MetricScore]] = {name: [] for name in self.metrics}
-        for outcome in self.outcomes:
-            for score in outcome.scores if outcome.status.counts else ():
-                found.setdefault(score.name, []).append(score)
-        return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
-
-    @property
-    def tokens(self) -> Tokens:
-        """Tokens of all runs."""
-        return total_tokens(self.outcomes)
-
-    @property
-    def eval_tokens(self) -> Tokens:
-        """Tokens of judges."""
-        return sum((each.eval_tokens for each in self.outcomes), Tokens())
-
-    @property
-    def cost_usd(self) -> float | None:
-        """US dollars of the runs of known cost; None if none is known."""
-        return total_cost(self.outcomes)
-
-    # --- the gate ------------------------------------------------------------------------------
-
-    @property
-    def failures(self) -> list[str]:
-        """Every reason why the gate is not met; empty if it is."""
-        return failures(self)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the gate is met."""
-        return not self.failures
-
-    @property
-    def exit_code(self) -> int:
-        """0 if the gate is met, else 1."""
-        return 0 if self.ok else 1
-
     def assert_passed(self) -> None:
         """Do nothing if the gate is met.
 
@@ -225,36 +59,6 @@ class FluentEvalReport:
             found="\n    ".join(lines),
             help="the report has every case and reason; save it with .save(path)",
         )
-
-    def outcome(self, id: str, run: int = 1) -> CaseOutcome:
-        """Return one run of a case.
-
-        Raises:
-            EvalError: There is none.
-        """
-        for each in self.outcomes:
-            if each.key == (id, run):
-                return each
-        near = nearest_name(str(id), {each.id for each in self.outcomes})
-        raise EvalError(
-            f"the report has no run {run} of case {id!r}",
-            help=f"did you mean {near!r}?" if near and near != id else None,
-        )
-
-    def compare(self, baseline: FluentEvalReport, *, alpha: float = 0.05) -> RegressionReport:
-        """Compare the report with a baseline; cases are matched by id.
-
-        Args:
-            baseline: The baseline, such as ``FluentEvalReport.load(path)``.
-            alpha: The p-value up to which a change is significant.
-
-        Raises:
-            EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
-        """
-        if baseline is None:  # pyright: ignore[reportUnnecessaryComparison]  # user input
-            raise EvalError("compare() takes a report", found="None")
-        _check_baseline(baseline)
-        return compare(self, baseline, alpha)
 
     # --- formats -------------------------------------------------------------------------------
 
@@ -282,9 +86,9 @@ class FluentEvalReport:
         Raises:
             EvalFileError: The file is missing, broken, or of a newer version.
         """
-        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # imports pydantic
+        from adk_fluent.eval._report._json import read_fields  # noqa: PLC0415  # imports pydantic
 
-        return read_report(path)
+        return cls(**read_fields(path))
 
     def to_markdown(self) -> str:
         """Return a summary as Markdown, with texts of models escaped."""
@@ -312,12 +116,3 @@ def outcome_line(outcome: CaseOutcome) -> str:
     run = f" (run {outcome.run})" if outcome.run > 1 else ""
     why = f": {one_line(reason, _LINE)}" if reason else ""
     return f"{outcome.status} {one_line(outcome.id, 80)}{run}{why}"
-
-
-def _check_baseline(report: object) -> None:
-    if report is not None and not isinstance(report, FluentEvalReport):
-        raise EvalError(
-            "a baseline is a FluentEvalReport",
-            found=describe(report),
-            help="such as FluentEvalReport.load(path)",
-        )

@@ -127,11 +127,12 @@ def check_mocks(case: FluentCase) -> None:
 
 def _invalid(answer: object) -> tuple[str, str, str] | None:
     """Why an answer is invalid: what, found, help."""
-    given: Any = answer
-    if isinstance(given, type) and issubclass(given, BaseException):
-        return "is an exception class", given.__name__, f'give an instance: {given.__name__}("why")'
-    if isinstance(given, BaseException) and not isinstance(given, Exception):
-        return "would end the program", describe(given), "give an Exception"
+    if isinstance(answer, type) and issubclass(answer, BaseException):
+        name = answer.__name__
+        return "is an exception class", name, f'give an instance: {name}("why")'
+    if isinstance(answer, BaseException) and not isinstance(answer, Exception):
+        return "would end the program", describe(answer), "give an Exception"
+    given = cast("Any", answer)
     called: Any = given if inspect.isroutine(given) else type(given).__dict__.get("__call__")
     generates = inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
     if generates or isinstance(given, Iterator | AsyncIterator):

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._running._options import RunOptions, Suite
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
@@ -46,7 +45,7 @@ class SuiteRun:
         interrupted: Whether it ended before all runs were done.
     """
 
-    def __init__(self, suite: FluentEvalSuite, options: RunOptions) -> None:
+    def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.adk_version: str = __version__
         self.cases = select(suite.name, suite.cases, options)
