@@ -13,8 +13,8 @@ no. criterion                                       where it stands
 7   visualize() shows data flow                     here
 8   typed state catches errors at build time        here; over random ones in test_typed_state.py
 9   estimate within 20 % of the actual cost         with adk-fluent-cost
-10  evaluation by ADK's LocalEvalService            with adk-fluent-eval
-11  evaluation sets run under `adk eval`            with adk-fluent-eval
+10  evaluation by ADK's LocalEvalService            its results here; the service itself later
+11  evaluation sets run under `adk eval`            ADK reads them here; the command later
 12  no duplicate telemetry                          here
 13  our attributes in ADK's web UI                  here; over HTTP in adk_tools/test_telemetry.py
 14  a replay is deterministic                       with adk-fluent-debug
@@ -54,7 +54,6 @@ adk = pytest.mark.adk
 #: Wheel to the criteria that come with it.
 LATER = {
     "adk-fluent-cost": (2, 9),
-    "adk-fluent-eval": (10, 11),
     "adk-fluent-debug": (14,),
 }
 
@@ -204,6 +203,91 @@ async def test_criterion_8_typed_state_catches_errors_at_build_time() -> None:
         wrong = slip.state(Typed).contract(inputs=[Typed.query])
         with pytest.raises(ContractError, match=f"`{key}`"):
             await wrong.run("hello", state=Typed.initial(query="Where is it?"))
+
+
+DESK = """
+from adk_fluent import Agent
+from adk_fluent.eval import FluentCase, FluentEvalSuite, ToolCall
+from adk_fluent.testing import Call, ScriptedModel, rule
+
+
+def look_up(order: str) -> str:
+    \"\"\"Look an order up.\"\"\"
+    return f"{order} is on its way"
+
+
+model = ScriptedModel(
+    rules=[
+        rule("[result look_up", reply="Your order is on its way."),
+        rule("where is", reply=Call("look_up", {"order": "A1"})),
+    ],
+    default="I can only look orders up.",
+)
+desk = Agent("clerk", model).tool(look_up)
+suite = FluentEvalSuite(
+    "orders / all",
+    desk,
+    [
+        FluentCase(
+            "Where is A1?",
+            expected_trajectory=[ToolCall("look_up", {"order": "A1"})],
+            reference_response="Your order is on its way.",
+            id="found",
+        ),
+        FluentCase(
+            "Hello",
+            expected_trajectory=[ToolCall("look_up", {"order": "A1"})],
+            reference_response="Hello!",
+            id="missed",
+        ),
+    ],
+    metrics=["tool_trajectory_avg_score", "response_match_score"],
+    num_runs=2,
+)
+"""
+
+
+@adk
+async def test_criterion_10_evaluation_gives_valid_results_of_adk() -> None:
+    """By our own BaseEvalService."""
+    from google.adk.evaluation.eval_metrics import EvalStatus
+    from google.adk.evaluation.eval_result import EvalCaseResult
+
+    space: dict[str, Any] = {}
+    exec(DESK, space)
+    report = await space["suite"].run()
+    for each in report.case_results:
+        again = EvalCaseResult.model_validate_json(each.model_dump_json())
+        assert again.model_dump(mode="json") == each.model_dump(mode="json")
+        assert each.session_id
+        assert len(each.eval_metric_result_per_invocation) == 1
+    passed, failed = EvalStatus.PASSED, EvalStatus.FAILED
+    assert [(each.eval_id, each.final_eval_status) for each in report.case_results] == [
+        *[("found", passed)] * 2,
+        *[("missed", failed)] * 2,
+    ]
+    assert [
+        {each.metric_name: each.score for each in result.overall_eval_metric_results}
+        for result in report.case_results[::2]
+    ] == [
+        {"tool_trajectory_avg_score": 1.0, "response_match_score": 1.0},
+        {"tool_trajectory_avg_score": 0.0, "response_match_score": 0.0},
+    ]
+
+
+@adk
+def test_criterion_11_adk_reads_what_is_exported(tmp_path: Path) -> None:
+    from google.adk.evaluation.eval_config import EvalConfig
+    from google.adk.evaluation.local_eval_sets_manager import load_eval_set_from_file
+
+    space: dict[str, Any] = {}
+    exec(DESK, space)
+    cases, config = tmp_path / "orders.evalset.json", tmp_path / "config.json"
+    space["suite"].to_eval_set_file(cases, config_path=config)
+    made = load_eval_set_from_file(str(cases), "orders")
+    assert [each.eval_id for each in made.eval_cases] == ["found", "missed"]
+    criteria = EvalConfig.model_validate_json(config.read_text("utf-8")).criteria
+    assert criteria.keys() == {"tool_trajectory_avg_score", "response_match_score"}
 
 
 @adk
@@ -416,5 +500,5 @@ def test_every_criterion_is_tested_or_comes_later() -> None:
     text = Path(__file__).read_text("utf-8")
     tested = {int(number) for number in re.findall(r"def test_criterion_(\d+)_", text)}
     later = {number for numbers in LATER.values() for number in numbers}
-    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15}
+    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 15}
     assert tested | later == set(range(1, 16))

@@ -23,7 +23,8 @@ class Case:
     """One thing to measure.
 
     Attributes:
-        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas.
+        side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
+            ``evaluated`` with suites.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
@@ -87,6 +88,7 @@ _MODULES = {
     "ours": "adk_fluent import Agent",
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
+    "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 
 

@@ -36,7 +36,8 @@ def said(answer: str = "", *calls: tuple[str, dict[str, Any]]) -> TurnOutcome:
     return TurnOutcome("x", answer, steps, tokens=Tokens(prompt=10))
 
 
-A, B, C = ("a", {"n": 1}), ("b", {"n": 2}), ("c", {})
+A, B = ("a", {"n": 1}), ("b", {"n": 2})
+C: tuple[str, dict[str, Any]] = ("c", {})
 
 
 @pytest.mark.parametrize(

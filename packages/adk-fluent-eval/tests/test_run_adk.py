@@ -515,12 +515,13 @@ def test_judges() -> None:
     assert made.passed, made.reasons
     assert [each.score for each in made.scores] == [1.0, 0.75, 0.1]
     assert made.eval_tokens.total > 0
-    for fn, why in (
+    wrong: list[tuple[Any, str]] = [
         (broken, "the judge raised KeyError"),
         (lambda state: None, "gave no score"),
         (lambda state: "x", "a judge returns a number"),
         (lambda state: float("nan"), "the score is nan"),
-    ):
+    ]
+    for fn, why in wrong:
         suite.custom_judges = (FluentJudge("j", fn),)
         [made] = suite.run_sync().outcomes
         assert made.status is Status.ERROR

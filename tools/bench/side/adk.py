@@ -12,7 +12,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import InMemoryRunner
 
-from bench.side import by_hand
+from bench.side import by_hand, support
 from bench.side.scripted import Echo, driven, name
 
 if TYPE_CHECKING:
@@ -109,4 +109,5 @@ TASKS: dict[str, Task] = {
     "run-functions": run_functions,
     "run-deep": run_deep,
     **by_hand.TASKS,
+    **support.TASKS,
 }

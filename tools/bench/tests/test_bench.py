@@ -366,9 +366,9 @@ def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "figures.json"
     here = ("--ours", sys.executable, "--mono", sys.executable)
     small = ("--quick", "--processes", "1", "--rounds", "1")
-    code = cli.main([*here, *small, "--rows", "check-chain-10000,eval", "--json", str(out)])
+    code = cli.main([*here, *small, "--rows", "check-chain-10000,estimate", "--json", str(out)])
     rows = json.loads(out.read_text())["rows"]
     assert code in (0, 1)
     assert rows["check-chain-10000"]["seconds"]["ours"]
-    assert rows["eval"]["verdict"] == "not yet"
-    assert "eval, a case" in capsys.readouterr().out
+    assert rows["estimate"]["verdict"] == "not yet"
+    assert "estimate_cost" in capsys.readouterr().out
