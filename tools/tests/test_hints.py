@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROJECT = '[project]\nname = "{name}"\n'
-LAYER = '[project.entry-points."adk_fluent.layers"]\nink = "ink_layer:LAYER"\n'
+LAYER = '[project.entry-points."adk_fluent.layers"]\nink = "hints_ink_layer:LAYER"\n'
 
 
 def test_the_hints_of_core_are_up_to_date() -> None:
@@ -51,11 +51,12 @@ def test_a_new_name_of_a_layer_is_in_the_hints(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(workspace), *sys.path])
-    (workspace / "ink_layer.py").write_text(
+    (workspace / "hints_ink_layer.py").write_text(
         "from adk_fluent.protocol import Entry, Layer\n"
         "LAYER = Layer('ink', {'middleware': Entry('a:b', 'dry'), 'commands': Entry('a:c', 'dip')})"
     )
     scope = made(workspace)
+    del sys.modules["hints_ink_layer"]
     assert {part: wheel for part, wheel in scope["WHEELS"].items() if wheel.endswith("ink")} == {
         "blot": "adk-fluent-ink",
         "ink": "adk-fluent-ink",
