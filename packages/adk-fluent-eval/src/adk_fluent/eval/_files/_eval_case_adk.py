@@ -26,11 +26,10 @@ def to_eval_case(
     case: FluentCase, *, app_name: str, user_id: str, eval_id: str | None = None
 ) -> EvalCase:
     """Return a case as ADK's EvalCase, without what ADK has no field for."""
-    final = {
-        key_of(ref): plain(value)
-        for ref, value in (case.state_assertions or {}).items()
-        if not callable(value) and "." not in key_of(ref)
-    }
+    final: dict[str, Any] = {}
+    for ref, value in (case.state_assertions or {}).items():
+        if not callable(value) and "." not in (key := key_of(ref)):
+            final[key] = plain(value)
     made = EvalCase(
         eval_id=eval_id or case.name,
         conversation=[_invocation(turn, n) for n, turn in enumerate(case.turns, 1)],
@@ -43,17 +42,25 @@ def to_eval_case(
 
 def _invocation(turn: Turn, number: int) -> Invocation:
     fields: dict[str, Any] = {}
-    if turn.trajectory is not None:
-        uses = [FunctionCall(name=call.name, args=_values(call)) for call in turn.trajectory]
+    if turn.expected_trajectory is not None:
+        uses = [_function_call(each) for each in turn.expected_trajectory]
         fields["intermediate_data"] = IntermediateData(tool_uses=uses)
     if (reference := turn.reference_response) is not None:
         fields["final_response"] = Content(role="model", parts=[Part(text=reference)])
-    return Invocation(invocation_id=f"turn-{number}", user_content=to_content(turn.input), **fields)
+    said = turn.input
+    if isinstance(said, str):  # the usual case, and much faster
+        content = Content(role="user", parts=[Part(text=said)])
+    else:
+        content = to_content(said)
+    return Invocation(invocation_id=f"turn-{number}", user_content=content, **fields)
 
 
-def _values(call: ToolCall) -> dict[str, Any]:
-    """The expected arguments that are values; ADK knows no conditions."""
-    return {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
+def _function_call(call: str | ToolCall) -> FunctionCall:
+    """A call with the expected arguments that are values; ADK knows no conditions."""
+    if isinstance(call, str):
+        return FunctionCall(name=call, args={})
+    args = {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
+    return FunctionCall(name=call.name, args=args)
 
 
 def content_data(message: Message) -> dict[str, Any]:
