@@ -191,7 +191,7 @@ class Reference:
         elif isinstance(member, griffe.Attribute):
             kind = "property" if "property" in member.labels else "attribute"
             options = {"type": self._names.type(_without_final(member.annotation))}
-            if _is_enum(cls):
+            if _is_enum(cls) and kind == "attribute":
                 options = {"value": str(member.value)}
         else:
             raise TypeError(f"{module}.{path}: a {member.kind.value} in a class")

@@ -42,7 +42,7 @@ def ini(pytester: pytest.Pytester) -> None:
     pytester.makefile(".ini", pytest=INI)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_one_test_for_each_case_and_one_report(
     pytester: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
