@@ -129,6 +129,11 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("compare", "n.json", "none.json") == 2
 
 
+def test_the_example_passes() -> None:
+    example = Path(__file__).parents[1] / "examples" / "support_desk.py"
+    assert call("run", f"{example}:suite") == 0
+
+
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("list", "desk.py:both") == 0
     out = capsys.readouterr().out

@@ -137,10 +137,4 @@ def _were(calls: Sequence[ToolCall | ToolUse], what: str) -> str:
 
 _MATCHERS: Final[
     dict[str, Callable[[Sequence[ToolCall], Sequence[ToolUse]], tuple[float, str]]]
-] = {
-    "exact": _exact,
-    "in_order": _in_order,
-    "any_order": _any_order,
-    "subset": _subset,
-    "f1": _f1,
-}
+] = {"exact": _exact, "in_order": _in_order, "any_order": _any_order, "subset": _subset, "f1": _f1}

@@ -65,9 +65,7 @@ def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
 
 
 def write_eval_set(
-    data: SuiteData,
-    path: str | os.PathLike[str],
-    config_path: str | os.PathLike[str] | None,
+    data: SuiteData, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
 ) -> None:
     """Write a suite as an eval set, and its metrics as ADK's configuration."""
     cases = {case.name: case_data(case) for case in data.cases}

@@ -168,10 +168,7 @@ def _applies(name: str, case: FluentCase) -> bool:
 
 
 def check_gate(
-    gate: Gate,
-    cases: Sequence[FluentCase],
-    plan: MetricPlan,
-    judges: Iterable[FluentJudge],
+    gate: Gate, cases: Sequence[FluentCase], plan: MetricPlan, judges: Iterable[FluentJudge]
 ) -> None:
     """Check that a gate names tags and metrics that the suite has."""
     metrics = {*plan.names, *(judge.name for judge in judges)}
