@@ -45,17 +45,6 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "estimate_cost",
         ),
     },
-    "adk-fluent-eval": {
-        "parts": ("eval",),
-        "commands": ("eval",),
-        "names": (
-            "FluentCase",
-            "FluentEvalReport",
-            "FluentEvalSuite",
-            "FluentJudge",
-            "UserSimulation",
-        ),
-    },
     "adk-fluent-a2a": {"parts": ("a2a", "serve"), "commands": ("serve",)},
     "adk-fluent-debug": {
         "parts": ("debug",),

@@ -70,7 +70,6 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "Temp": "state",
         "TrafficAssumptions": "cost",
         "UserScoped": "state",
-        "UserSimulation": "eval",
         "cost_attribution": "cost",
         "diff_events": "debug",
         "estimate_cost": "cost",

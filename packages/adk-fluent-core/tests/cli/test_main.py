@@ -213,13 +213,13 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
 def test_a_broken_layer_of_ours_is_told_where_its_command_is_called(
     layer: Write, here: Cli
 ) -> None:
-    install(layer, "eval", "eval_layer:LAYER")
-    layer("site/eval_layer.py", "1 / 0")
+    install(layer, "cost", "cost_layer:LAYER")
+    layer("site/cost_layer.py", "1 / 0")
     refresh()
-    done = here("eval", "x")
+    done = here("estimate", "x")
     assert done.code == 3
-    assert "cannot load eval_layer:LAYER" in done.err
-    assert "layer 'eval' of acme-eval 0.3" in done.err
+    assert "cannot load cost_layer:LAYER" in done.err
+    assert "layer 'cost' of acme-cost 0.3" in done.err
 
 
 @pytest.mark.adk
@@ -249,7 +249,7 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("command", "wheel"),
-    [("eval", "adk-fluent-eval"), ("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
+    [("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
 )
 def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str, cli: Cli) -> None:
     done = cli(command, "--any", "thing")
@@ -268,7 +268,7 @@ def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str
         (["evla"], "There is no command 'evla'. Did you mean 'eval'?"),
         (
             ["xyzzy"],
-            "There is no command 'xyzzy'. There are check, demo, doctor, explain, ",
+            "There is no command 'xyzzy'. There are check, demo, doctor, ",
         ),
         (["--debgu", "run"], "No such option"),
         (["run", "--modle", "x", "desk.py"], "--model"),
