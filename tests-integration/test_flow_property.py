@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 
 
 FEW, MANY = 40, 2_000
+LEAST = 10  # examples at a time: the first ones that hypothesis draws are small
 WAYS = 4  # to run on ADK, among which they are spread; each in memory and on SQLite
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -393,7 +394,7 @@ def examine(request: pytest.FixtureRequest) -> Examine:
         for turn in itertools.count(begin):
             if len(passed) >= count:
                 break
-            more = settings(SETTINGS, max_examples=max(count - len(passed), 100))
+            more = settings(SETTINGS, max_examples=max(count - len(passed), LEAST))
             seed(turn)(more(given(programs(plain=plain))(agrees)))()
         assert count < ENOUGH or met >= KINDS
         assert count < PLENTY or met == KINDS | TRAITS | (set() if plain else MORE)
