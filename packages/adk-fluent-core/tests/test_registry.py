@@ -229,6 +229,19 @@ BROKEN = {
 }
 
 
+def test_an_error_of_ours_while_loading_is_one_line_with_its_own_help(site: Site) -> None:
+    site.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(commands="(Entry('a:b', 'one'), Entry('c:d', 'one'))"),
+    )
+    [error] = layer_errors()
+    assert (
+        error.found == "BuildError: layer 'bad' has 'one' twice in its slot 'commands': a:b and c:d"
+    )
+    assert error.help == "give one of them another name"
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_layer_takes_nothing_else_down(kind: str, toy: Site) -> None:
     source, found_there = BROKEN[kind]

@@ -22,7 +22,7 @@ from adk_fluent._core import CORE
 from adk_fluent._hints import PROVIDERS, WHEELS
 from adk_fluent._logs import LOG
 from adk_fluent._words import describe
-from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
+from adk_fluent.errors import AdkFluentError, LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
@@ -124,9 +124,13 @@ class Found:
 
     def failed(self, target: str, error: BaseException) -> LayerError:
         """The error about something of this layer that cannot be imported."""
-        return self.error(f"cannot load {target}", found=f"{type(error).__name__}: {error}")
+        said, help = str(error), None
+        if isinstance(error, AdkFluentError):  # its text has lines of its own
+            said, help = ": ".join(filter(None, (error.what, error.found))), error.help
+        found = f"{type(error).__name__}: {said}"
+        return self.error(f"cannot load {target}", found=found, help=help)
 
-    def error(self, what: str, **details: str) -> LayerError:
+    def error(self, what: str, **details: str | None) -> LayerError:
         """A `LayerError` about this layer."""
         return LayerError(
             what,
