@@ -302,6 +302,7 @@ def test_a_name_that_core_has_stays_cores(slot: str, name: str, what: str, toy: 
     [error] = layer_errors()
     assert error.what == f"layer 'bad' has a {what} {name!r}, which adk-fluent-core has itself"
     assert error.found == "a:b of acme-bad 0.3"
+    assert error.what not in [each.what for each in layer_errors("transports")]
     pie = offer_of(slot, "pie")
     assert pie is not None
     assert pie.load() == pytest.approx(3.14, abs=0.01)

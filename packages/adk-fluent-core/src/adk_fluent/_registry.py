@@ -312,14 +312,15 @@ def layer_errors(*slots: str) -> list[LayerError]:
     """Collect what is wrong with the installed layers, for whoever lists what they provide.
 
     Args:
-        slots: Slots of which each thing is imported as well, to see whether it can be.
+        slots: The slots to look at, each thing of which is imported, too, to see whether it can be.
+            Without any, the names in all slots are compared, and nothing is imported.
 
     Returns:
         An error for each layer that cannot be loaded, and for each name that two of them have, or
         one of them and core; it names both.
     """
     errors = broken_layers()
-    for slot in _NAMED:
+    for slot in (each for each in _NAMED if not slots or each in slots):
         taken: dict[str, Found | None] = dict.fromkeys(_names_of_core(slot))
         for offer in offers(slot):
             if offer.name in taken:
