@@ -27,7 +27,12 @@ from adk_fluent._registry import (
 )
 from adk_fluent.backends import RuleTable
 from adk_fluent.contracts import Severity, check_all
-from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
+from adk_fluent.errors import (
+    LayerError,
+    MissingLayerError,
+    UnknownNameError,
+    UnsupportedNodeError,
+)
 from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
@@ -323,6 +328,22 @@ def test_tables_take_what_sound_layers_have_and_log_what_is_broken(
         caplog.text
     )
     assert list(INSTALLED.provided("of_tomorrow")) == [1]
+
+
+def test_rules_that_cannot_be_imported_leave_those_of_others(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Blot(Node):
+        layer = "bad"
+
+    site.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=bad(rules="'gone:RULES'"))
+    table: RuleTable[Any, None] = RuleTable("t", "rules", INSTALLED)
+    with pytest.raises(LayerError, match="cannot load gone:RULES"):
+        table.rule_for(Blot("b"))
+    with pytest.raises(UnsupportedNodeError):
+        table.rule_for(AgentNode("a"))
+    assert "what a broken layer has of rules is not used: cannot load gone:RULES" in caplog.text
+    assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
 
 
 def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) -> None:

@@ -481,14 +481,18 @@ class InstalledLayers:
     """The installed layers as a backend's tables want them."""
 
     def require(self, name: str, what: str, node: Placed) -> None:
-        """Raise if a layer is absent or broken."""
+        """Raise if a layer is absent or broken, or its rules cannot be imported."""
         require_layer(name, what, node)
+        for error in usable("rules")[1]:
+            if error.layer == name:
+                raise error
 
-    def provided(self, slot: str) -> Iterator[Any]:
-        """What they put into a slot, imported when it is reached."""
-        for error in broken_layers():
+    def provided(self, slot: str) -> list[Any]:
+        """What they put into a slot; what cannot be imported of it is logged and left out."""
+        things, errors = usable(slot)
+        for error in errors:
             LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
-        return (each.object for each in provided(slot))
+        return [each.object for each in things]
 
 
 INSTALLED: Final = InstalledLayers()
