@@ -248,6 +248,15 @@ def test_modules_that_import_each_other_are_refused(tree: Tree, back: str) -> No
     assert tree.violations == [_CIRCLE + "adk_fluent.pen._cap, adk_fluent.pen._nib"]
 
 
+def test_a_name_of_the_package_itself_is_an_import_of_it(tree: Tree) -> None:
+    core = "adk-fluent-core/src/adk_fluent"
+    tree.write(f"{core}/__init__.py", "from adk_fluent._agent import Agent\n")
+    tree.write(f"{core}/_agent.py", "import adk_fluent\nclass Agent: ...\n")
+    assert tree.violations == []
+    tree.write(f"{core}/_agent.py", "def late():\n    from adk_fluent import Agent\n")
+    assert tree.violations == [_CIRCLE + "adk_fluent, adk_fluent._agent"]
+
+
 def test_every_circle_is_named_once_and_nothing_beside_it(tree: Tree) -> None:
     pen, ink = "adk-fluent-pen/src/adk_fluent/pen", "adk-fluent-ink/src/adk_fluent/ink"
     for name, imported in (("_a", "_b"), ("_b", "_c"), ("_c", "_a"), ("_d", "_a")):

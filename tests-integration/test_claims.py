@@ -80,7 +80,7 @@ def workers() -> Iterator[list[Worker]]:
         yield made
 
 
-@pytest.mark.parametrize("store", ["sqlite", "database"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("database", marks=pytest.mark.full)])
 @pytest.mark.parametrize("does", BOTH)
 def test_of_two_processes_one_goes_on(
     workers: list[Worker], folder: Path, store: str, does: str

@@ -427,6 +427,7 @@ def test_an_example_prints_what_it_says(
     assert OutputChecker().check_output(wanted, printed.text, ELLIPSIS), printed.text
 
 
+@pytest.mark.full
 def test_pages_are_strictly_typed_programs(tmp_path: Path) -> None:
     """What a reader copies passes pyright strict: each page as one module, its files as others."""
     for page in PAGES:

@@ -3,7 +3,7 @@ on ADK by `ask`, `run`, `stream` and a Runner of ADK's own, with sessions in mem
 
 What they should do is told by `adk_fluent.testing._oracle`: final state, answer, errors, and the
 order of calls. 40 run on the engine, 40 on the mock backend and 40 spread over the ways to run on
-ADK, each in memory and on SQLite; with ``--full``, 2 000 of each.
+ADK, each in memory and on SQLite. With ``--full`` every way runs 2 000.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 
 
 FEW, MANY = 40, 2_000
+LEAST = 10  # examples at a time: the first ones that hypothesis draws are small
 WAYS = 4  # to run on ADK, among which they are spread; each in memory and on SQLite
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -380,7 +381,7 @@ def examine(request: pytest.FixtureRequest) -> Examine:
         met: set[object] = set()
         passed: set[int] = set()
         examples = option.examples or (MANY if option.full else FEW)
-        count = max(1, examples // one_in)
+        count = examples if option.full else max(1, examples // one_in)
 
         def agrees(program: Program) -> None:
             text = hash(repr(program))
@@ -393,7 +394,7 @@ def examine(request: pytest.FixtureRequest) -> Examine:
         for turn in itertools.count(begin):
             if len(passed) >= count:
                 break
-            more = settings(SETTINGS, max_examples=max(count - len(passed), 100))
+            more = settings(SETTINGS, max_examples=max(count - len(passed), LEAST))
             seed(turn)(more(given(programs(plain=plain))(agrees)))()
         assert count < ENOUGH or met >= KINDS
         assert count < PLENTY or met == KINDS | TRAITS | (set() if plain else MORE)

@@ -2,7 +2,7 @@
 
 The end is that of a run nobody kills: the same state, every step, each write of a function once;
 called once more is only what was in flight. Two runs are killed, after so many lines of their
-log; with ``--full`` it is 40, some of them after some time, which is another moment on a busy
+log; with ``--full`` it is 200, some of them after some time, which is another moment on a busy
 machine.
 """
 
@@ -33,7 +33,7 @@ pytestmark = [
 HERE = Path(__file__).parent
 NO_RUN = "there is no run to go on with in this session"
 NO_SESSION = "there is no session 's' of user 'ann' in app 'adk_fluent_app'"
-FEW, MANY = 2, 40
+FEW, MANY = 2, 200
 LINES = 0.7  # of kills come after so many lines, the others after some time, with --full
 SHARE = 4  # one in so many is kept by DatabaseSessionService
 

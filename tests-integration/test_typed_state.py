@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from adk_fluent.ir import Node
 
 FEW, MANY = 60, 5_000
+LEAST = 10  # examples at a time: the first ones that hypothesis draws are small
 STORES = ("memory", "sqlite", "database")
 SETTINGS = settings(
     phases=[Phase.generate, Phase.shrink],
@@ -132,7 +133,7 @@ class Examples:
         for turn in itertools.count(self.begin):
             if self.proven >= self.count:
                 break
-            left = max(self.count - self.proven, 100)
+            left = max(self.count - self.proven, LEAST)
             more = settings(SETTINGS, max_examples=left)
             seed(turn)(more(given(programs())(holds)))()
         self.suffice()

@@ -236,8 +236,12 @@ def _cycles(members: list[Package]) -> Iterator[str]:
     """
     modules = {module: path for package in members for module, path in package.modules.items()}
     graph = {
-        module: {_nearest(found.name, modules) for found in imports(path, module)}
-        - {"adk_fluent", module, ""}
+        module: {
+            _nearest(found.name, modules)
+            for found in imports(path, module)
+            if found.name != "adk_fluent"
+        }
+        - {module, ""}
         for module, path in modules.items()
     }
     below = {module: _reached(graph, module) for module in graph}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.adk
 
 
+@pytest.mark.full
 def test_a_root_agent_talks(adk: Adk, agents: Path) -> None:
     assert adk.talk(agents / "desk", "Where is A1?", "Where is A2!", "Hello.") == [
         "Running agent desk, type exit to exit.",
@@ -81,6 +82,7 @@ def test_what_fails_says_what_and_where(adk: Adk, agents: Path) -> None:
     assert note == f"in node 'price' at {agents / 'broken' / 'agent.py'}:17"
 
 
+@pytest.mark.full
 def test_messages_from_a_file_and_a_session_that_is_kept(adk: Adk, agents: Path) -> None:
     messages = agents / "messages.json"
     told = {"state": {"user:tier": "gold"}, "queries": ["Hi.", "Hi!"]}

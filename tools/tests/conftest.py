@@ -147,12 +147,12 @@ LAYER: Final = '''\
 
 from __future__ import annotations
 
-from adk_fluent._words import Base
+from adk_fluent import Agent
 
 __all__ = ["Suite"]
 
 
-class Suite(Base):
+class Suite(Agent):
     """A suite."""
 
     def grade(self) -> int:

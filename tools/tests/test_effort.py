@@ -80,8 +80,8 @@ def test_two_runs_draw_the_same_and_another_seed_draws_others(run: Callable[...,
     assert "1 deselected" in one
     full = run("--full", "--seed", "7")
     assert drawn(full)[0] == 100
-    assert drawn(run("--seed", "7")) == drawn(run("--seed", "7"))
-    assert drawn(run("--seed", "7"))[1] not in (drawn(one)[1], drawn(full)[1])
+    assert drawn(full)[1].startswith(drawn(run("--seed", "7"))[1].rstrip("]"))
+    assert not drawn(full)[1].startswith(drawn(one)[1].rstrip("]"))
     assert "long" in full
     assert "--seed 7 --full" in full
 

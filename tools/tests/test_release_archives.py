@@ -36,6 +36,7 @@ def test_archives_do_not_depend_on_where_and_when_they_are_built(
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.full
 def test_archives_bear_the_date_of_the_commit(built: Path) -> None:
     with ZipFile(built / WHEEL) as wheel:
         assert {info.date_time for info in wheel.infolist()} == {(2026, 1, 2, 3, 4, 4)}
@@ -43,6 +44,7 @@ def test_archives_bear_the_date_of_the_commit(built: Path) -> None:
         assert {member.mtime for member in sdist.getmembers()} == {1767323045}
 
 
+@pytest.mark.full
 def test_a_build_that_is_not_reproducible_is_refused(toy: Toy, tmp_path: Path) -> None:
     hook = "\n[tool.hatch.build.targets.sdist.hooks.custom]\n"
     manifest = toy.core / "pyproject.toml"

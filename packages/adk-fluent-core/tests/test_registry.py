@@ -27,7 +27,12 @@ from adk_fluent._registry import (
 )
 from adk_fluent.backends import RuleTable
 from adk_fluent.contracts import Severity, check_all
-from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
+from adk_fluent.errors import (
+    LayerError,
+    MissingLayerError,
+    UnknownNameError,
+    UnsupportedNodeError,
+)
 from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
@@ -229,6 +234,19 @@ BROKEN = {
 }
 
 
+def test_an_error_of_ours_while_loading_is_one_line_with_its_own_help(site: Site) -> None:
+    site.wheel(
+        "acme-bad",
+        {"bad": "bad_layer:L"},
+        bad_layer=bad(commands="(Entry('a:b', 'one'), Entry('c:d', 'one'))"),
+    )
+    [error] = layer_errors()
+    assert (
+        error.found == "BuildError: layer 'bad' has 'one' twice in its slot 'commands': a:b and c:d"
+    )
+    assert error.help == "give one of them another name"
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_layer_takes_nothing_else_down(kind: str, toy: Site) -> None:
     source, found_there = BROKEN[kind]
@@ -289,6 +307,7 @@ def test_a_name_that_core_has_stays_cores(slot: str, name: str, what: str, toy: 
     [error] = layer_errors()
     assert error.what == f"layer 'bad' has a {what} {name!r}, which adk-fluent-core has itself"
     assert error.found == "a:b of acme-bad 0.3"
+    assert error.what not in [each.what for each in layer_errors("transports")]
     pie = offer_of(slot, "pie")
     assert pie is not None
     assert pie.load() == pytest.approx(3.14, abs=0.01)
@@ -309,6 +328,22 @@ def test_tables_take_what_sound_layers_have_and_log_what_is_broken(
         caplog.text
     )
     assert list(INSTALLED.provided("of_tomorrow")) == [1]
+
+
+def test_rules_that_cannot_be_imported_leave_those_of_others(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Blot(Node):
+        layer = "bad"
+
+    site.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=bad(rules="'gone:RULES'"))
+    table: RuleTable[Any, None] = RuleTable("t", "rules", INSTALLED)
+    with pytest.raises(LayerError, match="cannot load gone:RULES"):
+        table.rule_for(Blot("b"))
+    with pytest.raises(UnsupportedNodeError):
+        table.rule_for(AgentNode("a"))
+    assert "what a broken layer has of rules is not used: cannot load gone:RULES" in caplog.text
+    assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
 
 
 def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) -> None:

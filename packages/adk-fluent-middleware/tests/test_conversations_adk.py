@@ -136,7 +136,7 @@ async def edited(contents: Sequence[types.Content], **options: Any) -> list[type
     return sent
 
 
-@settings(max_examples=120 if FULL else 24)
+@settings(max_examples=120 if FULL else 12)
 @given(contents=conversations(), options=EDITS)
 def test_gemini_takes_every_edited_conversation(contents: Any, options: Any) -> None:
     before = plain(contents)
@@ -208,7 +208,7 @@ class Summarised:
         return sent
 
 
-@settings(max_examples=120 if FULL else 24)
+@settings(max_examples=120 if FULL else 12)
 @given(contents=conversations(), options=SUMMARIES)
 def test_gemini_takes_every_summarised_conversation(contents: Any, options: Any) -> None:
     before = plain(contents)

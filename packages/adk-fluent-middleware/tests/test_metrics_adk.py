@@ -111,6 +111,7 @@ def test_findings_of_checks_are_counted_once_for_each_pipeline() -> None:
         assert row[2]["adk_fluent.pipeline"] == "shop"
 
 
+@pytest.mark.full
 def test_nothing_is_checked_where_nobody_measures() -> None:
     program = """
     from adk_fluent.telemetry import _pipelines
@@ -123,6 +124,7 @@ def test_nothing_is_checked_where_nobody_measures() -> None:
     assert measured(program + VIOLATING, provider="pass") == []
 
 
+@pytest.mark.full
 def test_a_checker_that_fails_stops_no_run() -> None:
     program = """
     from adk_fluent import Agent
@@ -137,7 +139,7 @@ def test_a_checker_that_fails_stops_no_run() -> None:
     assert of(measured(program), "adk_fluent.contracts.violations") == []
 
 
-@pytest.mark.parametrize("stream", ["none", "sse"])
+@pytest.mark.parametrize("stream", ["sse", pytest.param("none", marks=pytest.mark.full)])
 def test_model_calls_are_measured_once(stream: str) -> None:
     """By ADK 2.x itself, or by us; never by both, and never by nobody."""
     program = f"""

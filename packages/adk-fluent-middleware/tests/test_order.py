@@ -11,6 +11,7 @@ import pytest
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.contracts import check_all
+from adk_fluent.errors import LayerError
 from adk_fluent.ir import AppNode, MiddlewareRef
 from adk_fluent.middleware import (
     cache,
@@ -254,3 +255,13 @@ def test_where_not_all_tools_are_known_nothing_is_said() -> None:
     assert findings(Agent("a").tool(pay).tool(Some()).middleware(limit)) == []
     assert findings((Agent("a") >> LlmAgent(name="b")).middleware(limit)) == []
     assert len(findings(Agent("a").tool(pay).middleware(limit))) == 1
+
+
+def test_a_name_that_two_layers_have_is_a_finding_and_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def clash(name: str) -> Any:
+        raise LayerError(f"two layers have {name!r}", layer="other")
+
+    monkeypatch.setattr("adk_fluent.middleware._order.find_middleware", clash)
+    assert findings(Agent("a").middleware(MiddlewareRef("retry"))) == []

@@ -324,7 +324,7 @@ TEXTS = st.lists(PIECES, max_size=8).map("".join) | st.lists(PIECES, max_size=8)
 CUTS = st.lists(st.integers(0, 400), max_size=12)
 
 
-@settings(max_examples=400 if FULL else 80)
+@settings(max_examples=400 if FULL else 40)
 @given(TEXTS, CUTS)
 @example("to ann@example.com now", list(range(23)))
 @example("4111 1111 1111 1111 4111 1111 1111 1111", [3, 5, 20])
@@ -333,7 +333,7 @@ def test_a_stream_is_what_the_whole_would_be(text: str, at: list[int]) -> None:
     assert "".join(pieces) == as_it_is(text)
 
 
-@settings(max_examples=150 if FULL else 30)
+@settings(max_examples=150 if FULL else 15)
 @given(TEXTS, CUTS, st.sampled_from([None, "text"]))
 def test_so_it_is_with_detectors_of_ones_own(text: str, at: list[int], scope: Any) -> None:
     def twos(text: str) -> list[Finding]:
@@ -346,7 +346,7 @@ def test_so_it_is_with_detectors_of_ones_own(text: str, at: list[int], scope: An
     assert "".join(pieces) == as_it_is(text, filter)
 
 
-@settings(max_examples=150 if FULL else 30)
+@settings(max_examples=150 if FULL else 15)
 @given(
     st.recursive(
         TEXTS | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
@@ -367,7 +367,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150 if FULL else 30)
+@settings(max_examples=150 if FULL else 15)
 @given(VALUES, CUTS, st.booleans(), st.sampled_from([None, 1]), st.sampled_from(["", " \n"]))
 @example({"n": 4111111111111111, "to": ["ann@example.com"]}, list(range(60)), True, None, "")
 @example([float("nan"), float("-inf"), -1.5e300, True, None], list(range(60)), True, None, "")
@@ -380,7 +380,7 @@ def test_what_turns_out_to_be_json_stays_json_in_a_stream(
     assert shape(json.loads("".join(pieces))) == shape([json.loads(json.dumps(value))])
 
 
-@settings(max_examples=300 if FULL else 60)
+@settings(max_examples=300 if FULL else 30)
 @given(VALUES, CUTS, TEXTS, st.integers(0, 30))
 def test_what_looks_like_json_for_a_while_is_what_the_whole_would_be(
     value: Any, at: list[int], rest: str, end: int
@@ -451,7 +451,7 @@ def test_what_is_allowed_stays_and_nothing_else(text: str, after: str) -> None:
     assert hidden(text, allowing(*allow, patterns={"staff": r"\bE\d{5}\b"})) == after
 
 
-@settings(max_examples=150 if FULL else 30)
+@settings(max_examples=150 if FULL else 15)
 @given(TEXTS, CUTS)
 def test_so_it_is_in_a_stream(text: str, at: list[int]) -> None:
     filter = allowing("ann@*", "4111 1111 1111 1111", "*.2.3")
@@ -463,7 +463,7 @@ def test_a_dot_of_what_is_allowed_is_a_dot() -> None:
     assert hidden("supportXacme@acmeXcom.de", allowing("support.acme@acme.com.de")) == "[EMAIL]"
 
 
-@settings(max_examples=200 if FULL else 40)
+@settings(max_examples=200 if FULL else 20)
 @given(TEXTS, CUTS)
 @example('{"to": ann@example.com, "tel": +49 30 901820, "ip": 2001:db8::1}', [30, 50])
 @example("Write to ann@example.com, \"or 5' to bob@example.com", [3])
@@ -527,7 +527,7 @@ async def test_what_is_only_put_back_is_held_back_for_words() -> None:
 # --- strategies ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=300 if FULL else 60)
+@settings(max_examples=300 if FULL else 30)
 @given(TEXTS)
 def test_redacting_twice_changes_nothing(text: str) -> None:
     once = hidden(text)
@@ -535,7 +535,7 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert found(once) == []
 
 
-@settings(max_examples=300 if FULL else 60)
+@settings(max_examples=300 if FULL else 30)
 @given(TEXTS, CUTS)
 def test_placeholders_are_restored_exactly(text: str, at: list[int]) -> None:
     filter = made("placeholder")

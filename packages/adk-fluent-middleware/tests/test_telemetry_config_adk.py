@@ -75,6 +75,7 @@ def test_a_provider_that_is_set_is_kept(tmp_path: Path) -> None:
     assert "invoke_agent a" in mine
 
 
+@pytest.mark.full
 def test_two_pipelines_bring_two_exporters(tmp_path: Path) -> None:
     """There is one provider for a process: each exporter gets the spans of all."""
     program = """
@@ -121,7 +122,7 @@ WITH_CONTENT: Final = """
 """
 
 
-@pytest.mark.parametrize("schema", ["", "1"])
+@pytest.mark.parametrize("schema", ["1", pytest.param("", marks=pytest.mark.full)])
 @pytest.mark.parametrize("wanted", [True, False])
 def test_content_is_recorded_if_that_is_wanted(tmp_path: Path, wanted: bool, schema: str) -> None:
     program = START + WITH_CONTENT.replace("{wanted}", str(wanted))
@@ -207,6 +208,7 @@ def test_the_cloud_gets_the_spans_of_its_project(tmp_path: Path) -> None:
     assert spans.count("invoke_agent a") == 2
 
 
+@pytest.mark.full
 def test_the_cloud_needs_somebody_who_is_signed_in(tmp_path: Path) -> None:
     program = """
     import types

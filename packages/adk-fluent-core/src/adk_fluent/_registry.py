@@ -22,7 +22,7 @@ from adk_fluent._core import CORE
 from adk_fluent._hints import PROVIDERS, WHEELS
 from adk_fluent._logs import LOG
 from adk_fluent._words import describe
-from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError
+from adk_fluent.errors import AdkFluentError, LayerError, MissingLayerError, UnknownNameError
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
@@ -124,9 +124,13 @@ class Found:
 
     def failed(self, target: str, error: BaseException) -> LayerError:
         """The error about something of this layer that cannot be imported."""
-        return self.error(f"cannot load {target}", found=f"{type(error).__name__}: {error}")
+        said, help = str(error), None
+        if isinstance(error, AdkFluentError):  # its text has lines of its own
+            said, help = ": ".join(filter(None, (error.what, error.found))), error.help
+        found = f"{type(error).__name__}: {said}"
+        return self.error(f"cannot load {target}", found=found, help=help)
 
-    def error(self, what: str, **details: str) -> LayerError:
+    def error(self, what: str, **details: str | None) -> LayerError:
         """A `LayerError` about this layer."""
         return LayerError(
             what,
@@ -308,14 +312,15 @@ def layer_errors(*slots: str) -> list[LayerError]:
     """Collect what is wrong with the installed layers, for whoever lists what they provide.
 
     Args:
-        slots: Slots of which each thing is imported as well, to see whether it can be.
+        slots: The slots to look at, each thing of which is imported, too, to see whether it can be.
+            Without any, the names in all slots are compared, and nothing is imported.
 
     Returns:
         An error for each layer that cannot be loaded, and for each name that two of them have, or
         one of them and core; it names both.
     """
     errors = broken_layers()
-    for slot in _NAMED:
+    for slot in (each for each in _NAMED if not slots or each in slots):
         taken: dict[str, Found | None] = dict.fromkeys(_names_of_core(slot))
         for offer in offers(slot):
             if offer.name in taken:
@@ -476,14 +481,18 @@ class InstalledLayers:
     """The installed layers as a backend's tables want them."""
 
     def require(self, name: str, what: str, node: Placed) -> None:
-        """Raise if a layer is absent or broken."""
+        """Raise if a layer is absent or broken, or its rules cannot be imported."""
         require_layer(name, what, node)
+        for error in usable("rules")[1]:
+            if error.layer == name:
+                raise error
 
-    def provided(self, slot: str) -> Iterator[Any]:
-        """What they put into a slot, imported when it is reached."""
-        for error in broken_layers():
+    def provided(self, slot: str) -> list[Any]:
+        """What they put into a slot; what cannot be imported of it is logged and left out."""
+        things, errors = usable(slot)
+        for error in errors:
             LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
-        return (each.object for each in provided(slot))
+        return [each.object for each in things]
 
 
 INSTALLED: Final = InstalledLayers()

@@ -456,10 +456,10 @@ def test_telemetry_is_set_up_by_its_layer(monkeypatch: pytest.MonkeyPatch) -> No
         seen.append(config)
         return {"max_llm_calls": 7}
 
-    def provided(self: object, slot: str) -> list[Any]:
-        return [apply] if slot == "telemetry" else []
+    def provided(slot: str) -> list[_registry.Provided]:
+        return [_registry.Provided("other", "", apply)] if slot == "telemetry" else []
 
-    monkeypatch.setattr(type(_registry.INSTALLED), "provided", provided)
+    monkeypatch.setattr("adk_fluent.backends.adk._config.provided", provided)
     config = ExecutionConfig(telemetry=TelemetryConfig(capture_content=True))
     compiled(AgentNode("a"), config)
     assert seen == [config.telemetry]

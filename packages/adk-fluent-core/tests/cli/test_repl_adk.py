@@ -314,7 +314,10 @@ def test_a_person_who_waits_sees_what_is_at_work(desk: str) -> None:
 
 
 @at_a_terminal
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}])
+@pytest.mark.parametrize(
+    "environment",
+    [{"TERM": "xterm", "NO_COLOR": "1"}, pytest.param({"TERM": "dumb"}, marks=pytest.mark.full)],
+)
 def test_colors_are_left_out_where_they_are_not_wanted(
     environment: dict[str, str], desk: str
 ) -> None:

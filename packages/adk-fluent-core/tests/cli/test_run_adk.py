@@ -130,7 +130,14 @@ def test_json_lines_stay_json_whatever_tools_print(write: Write, here: Cli) -> N
     assert done.err == "chatting\n"
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "ascii",
+        pytest.param("latin-1", marks=pytest.mark.full),
+        pytest.param("utf-8", marks=pytest.mark.full),
+    ],
+)
 def test_json_lines_parse_in_every_encoding(encoding: str, write: Write) -> None:
     target = one(write, "default='Grüße 🙂'")
     done = program("run", target, "hi", "--json", encoding=encoding)
@@ -138,7 +145,7 @@ def test_json_lines_parse_in_every_encoding(encoding: str, write: Write) -> None
     assert json.loads(done.stdout.decode(encoding))["content"] == "Grüße 🙂"
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.full)])
 def test_text_is_shown_in_every_encoding(encoding: str, write: Write) -> None:
     target = one(write, "default='Grüße 🙂'")
     done = program("run", target, "Grüße 🙂", encoding=encoding)
@@ -578,7 +585,7 @@ def test_a_pass_that_makes_illegal_ir_fails_the_tests_here_too(
     assert "it has no steps" in done.err
 
 
-@pytest.mark.parametrize("kind", ["--stream", "--json"])
+@pytest.mark.parametrize("kind", ["--stream", pytest.param("--json", marks=pytest.mark.full)])
 def test_a_reader_that_goes_away_ends_it_quietly(kind: str, write: Write) -> None:
     target = one(write, ENDLESS)
     command = [sys.executable, "-m", "adk_fluent.cli", "run", target, "hi", "--stream", kind]

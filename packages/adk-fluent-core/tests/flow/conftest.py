@@ -458,3 +458,24 @@ def below(root: Node, node: Node, at: int) -> Node:
 @pytest.fixture
 def b() -> Bench:
     return Bench()
+
+
+class Clock:
+    """The event loop's clock, which stands still, so that no timer fires, until it is started."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self._time, self._stopped = loop.time, loop.time()
+        self._started = False
+        patch.setattr(loop, "time", self)
+
+    def __call__(self) -> float:
+        return self._time() if self._started else self._stopped
+
+    def start(self) -> None:
+        self._started = True
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.protocol import AgentEvent
 
-    from .conftest import Bench, Turn
+    from .conftest import Bench, Clock, Turn
 
 
 # 1
@@ -56,7 +56,9 @@ async def test_a_write_is_recorded_only_when_it_is_committed(b: Bench) -> None:
 
 
 # 3
-async def test_a_cancelled_branch_waits_for_the_commit_that_is_under_way(b: Bench) -> None:
+async def test_a_cancelled_branch_waits_for_the_commit_that_is_under_way(
+    b: Bench, clock: Clock
+) -> None:
     """Else the undo would look at state before the loser's write got there."""
     committed = asyncio.Event()
 
@@ -68,6 +70,7 @@ async def test_a_cancelled_branch_waits_for_the_commit_that_is_under_way(b: Benc
     async with aclosing(b.engine(root).run()) as events:
         async for event in events:
             if event.node == "l":
+                clock.start()
                 await asyncio.sleep(0.03)  # the timer fires in here
                 committed.set()
             b.commit(event)
@@ -185,12 +188,13 @@ async def test_escalation_unwinds_to_the_nearest_loop_at_once(b: Bench) -> None:
 
 
 # 14
-async def test_a_timer_ends_a_fork_and_never_fires_across_a_yield(b: Bench) -> None:
+async def test_a_timer_ends_a_fork_and_never_fires_across_a_yield(b: Bench, clock: Clock) -> None:
     """The consumer's own awaiting is never cancelled by a timer of the flow."""
     root = b.fallback(b.timeout(b.seq(b.say("a"), b.hangs("h")), 0.005), b.say("f"))
     seen: list[str | None] = []
     async with aclosing(b.engine(root).run()) as events:
         async for event in events:
+            clock.start()
             await asyncio.sleep(0.02)
             seen.append(event.content)
     assert seen == ["a", None, "f"]

@@ -640,7 +640,8 @@ JSON = st.recursive(
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(body=JSON, near=JSON)
 def test_any_json_is_answered_or_refused(alive: GeminiEmulator, body: Any, near: Any) -> None:
@@ -656,7 +657,8 @@ def test_any_json_is_answered_or_refused(alive: GeminiEmulator, body: Any, near:
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     st.binary()

@@ -50,7 +50,7 @@ class Layers(Protocol):
         ...
 
     def provided(self, slot: str) -> Iterable[Any]:
-        """What the installed layers put into a slot, imported now, in a stable order."""
+        """What can be imported of a slot of the installed layers, in a stable order."""
         ...
 
 
@@ -80,7 +80,7 @@ class _Additions:
             return
         with self._lock:
             if not self._taken:
-                for table in tuple(self.layers.provided(self.slot)):  # all can be imported, or none
+                for table in tuple(self.layers.provided(self.slot)):  # all are imported first
                     self.include(table)
                 self._taken = True
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.contracts import Diagnostic, Severity
+from adk_fluent.errors import LayerError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, MiddlewareRef, Ref
 from adk_fluent.middleware._builtin import BuiltIn
@@ -215,5 +216,8 @@ def option(each: Any, name: str) -> Any:
     config = value.config or {}
     if name in config:
         return config[name]
-    schema = find_middleware(value.name).config_schema or {}
+    try:
+        schema = find_middleware(value.name).config_schema or {}
+    except LayerError:  # another layer has the name, too, which core's checks report
+        return None
     return schema.get("properties", {}).get(name, {}).get("default")

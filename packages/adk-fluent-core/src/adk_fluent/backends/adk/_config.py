@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 
-from adk_fluent._registry import INSTALLED, missing_layer, require_layer
+from adk_fluent._registry import missing_layer, provided, require_layer
 from adk_fluent.backends._config import check_values
 from adk_fluent.errors import UnsupportedConfigError
 from adk_fluent.ir import ExecutionConfig, TelemetryConfig
@@ -36,11 +36,12 @@ def _telemetry(config: ExecutionConfig) -> dict[str, Any]:
 
     Raises:
         MissingLayerError: The layer that does so is not installed.
+        LayerError: It is broken.
     """
     if config.telemetry is None:
         return {}
-    for apply in INSTALLED.provided("telemetry"):
-        return apply(config.telemetry)
+    for each in provided("telemetry"):
+        return each.object(config.telemetry)
     require_layer(TelemetryConfig.layer, "telemetry=")  # it may be broken
     raise missing_layer(TelemetryConfig.layer, "telemetry=")
 
