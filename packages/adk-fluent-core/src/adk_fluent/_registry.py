@@ -259,6 +259,12 @@ def offers(slot: str) -> Iterator[Offer]:
                 yield Offer(name, entry, source)
 
 
+def slots_in_use() -> tuple[str, ...]:
+    """Every slot that an installed layer fills, those that core does not know included."""
+    loaded = [each for name in found() if isinstance(each := _loaded()[name], Layer)]
+    return tuple(sorted({slot for layer in loaded for slot in layer.provides}))
+
+
 def offer_of(slot: str, name: str) -> Offer | None:
     """What the installed layers put into a slot under a name; None if nothing has it.
 

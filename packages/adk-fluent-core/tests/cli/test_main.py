@@ -198,6 +198,25 @@ def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
     assert "ok   layer toy         acme-toy 0.3" in told.out
 
 
+def test_doctor_imports_everything_that_a_layer_provides(layer: Write, here: Cli) -> None:
+    install(layer, "bad", "bad_layer:LAYER")
+    layer(
+        "site/bad_layer.py",
+        """
+        from adk_fluent.protocol import Layer
+
+        LAYER = Layer("bad", {"rules": "gone:RULES", "of_tomorrow": ("sys:exit", "sys:entrance")})
+        """,
+    )
+    refresh()
+    told = here("doctor")
+    assert told.code == 1
+    assert "BAD  layer bad         cannot load gone:RULES" in told.out
+    assert "BAD  layer bad         cannot load sys:entrance" in told.out
+    assert "ok   layer bad" not in told.out
+    assert "ok   layer toy         acme-toy 0.3" in told.out
+
+
 def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, here: Cli) -> None:
     install(layer, "toy_too", "toy_too:LAYER")
     layer("site/toy_too.py", LAYER.replace('"toy"', '"toy_too"'))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from adk_fluent._registry import found, layer_errors
+from adk_fluent._registry import found, layer_errors, slots_in_use
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._keys import KEYS, credentials
 from adk_fluent.cli._text import plain
@@ -106,7 +106,7 @@ def _sqlite() -> list[Finding]:
 
 
 def _layers() -> list[Finding]:
-    errors = layer_errors()
+    errors = layer_errors(*slots_in_use())  # imports everything that layers provide
     broken = {each.layer for each in errors}
     rows = [Finding(f"layer {each.layer}", False, str(each)) for each in errors]
     rows += [
