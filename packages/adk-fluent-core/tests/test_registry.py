@@ -115,7 +115,7 @@ def test_a_slot_gives_what_stands_in_it_in_order(toy: Site) -> None:
     assert [each.name for each in provided("names") if each.layer == "toy"] == ["first_toy"]
     assert [each.object for each in provided("of_tomorrow")] == [1]
     assert list(provided("no_such_slot")) == []
-    assert set(INSTALLED.provided("rules")) >= {1, 2}
+    assert {thing for _, thing in INSTALLED.provided("rules")} >= {1, 2}
     assert "toy_heavy" not in sys.modules
 
 
@@ -327,7 +327,9 @@ def test_tables_take_what_sound_layers_have_and_log_what_is_broken(
     assert "what a broken layer has of no_such_slot is not used: cannot load bad_layer:L" in (
         caplog.text
     )
-    assert list(INSTALLED.provided("of_tomorrow")) == [1]
+    assert [(each.layer, thing) for each, thing in INSTALLED.provided("of_tomorrow")] == [
+        ("toy", 1)
+    ]
 
 
 def test_rules_that_cannot_be_imported_leave_those_of_others(
@@ -403,6 +405,49 @@ def test_what_cannot_be_imported_of_a_slot_is_told_where_that_is_asked(toy: Site
     [error] = layer_errors("commands")
     assert (error.what, error.layer) == ("cannot load gone:x", "bad")
     assert [each.name for each in usable("commands")[0] if each.layer == "bad"] == ["leave"]
+
+
+TABLES = """
+    from adk_fluent.backends import Kind, Pass, PassList, RuleTable, ValueTable
+
+    RULES, VALUES, PASSES = RuleTable("agents"), ValueTable(), PassList()
+    RULES.rule({node})(lambda node, children, cx: None)
+    VALUES.rule(Kind("model", "a model"), {value})(lambda value, cx: None)
+    PASSES.add(Pass({step!r}, lambda root, cx: root))
+"""
+
+
+@pytest.mark.adk
+def test_rules_and_passes_that_core_or_another_layer_has_are_told(site: Site) -> None:
+    """With their layers; and each slot tells of its own when it is asked for."""
+    kinds = "from adk_fluent.ir import AgentNode as Agent, Node\nclass Blot(Node): pass"
+    made = {
+        "ink": ("Blot", "float", "z"),
+        "nib": ("Agent", "str", "y"),
+        "pen": ("Blot", "float", "z"),
+    }
+    for name, (node, value, step) in made.items():
+        things = {slot: f"'{name}_parts:{slot.upper()}'" for slot in ("rules", "values", "passes")}
+        site.wheel(
+            f"acme-{name}",
+            {name: f"{name}_layer:L"},
+            **{
+                f"{name}_layer": bad(name, **things),
+                f"{name}_parts": "from kinds import *\n"
+                + dedent(TABLES).format(node=node, value=value, step=step),
+            },
+        )
+    (site.root / "kinds.py").write_text(kinds)
+    assert layer_errors() == []
+    assert [each.what for each in layer_errors("rules")] == [
+        "layer 'nib' has a rule for 'AgentNode', which adk-fluent-core has itself",
+        "layers 'ink' and 'pen' both have a rule for 'Blot'",
+    ]
+    assert [str(each).splitlines()[2] for each in layer_errors("values", "passes")] == [
+        "  found: nib_parts:VALUES of acme-nib 0.3",
+        "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
+        "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
+    ]
 
 
 # --- absent layers -------------------------------------------------------------------------------

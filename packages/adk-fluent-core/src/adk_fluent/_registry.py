@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from adk_fluent._core import CORE
 from adk_fluent._hints import PROVIDERS, WHEELS
@@ -26,7 +26,7 @@ from adk_fluent.errors import AdkFluentError, LayerError, MissingLayerError, Unk
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
@@ -44,6 +44,10 @@ _NAMED: Final[Mapping[str, str]] = MappingProxyType(
         "names": "public name",
         "transports": "transport",
     }
+)
+#: Slots of tables, in which a key stands for one thing, and what to call that in messages.
+_TABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {"passes": "pass", "rules": "rule for", "values": "rule for"}
 )
 
 
@@ -179,6 +183,34 @@ class Offer:
         """
         return self.source.thing(self.entry.target)
 
+    def clash(self, slot: str, name: str, first: Offer | None) -> LayerError:
+        """The error about something that this has, and before it another layer or core (None)."""
+        what = f"{_NAMED.get(slot) or _TABLES.get(slot, slot)} {name!r}"
+        if first is None:
+            return self.source.error(
+                f"layer {self.layer!r} has a {what}, which adk-fluent-core has itself",
+                found=f"{self.entry.target} of {self.source}",
+                help=f"adk-fluent-core uses its own; uninstall {self.source.distribution},"
+                " or report it",
+            )
+        if first.layer == self.layer:
+            return self.source.error(
+                f"layer {self.layer!r} has a {what} twice",
+                found=f"{first.entry.target} and {self.entry.target}",
+            )
+        return self.source.error(
+            f"layers {first.layer!r} and {self.layer!r} both have a {what}",
+            found=f"one of {first.source} and one of {self.source}",
+            help=f"uninstall {self.source.distribution} or {first.source.distribution}",
+        )
+
+
+@runtime_checkable
+class _Table(Protocol):
+    """What stands in the slots of `_TABLES`."""
+
+    def claims(self) -> Mapping[Any, str]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Provided:
@@ -275,7 +307,7 @@ def offer_of(slot: str, name: str) -> Offer | None:
     for each in offers(slot):
         if each.name == name:
             if first is not None:
-                raise _clash(slot, name, first.source, each)
+                raise each.clash(slot, name, first)
             first = each
     return first
 
@@ -302,11 +334,16 @@ def broken_layers() -> list[LayerError]:
 
 def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
     """What can be imported of a slot, and why the rest cannot be, broken layers included."""
-    things: list[Provided] = []
+    loaded, errors = _usable(slot)
+    return [Provided(offer.layer, offer.name, thing) for offer, thing in loaded], errors
+
+
+def _usable(slot: str) -> tuple[list[tuple[Offer, Any]], list[LayerError]]:
+    things: list[tuple[Offer, Any]] = []
     errors = broken_layers()
     for offer in offers(slot):
         try:
-            things.append(Provided(offer.layer, offer.name, offer.load()))
+            things.append((offer, offer.load()))
         except MissingLayerError as error:
             errors.append(offer.source.failed(offer.entry.target, error))
         except LayerError as error:
@@ -323,41 +360,50 @@ def layer_errors(*slots: str) -> list[LayerError]:
 
     Returns:
         An error for each layer that cannot be loaded, and for each name that two of them have, or
-        one of them and core; it names both.
+        one of them and core; it names both. With the slots of tables, also for each rule and pass
+        that two of them have, or one of them and core.
     """
     errors = broken_layers()
     for slot in (each for each in _NAMED if not slots or each in slots):
-        taken: dict[str, Found | None] = dict.fromkeys(_names_of_core(slot))
+        taken: dict[str, Offer | None] = dict.fromkeys(_names_of_core(slot))
         for offer in offers(slot):
             if offer.name in taken:
-                errors.append(_clash(slot, offer.name, taken[offer.name], offer))
+                errors.append(offer.clash(slot, offer.name, taken[offer.name]))
             elif offer.name:
-                taken[offer.name] = offer.source
+                taken[offer.name] = offer
     for slot in slots:
-        errors += [each for each in usable(slot)[1] if each not in errors]
+        things, failed = _usable(slot)
+        errors += [each for each in failed if each not in errors]
+        if slot in _TABLES:
+            errors += _clashing_tables(slot, things)
     return errors
+
+
+def _clashing_tables(slot: str, things: Iterable[tuple[Offer, Any]]) -> Iterator[LayerError]:
+    """An error for each key of a layer's table that core's table or an earlier layer's has."""
+    tables = [(offer, thing) for offer, thing in things if isinstance(thing, _Table)]
+    taken: dict[Hashable, Offer | None] = dict.fromkeys(_claims_of_core(slot) if tables else ())
+    for offer, table in tables:
+        for key, name in table.claims().items():
+            if key in taken:
+                yield offer.clash(slot, name, taken[key])
+            else:
+                taken[key] = offer
+
+
+def _claims_of_core(slot: str) -> Iterable[Hashable]:
+    (entry,) = CORE.entries(slot)
+    try:
+        table = thing_at(entry.target)
+    except Exception:  # noqa: BLE001  # ADK is absent or broken, which doctor says by itself
+        return ()
+    return table.claims()
 
 
 def _names_of_core(slot: str) -> Iterable[str]:
     if slot == "names":
         return import_module("adk_fluent").__all__
     return [each.name for each in CORE.entries(slot)]
-
-
-def _clash(slot: str, name: str, first: Found | None, second: Offer) -> LayerError:
-    """The error about a name that two layers have, or core (None) and a layer."""
-    what, distribution = _NAMED.get(slot, slot), second.source.distribution
-    if first is None:
-        return second.source.error(
-            f"layer {second.layer!r} has a {what} {name!r}, which adk-fluent-core has itself",
-            found=f"{second.entry.target} of {second.source}",
-            help=f"adk-fluent-core keeps the name; uninstall {distribution}, or report it",
-        )
-    return second.source.error(
-        f"layers {first.name!r} and {second.layer!r} both have a {what} {name!r}",
-        found=f"one of {first} and one of {second.source}",
-        help=f"uninstall {distribution} or {first.distribution}",
-    )
 
 
 def refresh() -> None:
@@ -493,12 +539,12 @@ class InstalledLayers:
             if error.layer == name:
                 raise error
 
-    def provided(self, slot: str) -> list[Any]:
+    def provided(self, slot: str) -> list[tuple[Offer, Any]]:
         """What they put into a slot; what cannot be imported of it is logged and left out."""
-        things, errors = usable(slot)
+        things, errors = _usable(slot)
         for error in errors:
             LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
-        return [each.object for each in things]
+        return things
 
 
 INSTALLED: Final = InstalledLayers()
