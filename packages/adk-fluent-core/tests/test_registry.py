@@ -33,7 +33,14 @@ from adk_fluent.errors import (
     UnknownNameError,
     UnsupportedNodeError,
 )
-from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
+from adk_fluent.ir import (
+    AgentNode,
+    ExecutionConfig,
+    Location,
+    Node,
+    RemoteAgentNode,
+    TelemetryConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -448,6 +455,29 @@ def test_rules_and_passes_that_core_or_another_layer_has_are_told(site: Site) ->
         "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
         "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
     ]
+
+
+@pytest.mark.adk
+def test_telemetry_that_two_layers_set_up_names_both_where_it_is_asked_for(site: Site) -> None:
+    for name in ("aaa", "aab"):
+        source = bad(name, telemetry=f"'{name}_parts:apply'")
+        parts = "def apply(config): raise RuntimeError('is not called')"
+        modules = {f"{name}_layer": source, f"{name}_parts": parts}
+        site.wheel(f"acme-{name}", {name: f"{name}_layer:L"}, **modules)
+    from adk_fluent.backends.adk._config import check_config
+
+    assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
+    with pytest.raises(LayerError) as caught:
+        check_config(ExecutionConfig(telemetry=TelemetryConfig()))
+    assert str(caught.value) == (
+        "layers 'aaa' and 'aab' both have a function for telemetry=\n"
+        "  where: layer 'aab' of acme-aab 0.3\n"
+        "  found: one of acme-aaa 0.3 and one of acme-aab 0.3\n"
+        "  help: uninstall acme-aab or acme-aaa"
+    )
+    assert str(caught.value) in [str(each) for each in layer_errors()]
+    assert str(caught.value) in [str(each) for each in layer_errors("telemetry")]
+    assert layer_errors("rules") == []
 
 
 # --- absent layers -------------------------------------------------------------------------------

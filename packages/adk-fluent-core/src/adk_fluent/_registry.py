@@ -45,6 +45,8 @@ _NAMED: Final[Mapping[str, str]] = MappingProxyType(
         "transports": "transport",
     }
 )
+#: Slots in which one thing stands, whatever its name, and what to call it in messages.
+_SOLE: Final[Mapping[str, str]] = MappingProxyType({"telemetry": "function for telemetry="})
 #: Slots of tables, in which a key stands for one thing, and what to call that in messages.
 _TABLES: Final[Mapping[str, str]] = MappingProxyType(
     {"passes": "pass", "rules": "rule for", "values": "rule for"}
@@ -185,7 +187,7 @@ class Offer:
 
     def clash(self, slot: str, name: str, first: Offer | None) -> LayerError:
         """The error about something that this has, and before it another layer or core (None)."""
-        what = f"{_NAMED.get(slot) or _TABLES.get(slot, slot)} {name!r}"
+        what = _SOLE.get(slot) or f"{_NAMED.get(slot) or _TABLES.get(slot, slot)} {name!r}"
         if first is None:
             return self.source.error(
                 f"layer {self.layer!r} has a {what}, which adk-fluent-core has itself",
@@ -312,6 +314,18 @@ def offer_of(slot: str, name: str) -> Offer | None:
     return first
 
 
+def sole_offer(slot: str) -> Offer | None:
+    """What the installed layers put into a slot for one thing; None if nothing stands there.
+
+    Raises:
+        LayerError: Two things stand there.
+    """
+    clashes = _sole_clashes(slot)
+    if clashes:
+        raise clashes[0]
+    return next(offers(slot), None)
+
+
 def provided(slot: str) -> Iterator[Provided]:
     """Iterate over what the installed layers put into a slot; each is imported when it is reached.
 
@@ -360,8 +374,8 @@ def layer_errors(*slots: str) -> list[LayerError]:
 
     Returns:
         An error for each layer that cannot be loaded, and for each name that two of them have, or
-        one of them and core; it names both. With the slots of tables, also for each rule and pass
-        that two of them have, or one of them and core.
+        one of them and core, or if two of them set up telemetry; it names both. With the slots of
+        tables, also for each rule and pass that two of them have, or one of them and core.
     """
     errors = broken_layers()
     for slot in (each for each in _NAMED if not slots or each in slots):
@@ -371,12 +385,20 @@ def layer_errors(*slots: str) -> list[LayerError]:
                 errors.append(offer.clash(slot, offer.name, taken[offer.name]))
             elif offer.name:
                 taken[offer.name] = offer
+    for slot in (each for each in _SOLE if not slots or each in slots):
+        errors += _sole_clashes(slot)
     for slot in slots:
         things, failed = _usable(slot)
         errors += [each for each in failed if each not in errors]
         if slot in _TABLES:
             errors += _clashing_tables(slot, things)
     return errors
+
+
+def _sole_clashes(slot: str) -> list[LayerError]:
+    """An error for each thing after the first in a slot for one."""
+    first, *rest = [*offers(slot)] or [None]
+    return [each.clash(slot, "", first) for each in rest if each is not None]
 
 
 def _clashing_tables(slot: str, things: Iterable[tuple[Offer, Any]]) -> Iterator[LayerError]:
