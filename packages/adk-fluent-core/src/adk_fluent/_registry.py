@@ -215,7 +215,7 @@ class _Table(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Provided:
+class LayerObject:
     """An object that an installed layer provides.
 
     Attributes:
@@ -326,7 +326,7 @@ def sole_offer(slot: str) -> Offer | None:
     return next(offers(slot), None)
 
 
-def provided(slot: str) -> Iterator[Provided]:
+def provided(slot: str) -> Iterator[LayerObject]:
     """Iterate over what the installed layers put into a slot; each is imported when it is reached.
 
     Layers that are broken put nothing there; see `layer_errors`.
@@ -338,7 +338,7 @@ def provided(slot: str) -> Iterator[Provided]:
         LayerError: A layer names something that does not exist, or cannot be imported.
     """
     for offer in offers(slot):
-        yield Provided(offer.layer, offer.name, offer.load())
+        yield LayerObject(offer.layer, offer.name, offer.load())
 
 
 def broken_layers() -> list[LayerError]:
@@ -346,10 +346,10 @@ def broken_layers() -> list[LayerError]:
     return [each for name in found() if isinstance(each := _loaded()[name], LayerError)]
 
 
-def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+def usable(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
     """What can be imported of a slot, and why the rest cannot be, broken layers included."""
     loaded, errors = _usable(slot)
-    return [Provided(offer.layer, offer.name, thing) for offer, thing in loaded], errors
+    return [LayerObject(offer.layer, offer.name, thing) for offer, thing in loaded], errors
 
 
 def _usable(slot: str) -> tuple[list[tuple[Offer, Any]], list[LayerError]]:
@@ -366,7 +366,7 @@ def _usable(slot: str) -> tuple[list[tuple[Offer, Any]], list[LayerError]]:
 
 
 def layer_errors(*slots: str) -> list[LayerError]:
-    """Collect what is wrong with the installed layers, for whoever lists what they provide.
+    """Collect what is wrong with the installed layers, for commands that list what they provide.
 
     Args:
         slots: The slots to look at, each thing of which is imported, too, to see whether it can be.
