@@ -211,6 +211,23 @@ def test_two_layers_of_one_name_are_refused(toy: Site) -> None:
     assert list(offers("names")) == [each for each in offers("names") if each.layer != "toy"]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_which_of_two_wheels_is_named_first_is_not_up_to_the_path(
+    order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    wheels = ("acme-ink", "other-ink")
+    for name in wheels:
+        (tmp_path / name).mkdir()
+        Site(tmp_path / name).wheel(name, {"ink": "ink_layer:L"})
+    monkeypatch.setattr(
+        sys, "path", [*(str(tmp_path / each) for each in wheels[::order]), *sys.path]
+    )
+    refresh()
+    [error] = layer_errors()
+    assert error.found == "one of acme-ink 0.3 and one of other-ink 0.3"
+    assert error.distribution == "other-ink"
+
+
 LAYER = "from adk_fluent.protocol import Entry, Layer\nL = Layer({name!r}, {{{slots}}})"
 
 

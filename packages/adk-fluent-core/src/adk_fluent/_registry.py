@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
@@ -235,10 +235,14 @@ def found() -> Mapping[str, Found]:
     from importlib.metadata import entry_points  # noqa: PLC0415  # 15 ms that most runs never need
 
     out: dict[str, Found] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+    made: list[Found] = []
+    for point in entry_points(group=GROUP):
         dist = point.dist
         name, version = (dist.name, dist.version) if dist else ("an unknown distribution", "")
-        out[point.name] = Found(point.name, name, version, point, out.get(point.name))
+        made.append(Found(point.name, name, version, point))
+    # of one name by distribution, too: errors are not to depend on the order of the path
+    for each in sorted(made, key=lambda each: (each.name, each.distribution, each.version)):
+        out[each.name] = replace(each, rival=out.get(each.name))
     return MappingProxyType(out)
 
 

@@ -263,7 +263,7 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     told = here("doctor")
     assert told.code == 1
     assert "two layers are called 'toy'" in told.out
-    assert re.search(r"one of (acme-toy 0\.3|other-toy 1) and one of", told.out)
+    assert "one of acme-toy 0.3 and one of other-toy 1" in told.out
 
 
 @pytest.mark.parametrize(
