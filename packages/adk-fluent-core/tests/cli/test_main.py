@@ -168,10 +168,10 @@ def test_a_broken_layer_does_not_stop_the_others(layer: Write, cli: Cli) -> None
     help = cli("--help")
     assert help.code == 0
     assert re.search(r"play +Play with a toy pipeline\.", help.out)
-    assert "Broken layers: bad; adk-fluent doctor tells why." in help.out
+    assert "Layers with problems: bad; adk-fluent doctor tells why." in help.out
     assert cli("play", "1").code == 0
     unknown = cli("plau", "1")
-    assert (unknown.code, "Broken layers: bad" in unknown.err) == (2, True)
+    assert (unknown.code, "Layers with problems: bad" in unknown.err) == (2, True)
 
 
 def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
@@ -187,7 +187,7 @@ def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
     )
     refresh()
     assert "Look for mistakes in pipelines" in here("--help").out
-    assert "Broken layers: bad" in here("--help").out
+    assert "Layers with problems: bad" in here("--help").out
     assert here("check", "--help").out.startswith("Usage: adk-fluent check")
     assert here("p", "1").code == 0
     told = here("doctor")
@@ -225,7 +225,7 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
     assert done.code == 3
     assert "layers 'toy' and 'toy_too' both have a command 'play'" in done.err
     assert "one of acme-toy 0.3 and one of acme-toy_too 0.3" in done.err
-    assert "Broken layers: toy_too" in here("--help").out
+    assert "Layers with problems: toy_too" in here("--help").out
     assert here("explain", "--help").code == 0
 
 
@@ -259,7 +259,7 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     refresh()
     help = here("--help")
     assert help.code == 0
-    assert "Broken layers: toy" in help.out
+    assert "Layers with problems: toy" in help.out
     told = here("doctor")
     assert told.code == 1
     assert "two layers are called 'toy'" in told.out

@@ -107,12 +107,12 @@ def _sqlite() -> list[Finding]:
 
 def _layers() -> list[Finding]:
     errors = layer_errors(*slots_in_use())  # imports everything that layers provide
-    broken = {each.layer for each in errors}
+    bad = {each.layer for each in errors}
     rows = [Finding(f"layer {each.layer}", False, str(each)) for each in errors]
     rows += [
         Finding(f"layer {name}", True, str(layer))
         for name, layer in found().items()
-        if name not in broken
+        if name not in bad
     ]
     rows.sort(key=lambda each: each.what)
     return rows or [Finding("layers", None, "none installed beside core")]
