@@ -25,13 +25,14 @@ from adk_fluent._registry import (
     resolve_name,
     usable,
 )
-from adk_fluent.backends import RuleTable
+from adk_fluent.backends import Kind, PassList, RuleTable, ValueTable
 from adk_fluent.contracts import Severity, check_all
 from adk_fluent.errors import (
     LayerError,
     MissingLayerError,
     UnknownNameError,
     UnsupportedNodeError,
+    UsageError,
 )
 from adk_fluent.ir import (
     AgentNode,
@@ -370,6 +371,21 @@ def test_rules_that_cannot_be_imported_leave_those_of_others(
         table.rule_for(AgentNode("a"))
     assert "what a broken layer has of rules is not used: cannot load gone:RULES" in caplog.text
     assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
+
+
+def test_values_and_passes_that_cannot_be_imported_are_left_out_with_a_warning(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = bad(values="'gone:VALUES'", passes="'gone:PASSES'")
+    site.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=source)
+    values: ValueTable[None] = ValueTable("values", INSTALLED)
+    with pytest.raises(UsageError, match="cannot use int as a model"):
+        values(Kind[str]("model", "a name"), 1, None)
+    passes: PassList[None] = PassList("passes", INSTALLED)
+    assert passes(AgentNode("a"), None) == AgentNode("a")
+    for slot in ("values", "passes"):
+        text = f"what a broken layer has of {slot} is not used: cannot load gone:{slot.upper()}"
+        assert text in caplog.text
 
 
 def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) -> None:
