@@ -226,7 +226,7 @@ def test_adk_is_imported_only_where_it_belongs(tree: Tree) -> None:
     assert violation.startswith("adk-fluent-pen/src/adk_fluent/pen/_eager.py:1: imports google.adk")
 
 
-_CIRCLE = "modules import each other in a circle: "
+_CYCLE = "import cycle: "
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_modules_that_import_each_other_are_refused(tree: Tree, back: str) -> No
     tree.write(f"{pen}/_cap.py", "cap = 1\n")
     assert tree.violations == []
     tree.write(f"{pen}/_cap.py", back + "\n")
-    assert tree.violations == [_CIRCLE + "adk_fluent.pen._cap, adk_fluent.pen._nib"]
+    assert tree.violations == [_CYCLE + "adk_fluent.pen._cap, adk_fluent.pen._nib"]
 
 
 def test_a_name_of_the_package_itself_is_an_import_of_it(tree: Tree) -> None:
@@ -254,16 +254,16 @@ def test_a_name_of_the_package_itself_is_an_import_of_it(tree: Tree) -> None:
     tree.write(f"{core}/_agent.py", "import adk_fluent\nclass Agent: ...\n")
     assert tree.violations == []
     tree.write(f"{core}/_agent.py", "def late():\n    from adk_fluent import Agent\n")
-    assert tree.violations == [_CIRCLE + "adk_fluent, adk_fluent._agent"]
+    assert tree.violations == [_CYCLE + "adk_fluent, adk_fluent._agent"]
 
 
-def test_every_circle_is_named_once_and_nothing_beside_it(tree: Tree) -> None:
+def test_every_cycle_is_named_once_and_nothing_else(tree: Tree) -> None:
     pen, ink = "adk-fluent-pen/src/adk_fluent/pen", "adk-fluent-ink/src/adk_fluent/ink"
     for name, imported in (("_a", "_b"), ("_b", "_c"), ("_c", "_a"), ("_d", "_a")):
         tree.write(f"{pen}/{name}.py", f"from adk_fluent.pen.{imported} import x\n")
     tree.write(f"{ink}/__init__.py", "from adk_fluent.ink._well import well\n")
     tree.write(f"{ink}/_well.py", "def late():\n    from adk_fluent.ink import well\n")
     assert tree.violations == [
-        _CIRCLE + "adk_fluent.ink, adk_fluent.ink._well",
-        _CIRCLE + "adk_fluent.pen._a, adk_fluent.pen._b, adk_fluent.pen._c",
+        _CYCLE + "adk_fluent.ink, adk_fluent.ink._well",
+        _CYCLE + "adk_fluent.pen._a, adk_fluent.pen._b, adk_fluent.pen._c",
     ]

@@ -247,10 +247,10 @@ def _cycles(members: list[Package]) -> Iterator[str]:
     below = {module: _reached(graph, module) for module in graph}
     named: set[str] = set()
     for module in sorted(graph):
-        circle = {other for other in below[module] if module in below[other]}
-        if circle and module not in named:
-            named |= circle
-            yield f"modules import each other in a circle: {', '.join(sorted(circle))}"
+        cycle = {other for other in below[module] if module in below[other]}
+        if cycle and module not in named:
+            named |= cycle
+            yield f"import cycle: {', '.join(sorted(cycle))}"
 
 
 def _reached(graph: dict[str, set[str]], start: str) -> set[str]:

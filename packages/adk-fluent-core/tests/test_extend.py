@@ -35,6 +35,12 @@ def test_a_misspelt_name_comes_with_the_nearest() -> None:
         getattr(extend, "descrbe")  # noqa: B009  # type checkers see that there is none
 
 
+def test_an_object_of_a_layer_is_a_layer_object() -> None:
+    assert {type(each) for each in extend.provided("names")} <= {extend.LayerObject}
+    made = extend.LayerObject("toy", "first_toy", 1)
+    assert (made.layer, made.name, made.object) == ("toy", "first_toy", 1)
+
+
 def test_importing_it_imports_nothing_of_what_it_offers() -> None:
     code = (
         "import sys, adk_fluent; before = {*sys.modules}; import adk_fluent.extend; "

@@ -25,15 +25,23 @@ from adk_fluent._registry import (
     resolve_name,
     usable,
 )
-from adk_fluent.backends import RuleTable
+from adk_fluent.backends import Kind, PassList, RuleTable, ValueTable
 from adk_fluent.contracts import Severity, check_all
 from adk_fluent.errors import (
     LayerError,
     MissingLayerError,
     UnknownNameError,
     UnsupportedNodeError,
+    UsageError,
 )
-from adk_fluent.ir import AgentNode, Location, Node, RemoteAgentNode
+from adk_fluent.ir import (
+    AgentNode,
+    ExecutionConfig,
+    Location,
+    Node,
+    RemoteAgentNode,
+    TelemetryConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,7 +123,7 @@ def test_a_slot_gives_what_stands_in_it_in_order(toy: Site) -> None:
     assert [each.name for each in provided("names") if each.layer == "toy"] == ["first_toy"]
     assert [each.object for each in provided("of_tomorrow")] == [1]
     assert list(provided("no_such_slot")) == []
-    assert set(INSTALLED.provided("rules")) >= {1, 2}
+    assert {thing for _, thing in INSTALLED.provided("rules")} >= {1, 2}
     assert "toy_heavy" not in sys.modules
 
 
@@ -202,6 +210,23 @@ def test_two_layers_of_one_name_are_refused(toy: Site) -> None:
     assert "acme-toy 0.3" in (caught.value.found or "")
     assert "other-toy 0.3" in (caught.value.found or "")
     assert list(offers("names")) == [each for each in offers("names") if each.layer != "toy"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_which_of_two_wheels_is_named_first_is_not_up_to_the_path(
+    order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    wheels = ("acme-ink", "other-ink")
+    for name in wheels:
+        (tmp_path / name).mkdir()
+        Site(tmp_path / name).wheel(name, {"ink": "ink_layer:L"})
+    monkeypatch.setattr(
+        sys, "path", [*(str(tmp_path / each) for each in wheels[::order]), *sys.path]
+    )
+    refresh()
+    [error] = layer_errors()
+    assert error.found == "one of acme-ink 0.3 and one of other-ink 0.3"
+    assert error.distribution == "other-ink"
 
 
 LAYER = "from adk_fluent.protocol import Entry, Layer\nL = Layer({name!r}, {{{slots}}})"
@@ -327,7 +352,9 @@ def test_tables_take_what_sound_layers_have_and_log_what_is_broken(
     assert "what a broken layer has of no_such_slot is not used: cannot load bad_layer:L" in (
         caplog.text
     )
-    assert list(INSTALLED.provided("of_tomorrow")) == [1]
+    assert [(each.layer, thing) for each, thing in INSTALLED.provided("of_tomorrow")] == [
+        ("toy", 1)
+    ]
 
 
 def test_rules_that_cannot_be_imported_leave_those_of_others(
@@ -344,6 +371,21 @@ def test_rules_that_cannot_be_imported_leave_those_of_others(
         table.rule_for(AgentNode("a"))
     assert "what a broken layer has of rules is not used: cannot load gone:RULES" in caplog.text
     assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
+
+
+def test_values_and_passes_that_cannot_be_imported_are_left_out_with_a_warning(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = bad(values="'gone:VALUES'", passes="'gone:PASSES'")
+    site.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=source)
+    values: ValueTable[None] = ValueTable("values", INSTALLED)
+    with pytest.raises(UsageError, match="cannot use int as a model"):
+        values(Kind[str]("model", "a name"), 1, None)
+    passes: PassList[None] = PassList("passes", INSTALLED)
+    assert passes(AgentNode("a"), None) == AgentNode("a")
+    for slot in ("values", "passes"):
+        text = f"what a broken layer has of {slot} is not used: cannot load gone:{slot.upper()}"
+        assert text in caplog.text
 
 
 def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) -> None:
@@ -403,6 +445,72 @@ def test_what_cannot_be_imported_of_a_slot_is_told_where_that_is_asked(toy: Site
     [error] = layer_errors("commands")
     assert (error.what, error.layer) == ("cannot load gone:x", "bad")
     assert [each.name for each in usable("commands")[0] if each.layer == "bad"] == ["leave"]
+
+
+TABLES = """
+    from adk_fluent.backends import Kind, Pass, PassList, RuleTable, ValueTable
+
+    RULES, VALUES, PASSES = RuleTable("agents"), ValueTable(), PassList()
+    RULES.rule({node})(lambda node, children, cx: None)
+    VALUES.rule(Kind("model", "a model"), {value})(lambda value, cx: None)
+    PASSES.add(Pass({step!r}, lambda root, cx: root))
+"""
+
+
+@pytest.mark.adk
+def test_rules_and_passes_that_core_or_another_layer_has_are_told(site: Site) -> None:
+    """With their layers; and each slot tells of its own when it is asked for."""
+    kinds = "from adk_fluent.ir import AgentNode as Agent, Node\nclass Blot(Node): pass"
+    made = {
+        "ink": ("Blot", "float", "z"),
+        "nib": ("Agent", "str", "y"),
+        "pen": ("Blot", "float", "z"),
+    }
+    for name, (node, value, step) in made.items():
+        things = {slot: f"'{name}_parts:{slot.upper()}'" for slot in ("rules", "values", "passes")}
+        site.wheel(
+            f"acme-{name}",
+            {name: f"{name}_layer:L"},
+            **{
+                f"{name}_layer": bad(name, **things),
+                f"{name}_parts": "from kinds import *\n"
+                + dedent(TABLES).format(node=node, value=value, step=step),
+            },
+        )
+    (site.root / "kinds.py").write_text(kinds)
+    assert layer_errors() == []
+    assert [each.what for each in layer_errors("rules")] == [
+        "layer 'nib' has a rule for 'AgentNode', which adk-fluent-core has itself",
+        "layers 'ink' and 'pen' both have a rule for 'Blot'",
+    ]
+    assert [str(each).splitlines()[2] for each in layer_errors("values", "passes")] == [
+        "  found: nib_parts:VALUES of acme-nib 0.3",
+        "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
+        "  found: one of acme-ink 0.3 and one of acme-pen 0.3",
+    ]
+
+
+@pytest.mark.adk
+def test_telemetry_that_two_layers_set_up_names_both_where_it_is_asked_for(site: Site) -> None:
+    for name in ("aaa", "aab"):
+        source = bad(name, telemetry=f"'{name}_parts:apply'")
+        parts = "def apply(config): raise RuntimeError('is not called')"
+        modules = {f"{name}_layer": source, f"{name}_parts": parts}
+        site.wheel(f"acme-{name}", {name: f"{name}_layer:L"}, **modules)
+    from adk_fluent.backends.adk._config import check_config
+
+    assert Agent("a").mock("Hi.").ask("Hi?") == "Hi."
+    with pytest.raises(LayerError) as caught:
+        check_config(ExecutionConfig(telemetry=TelemetryConfig()))
+    assert str(caught.value) == (
+        "layers 'aaa' and 'aab' both have a function for telemetry=\n"
+        "  where: layer 'aab' of acme-aab 0.3\n"
+        "  found: one of acme-aaa 0.3 and one of acme-aab 0.3\n"
+        "  help: uninstall acme-aab or acme-aaa"
+    )
+    assert str(caught.value) in [str(each) for each in layer_errors()]
+    assert str(caught.value) in [str(each) for each in layer_errors("telemetry")]
+    assert layer_errors("rules") == []
 
 
 # --- absent layers -------------------------------------------------------------------------------

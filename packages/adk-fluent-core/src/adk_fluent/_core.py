@@ -1,4 +1,4 @@
-"""What core provides under names of its own, said as layers say it."""
+"""What core provides in slots of layers, where a layer may clash with it, said as they say it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ CORE: Final = Layer(
     {
         "commands": tuple(
             Entry(f"adk_fluent.cli._{name}:{name}", name, help) for name, help in COMMANDS.items()
-        )
+        ),
+        **{slot: f"adk_fluent.backends.adk:{slot}" for slot in ("passes", "rules", "values")},
     },
 )

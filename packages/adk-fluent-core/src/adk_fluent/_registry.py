@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from adk_fluent._core import CORE
 from adk_fluent._hints import PROVIDERS, WHEELS
@@ -26,7 +26,7 @@ from adk_fluent.errors import AdkFluentError, LayerError, MissingLayerError, Unk
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
@@ -44,6 +44,12 @@ _NAMED: Final[Mapping[str, str]] = MappingProxyType(
         "names": "public name",
         "transports": "transport",
     }
+)
+#: Slots in which one thing stands, whatever its name, and what to call it in messages.
+_SOLE: Final[Mapping[str, str]] = MappingProxyType({"telemetry": "function for telemetry="})
+#: Slots of tables, in which a key stands for one thing, and what to call that in messages.
+_TABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {"passes": "pass", "rules": "rule for", "values": "rule for"}
 )
 
 
@@ -179,9 +185,37 @@ class Offer:
         """
         return self.source.thing(self.entry.target)
 
+    def clash(self, slot: str, name: str, first: Offer | None) -> LayerError:
+        """The error about something that this has, and before it another layer or core (None)."""
+        what = _SOLE.get(slot) or f"{_NAMED.get(slot) or _TABLES.get(slot, slot)} {name!r}"
+        if first is None:
+            return self.source.error(
+                f"layer {self.layer!r} has a {what}, which adk-fluent-core has itself",
+                found=f"{self.entry.target} of {self.source}",
+                help=f"adk-fluent-core uses its own; uninstall {self.source.distribution},"
+                " or report it",
+            )
+        if first.layer == self.layer:
+            return self.source.error(
+                f"layer {self.layer!r} has a {what} twice",
+                found=f"{first.entry.target} and {self.entry.target}",
+            )
+        return self.source.error(
+            f"layers {first.layer!r} and {self.layer!r} both have a {what}",
+            found=f"one of {first.source} and one of {self.source}",
+            help=f"uninstall {self.source.distribution} or {first.source.distribution}",
+        )
+
+
+@runtime_checkable
+class _Table(Protocol):
+    """What stands in the slots of `_TABLES`."""
+
+    def claims(self) -> Mapping[Any, str]: ...
+
 
 @dataclass(frozen=True, slots=True)
-class Provided:
+class LayerObject:
     """An object that an installed layer provides.
 
     Attributes:
@@ -201,10 +235,14 @@ def found() -> Mapping[str, Found]:
     from importlib.metadata import entry_points  # noqa: PLC0415  # 15 ms that most runs never need
 
     out: dict[str, Found] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+    made: list[Found] = []
+    for point in entry_points(group=GROUP):
         dist = point.dist
         name, version = (dist.name, dist.version) if dist else ("an unknown distribution", "")
-        out[point.name] = Found(point.name, name, version, point, out.get(point.name))
+        made.append(Found(point.name, name, version, point))
+    # of one name by distribution, too: errors are not to depend on the order of the path
+    for each in sorted(made, key=lambda each: (each.name, each.distribution, each.version)):
+        out[each.name] = replace(each, rival=out.get(each.name))
     return MappingProxyType(out)
 
 
@@ -259,6 +297,12 @@ def offers(slot: str) -> Iterator[Offer]:
                 yield Offer(name, entry, source)
 
 
+def slots_in_use() -> tuple[str, ...]:
+    """Every slot that an installed layer fills, those that core does not know included."""
+    loaded = [each for name in found() if isinstance(each := _loaded()[name], Layer)]
+    return tuple(sorted({slot for layer in loaded for slot in layer.provides}))
+
+
 def offer_of(slot: str, name: str) -> Offer | None:
     """What the installed layers put into a slot under a name; None if nothing has it.
 
@@ -269,12 +313,24 @@ def offer_of(slot: str, name: str) -> Offer | None:
     for each in offers(slot):
         if each.name == name:
             if first is not None:
-                raise _clash(slot, name, first.source, each)
+                raise each.clash(slot, name, first)
             first = each
     return first
 
 
-def provided(slot: str) -> Iterator[Provided]:
+def sole_offer(slot: str) -> Offer | None:
+    """What the installed layers put into a slot for one thing; None if nothing stands there.
+
+    Raises:
+        LayerError: Two things stand there.
+    """
+    clashes = _sole_clashes(slot)
+    if clashes:
+        raise clashes[0]
+    return next(offers(slot), None)
+
+
+def provided(slot: str) -> Iterator[LayerObject]:
     """Iterate over what the installed layers put into a slot; each is imported when it is reached.
 
     Layers that are broken put nothing there; see `layer_errors`.
@@ -286,7 +342,7 @@ def provided(slot: str) -> Iterator[Provided]:
         LayerError: A layer names something that does not exist, or cannot be imported.
     """
     for offer in offers(slot):
-        yield Provided(offer.layer, offer.name, offer.load())
+        yield LayerObject(offer.layer, offer.name, offer.load())
 
 
 def broken_layers() -> list[LayerError]:
@@ -294,13 +350,18 @@ def broken_layers() -> list[LayerError]:
     return [each for name in found() if isinstance(each := _loaded()[name], LayerError)]
 
 
-def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+def usable(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
     """What can be imported of a slot, and why the rest cannot be, broken layers included."""
-    things: list[Provided] = []
+    loaded, errors = _usable(slot)
+    return [LayerObject(offer.layer, offer.name, thing) for offer, thing in loaded], errors
+
+
+def _usable(slot: str) -> tuple[list[tuple[Offer, Any]], list[LayerError]]:
+    things: list[tuple[Offer, Any]] = []
     errors = broken_layers()
     for offer in offers(slot):
         try:
-            things.append(Provided(offer.layer, offer.name, offer.load()))
+            things.append((offer, offer.load()))
         except MissingLayerError as error:
             errors.append(offer.source.failed(offer.entry.target, error))
         except LayerError as error:
@@ -309,7 +370,7 @@ def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
 
 
 def layer_errors(*slots: str) -> list[LayerError]:
-    """Collect what is wrong with the installed layers, for whoever lists what they provide.
+    """Collect what is wrong with the installed layers, for commands that list what they provide.
 
     Args:
         slots: The slots to look at, each thing of which is imported, too, to see whether it can be.
@@ -317,41 +378,58 @@ def layer_errors(*slots: str) -> list[LayerError]:
 
     Returns:
         An error for each layer that cannot be loaded, and for each name that two of them have, or
-        one of them and core; it names both.
+        one of them and core, or if two of them set up telemetry; it names both. With the slots of
+        tables, also for each rule and pass that two of them have, or one of them and core.
     """
     errors = broken_layers()
     for slot in (each for each in _NAMED if not slots or each in slots):
-        taken: dict[str, Found | None] = dict.fromkeys(_names_of_core(slot))
+        taken: dict[str, Offer | None] = dict.fromkeys(_names_of_core(slot))
         for offer in offers(slot):
             if offer.name in taken:
-                errors.append(_clash(slot, offer.name, taken[offer.name], offer))
+                errors.append(offer.clash(slot, offer.name, taken[offer.name]))
             elif offer.name:
-                taken[offer.name] = offer.source
+                taken[offer.name] = offer
+    for slot in (each for each in _SOLE if not slots or each in slots):
+        errors += _sole_clashes(slot)
     for slot in slots:
-        errors += [each for each in usable(slot)[1] if each not in errors]
+        things, failed = _usable(slot)
+        errors += [each for each in failed if each not in errors]
+        if slot in _TABLES:
+            errors += _clashing_tables(slot, things)
     return errors
+
+
+def _sole_clashes(slot: str) -> list[LayerError]:
+    """An error for each thing after the first in a slot for one."""
+    first, *rest = [*offers(slot)] or [None]
+    return [each.clash(slot, "", first) for each in rest if each is not None]
+
+
+def _clashing_tables(slot: str, things: Iterable[tuple[Offer, Any]]) -> Iterator[LayerError]:
+    """An error for each key of a layer's table that core's table or an earlier layer's has."""
+    tables = [(offer, thing) for offer, thing in things if isinstance(thing, _Table)]
+    taken: dict[Hashable, Offer | None] = dict.fromkeys(_claims_of_core(slot) if tables else ())
+    for offer, table in tables:
+        for key, name in table.claims().items():
+            if key in taken:
+                yield offer.clash(slot, name, taken[key])
+            else:
+                taken[key] = offer
+
+
+def _claims_of_core(slot: str) -> Iterable[Hashable]:
+    (entry,) = CORE.entries(slot)
+    try:
+        table = thing_at(entry.target)
+    except Exception:  # noqa: BLE001  # ADK is absent or broken, which doctor says by itself
+        return ()
+    return table.claims()
 
 
 def _names_of_core(slot: str) -> Iterable[str]:
     if slot == "names":
         return import_module("adk_fluent").__all__
     return [each.name for each in CORE.entries(slot)]
-
-
-def _clash(slot: str, name: str, first: Found | None, second: Offer) -> LayerError:
-    """The error about a name that two layers have, or core (None) and a layer."""
-    what, distribution = _NAMED.get(slot, slot), second.source.distribution
-    if first is None:
-        return second.source.error(
-            f"layer {second.layer!r} has a {what} {name!r}, which adk-fluent-core has itself",
-            found=f"{second.entry.target} of {second.source}",
-            help=f"adk-fluent-core keeps the name; uninstall {distribution}, or report it",
-        )
-    return second.source.error(
-        f"layers {first.name!r} and {second.layer!r} both have a {what} {name!r}",
-        found=f"one of {first} and one of {second.source}",
-        help=f"uninstall {distribution} or {first.distribution}",
-    )
 
 
 def refresh() -> None:
@@ -487,12 +565,12 @@ class InstalledLayers:
             if error.layer == name:
                 raise error
 
-    def provided(self, slot: str) -> list[Any]:
+    def provided(self, slot: str) -> list[tuple[Offer, Any]]:
         """What they put into a slot; what cannot be imported of it is logged and left out."""
-        things, errors = usable(slot)
+        things, errors = _usable(slot)
         for error in errors:
             LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
-        return [each.object for each in things]
+        return things
 
 
 INSTALLED: Final = InstalledLayers()

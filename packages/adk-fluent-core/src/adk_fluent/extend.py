@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         registered_middlewares,
         unregister_middleware,
     )
-    from adk_fluent._registry import Provided, layer_errors, provided, require_layer, resolve_name
+    from adk_fluent._registry import (
+        LayerObject,
+        layer_errors,
+        provided,
+        require_layer,
+        resolve_name,
+    )
     from adk_fluent._words import article, describe, public_address
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
@@ -37,7 +43,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_logs": "LOG",
             "_middlewares": "find_middleware register_middleware registered_middlewares"
             " unregister_middleware",
-            "_registry": "Provided layer_errors provided require_layer resolve_name",
+            "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
@@ -66,7 +72,7 @@ else:  # a type checker must see a misspelt name, not Any
 __all__ = [
     "LOG",
     "METADATA_KEY",
-    "Provided",
+    "LayerObject",
     "StorageFault",
     "article",
     "caller",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -456,10 +457,10 @@ def test_telemetry_is_set_up_by_its_layer(monkeypatch: pytest.MonkeyPatch) -> No
         seen.append(config)
         return {"max_llm_calls": 7}
 
-    def provided(slot: str) -> list[_registry.Provided]:
-        return [_registry.Provided("other", "", apply)] if slot == "telemetry" else []
+    def sole_offer(slot: str) -> SimpleNamespace | None:
+        return SimpleNamespace(load=lambda: apply) if slot == "telemetry" else None
 
-    monkeypatch.setattr("adk_fluent.backends.adk._config.provided", provided)
+    monkeypatch.setattr("adk_fluent.backends.adk._config.sole_offer", sole_offer)
     config = ExecutionConfig(telemetry=TelemetryConfig(capture_content=True))
     compiled(AgentNode("a"), config)
     assert seen == [config.telemetry]

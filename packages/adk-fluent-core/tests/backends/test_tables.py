@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adk_fluent import ir
+from adk_fluent._registry import Found, Offer
 from adk_fluent.backends._tables import Kind, Pass, PassList, RuleTable, ValueTable
-from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
+from adk_fluent.errors import (
+    BuildError,
+    LayerError,
+    MissingLayerError,
+    UnsupportedNodeError,
+    UsageError,
+)
+from adk_fluent.protocol import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +28,7 @@ Tree = tuple[Any, ...]
 
 @dataclass
 class Installed:
-    """Layers that are there, what they provide, and how often they were asked."""
+    """Layers that are there, what they provide, each a layer's, and how often they were asked."""
 
     names: tuple[str, ...] = ()
     slots: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
@@ -29,9 +38,14 @@ class Installed:
         if name not in self.names:
             raise MissingLayerError(f"{what} needs {name}", layer=name, node=node)
 
-    def provided(self, slot: str) -> Iterator[Any]:
+    def provided(self, slot: str) -> Iterator[tuple[Offer, Any]]:
         self.asked.append(slot)
-        yield from self.slots.get(slot, [])
+        yield from zip(map(offer, ("ink", "pen", "nib")), self.slots.get(slot, []), strict=False)
+
+
+def offer(layer: str) -> Offer:
+    point = EntryPoint(layer, f"{layer}:LAYER", "adk_fluent.layers")
+    return Offer(layer, Entry(f"{layer}:TABLE"), Found(layer, f"acme-{layer}", "0.3", point))
 
 
 def table(layers: Installed | None = None) -> RuleTable[Tree, str]:
@@ -150,8 +164,46 @@ def test_two_rules_for_one_type_are_refused() -> None:
         made.rule(ir.AgentNode)(lambda node, children, cx: ())
     theirs: RuleTable[Tree, str] = RuleTable("toy")
     theirs.rule(ir.AgentNode)(lambda node, children, cx: ())
-    with pytest.raises(BuildError, match="uninstall one of them"):
+    with pytest.raises(BuildError, match="leave one of the two out"):
         made.include(theirs)
+
+
+def test_a_rule_that_two_layers_have_names_both_and_stops_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tables: list[RuleTable[Tree, str]] = [RuleTable("toy") for _ in "ab"]
+    for each in tables:
+        each.rule(ir.RemoteAgentNode)(lambda node, children, cx: ("remote",))
+    tables[1].rule(ir.TransferNode)(lambda node, children, cx: ("transfer",))
+    made = table(Installed(("a2a",), {"rules": tables}))
+    for _ in range(2):
+        with pytest.raises(LayerError) as caught:
+            made(REMOTE, "")
+        assert str(caught.value) == (
+            "layers 'ink' and 'pen' both have a rule for 'RemoteAgentNode'\n"
+            "  where: layer 'pen' of acme-pen 0.3\n"
+            "  found: one of acme-ink 0.3 and one of acme-pen 0.3\n"
+            "  help: uninstall acme-pen or acme-ink"
+        )
+    assert made(ir.TransferNode("t", target="a"), "") == ("transfer",)
+    assert made(ir.AgentNode("a"), "_") == ("_a",)
+    assert made.missing([ir.RemoteAgentNode]) == ()
+    assert not caplog.records
+
+
+def test_a_rule_for_a_node_of_cores_is_not_used_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    theirs: RuleTable[Tree, str] = RuleTable("toy")
+    theirs.rule(ir.AgentNode)(lambda node, children, cx: ("theirs",))
+    theirs.rule(ir.RemoteAgentNode)(remote)
+    made = table(Installed(("a2a",), {"rules": [theirs]}))
+    assert made(REMOTE, "")[0] == "remote"
+    assert made(ir.AgentNode("a"), "_") == ("_a",)
+    assert "what a layer has is not used: layer 'ink' has a rule for 'AgentNode', which" in (
+        caplog.text
+    )
+    assert "found: ink:TABLE of acme-ink 0.3" in caplog.text
 
 
 def test_a_layer_that_cannot_be_imported_leaves_the_table_as_it_was() -> None:
@@ -159,8 +211,8 @@ def test_a_layer_that_cannot_be_imported_leaves_the_table_as_it_was() -> None:
     theirs.rule(ir.RemoteAgentNode)(remote)
 
     class Broken(Installed):
-        def provided(self, slot: str) -> Iterator[Any]:
-            yield theirs
+        def provided(self, slot: str) -> Iterator[tuple[Offer, Any]]:
+            yield offer("ink"), theirs
             if not self.asked:
                 self.asked.append(slot)
                 raise ImportError("broken")
@@ -226,6 +278,18 @@ def test_two_rules_for_one_value_are_refused() -> None:
         numbers().rule(NUMBER, str)(lambda value, cx: 0)
 
 
+def test_a_value_that_two_layers_or_core_have_a_rule_for(caplog: pytest.LogCaptureFixture) -> None:
+    tables: list[ValueTable[str]] = [ValueTable() for _ in "ab"]
+    for each in tables:
+        each.rule(NUMBER, float)(lambda value, cx: round(value))
+    tables[0].rule(NAME, str)(lambda value, cx: "theirs")
+    made = numbers(Installed(slots={"values": tables}))
+    with pytest.raises(LayerError, match="'ink' and 'pen' both have a rule for 'float as number'"):
+        made(NUMBER, 1.5, "")
+    assert made(NAME, "ours", "") == "ours"
+    assert "layer 'ink' has a rule for 'str as name', which adk-fluent-core has" in caplog.text
+
+
 # --- passes --------------------------------------------------------------------------------------
 
 
@@ -252,6 +316,18 @@ def test_a_layer_adds_passes() -> None:
     assert passes(ir.AgentNode("x"), "").name == "xaz"
     passes.include(theirs)
     assert passes.names() == ("a", "z")
+
+
+def test_a_pass_of_a_taken_name_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    tables: list[PassList[str]] = [PassList(), PassList()]
+    for each in tables:
+        each.add(renaming("z"))
+    tables[0].add(renaming("a"))
+    passes: PassList[str] = PassList("passes", Installed(slots={"passes": tables}))
+    passes.add(renaming("a"))
+    assert passes(ir.AgentNode("x"), "").name == "xaz"
+    assert "layer 'ink' has a pass 'a', which adk-fluent-core has itself" in caplog.text
+    assert "layers 'ink' and 'pen' both have a pass 'z'" in caplog.text
 
 
 def test_passes_that_cannot_be_ordered() -> None:

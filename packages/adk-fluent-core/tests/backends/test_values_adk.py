@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
@@ -220,8 +221,13 @@ def test_what_is_no_message(message: object, says: str) -> None:
 
 
 def test_a_layer_may_add_a_kind_of_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adk_fluent._registry import Found, Offer
     from adk_fluent.backends._tables import ValueTable
     from adk_fluent.backends.adk._lowering import _values
+    from adk_fluent.protocol import Entry
+
+    point = EntryPoint("desk", "desk:LAYER", "adk_fluent.layers")
+    offer = Offer("desk", Entry("desk:VALUES"), Found("desk", "acme-desk", "0.3", point))
 
     @dataclass
     class Ticket:
@@ -230,8 +236,8 @@ def test_a_layer_may_add_a_kind_of_message(monkeypatch: pytest.MonkeyPatch) -> N
     class Layers:
         def require(self, name: str, what: str, node: object) -> None: ...
 
-        def provided(self, slot: str) -> list[Any]:
-            return [theirs] if slot == "values" else []
+        def provided(self, slot: str) -> list[tuple[Offer, Any]]:
+            return [(offer, theirs)] if slot == "values" else []
 
     theirs: ValueTable[Any] = ValueTable()
     theirs.rule(_values.MESSAGE, Ticket)(lambda ticket, cx: to_content(f"ticket {ticket.number}"))

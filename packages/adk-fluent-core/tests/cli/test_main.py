@@ -168,10 +168,10 @@ def test_a_broken_layer_does_not_stop_the_others(layer: Write, cli: Cli) -> None
     help = cli("--help")
     assert help.code == 0
     assert re.search(r"play +Play with a toy pipeline\.", help.out)
-    assert "Broken layers: bad; adk-fluent doctor tells why." in help.out
+    assert "Layers with problems: bad; adk-fluent doctor tells why." in help.out
     assert cli("play", "1").code == 0
     unknown = cli("plau", "1")
-    assert (unknown.code, "Broken layers: bad" in unknown.err) == (2, True)
+    assert (unknown.code, "Layers with problems: bad" in unknown.err) == (2, True)
 
 
 def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
@@ -187,7 +187,7 @@ def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
     )
     refresh()
     assert "Look for mistakes in pipelines" in here("--help").out
-    assert "Broken layers: bad" in here("--help").out
+    assert "Layers with problems: bad" in here("--help").out
     assert here("check", "--help").out.startswith("Usage: adk-fluent check")
     assert here("p", "1").code == 0
     told = here("doctor")
@@ -195,6 +195,25 @@ def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
     says = "layer 'bad' has a command 'check', which adk-fluent-core has itself"
     assert f"BAD  layer bad         {says}" in told.out
     assert "found: sys:exit of acme-bad 0.3" in told.out
+    assert "ok   layer toy         acme-toy 0.3" in told.out
+
+
+def test_doctor_imports_everything_that_a_layer_provides(layer: Write, here: Cli) -> None:
+    install(layer, "bad", "bad_layer:LAYER")
+    layer(
+        "site/bad_layer.py",
+        """
+        from adk_fluent.protocol import Layer
+
+        LAYER = Layer("bad", {"rules": "gone:RULES", "of_tomorrow": ("sys:exit", "sys:entrance")})
+        """,
+    )
+    refresh()
+    told = here("doctor")
+    assert told.code == 1
+    assert "BAD  layer bad         cannot load gone:RULES" in told.out
+    assert "BAD  layer bad         cannot load sys:entrance" in told.out
+    assert "ok   layer bad" not in told.out
     assert "ok   layer toy         acme-toy 0.3" in told.out
 
 
@@ -206,7 +225,7 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
     assert done.code == 3
     assert "layers 'toy' and 'toy_too' both have a command 'play'" in done.err
     assert "one of acme-toy 0.3 and one of acme-toy_too 0.3" in done.err
-    assert "Broken layers: toy_too" in here("--help").out
+    assert "Layers with problems: toy_too" in here("--help").out
     assert here("explain", "--help").code == 0
 
 
@@ -240,11 +259,11 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     refresh()
     help = here("--help")
     assert help.code == 0
-    assert "Broken layers: toy" in help.out
+    assert "Layers with problems: toy" in help.out
     told = here("doctor")
     assert told.code == 1
     assert "two layers are called 'toy'" in told.out
-    assert re.search(r"one of (acme-toy 0\.3|other-toy 1) and one of", told.out)
+    assert "one of acme-toy 0.3 and one of other-toy 1" in told.out
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from adk_fluent.contracts import _check, _checkers
 
 if TYPE_CHECKING:
-    from adk_fluent._registry import Provided
+    from adk_fluent._registry import LayerObject
     from adk_fluent.errors import LayerError
 
 for _name in ("corpus", "mistakes"):
@@ -33,7 +33,7 @@ def only_core(monkeypatch: pytest.MonkeyPatch) -> None:
 def hide_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is installed where the tests run: no layer is, and no user's checker."""
 
-    def nothing(slot: str) -> tuple[list[Provided], list[LayerError]]:
+    def nothing(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
         return [], []
 
     monkeypatch.setattr(_check, "found", dict)

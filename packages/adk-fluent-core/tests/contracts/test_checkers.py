@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent._registry import Provided
+from adk_fluent._registry import LayerObject
 from adk_fluent.contracts import (
     Diagnostic,
     Graph,
@@ -146,8 +146,8 @@ class TestFailures:
 class TestLayers:
     @pytest.fixture
     def install(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-        def install(*things: Provided) -> None:
-            def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+        def install(*things: LayerObject) -> None:
+            def usable(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
                 assert slot == "checkers"
                 return [*things], []
 
@@ -159,7 +159,7 @@ class TestLayers:
         self, install: Callable[..., None]
     ) -> None:
         register_checker(check_nothing, name="mine")
-        install(Provided("cost", "", check_odd), Provided("eval", "named", check_odd))
+        install(LayerObject("cost", "", check_odd), LayerObject("eval", "named", check_odd))
         assert check_all(ROOT).checked[-4:] == (
             "middlewares",
             "cost.odd",
@@ -170,11 +170,11 @@ class TestLayers:
 
     def test_one_that_also_registers_itself_runs_once(self, install: Callable[..., None]) -> None:
         register_checker(check_odd)
-        install(Provided("cost", "", check_odd))
+        install(LayerObject("cost", "", check_odd))
         assert own() == ("cost.odd",)
 
     def test_one_that_is_no_function_is_an_error(self, install: Callable[..., None]) -> None:
-        install(Provided("cost", "", 42))
+        install(LayerObject("cost", "", 42))
         with pytest.raises(CheckerError, match="checker 'int' of layer 'cost' failed: TypeError"):
             check_all(ROOT)
 

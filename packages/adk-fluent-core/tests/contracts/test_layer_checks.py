@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent import Agent, RemoteAgent
-from adk_fluent._registry import Provided
+from adk_fluent._registry import LayerObject
 from adk_fluent.contracts import (
     Diagnostic,
     Graph,
@@ -71,9 +71,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Layers with these checkers."""
 
     def add(**checkers: Any) -> None:
-        given = [Provided(layer, "", check) for layer, check in checkers.items() if check]
+        given = [LayerObject(layer, "", check) for layer, check in checkers.items() if check]
 
-        def usable(slot: str) -> tuple[list[Provided], list[LayerError]]:
+        def usable(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
             return given, []
 
         monkeypatch.setattr(_checkers, "usable", usable)

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
+from adk_fluent._logs import LOG
 from adk_fluent._words import describe
 from adk_fluent.errors import BuildError, MissingLayerError, UnsupportedNodeError, UsageError
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    from adk_fluent._registry import Offer
+    from adk_fluent.errors import LayerError
 
 N = TypeVar("N", bound=Node)
 N_contra = TypeVar("N_contra", bound=Node, contravariant=True)
@@ -49,7 +53,7 @@ class Layers(Protocol):
         """Raise if a layer is not installed, or broken; `what` needs it."""
         ...
 
-    def provided(self, slot: str) -> Iterable[Any]:
+    def provided(self, slot: str) -> Iterable[tuple[Offer, Any]]:
         """What can be imported of a slot of the installed layers, in a stable order."""
         ...
 
@@ -60,7 +64,7 @@ class _NoLayers:
             f"{what} needs the layer {name!r}, which is not installed", layer=name, node=node
         )
 
-    def provided(self, slot: str) -> Iterable[Any]:
+    def provided(self, slot: str) -> Iterable[tuple[Offer, Any]]:
         return ()
 
 
@@ -69,10 +73,12 @@ NO_LAYERS: Final[Layers] = _NoLayers()
 
 
 class _Additions:
-    """Calls `include` once with each table the layers put into a slot; safe with threads."""
+    """Calls `take_in` once with each table the layers put into a slot; safe with threads."""
 
-    def __init__(self, slot: str, layers: Layers, include: Callable[[Any], None]) -> None:
-        self.slot, self.layers, self.include = slot, layers, include
+    def __init__(
+        self, slot: str, layers: Layers, take_in: Callable[[Any, Offer | None], None]
+    ) -> None:
+        self.slot, self.layers, self.take_in = slot, layers, take_in
         self._lock, self._taken = RLock(), False
 
     def take(self) -> None:
@@ -80,37 +86,71 @@ class _Additions:
             return
         with self._lock:
             if not self._taken:
-                for table in tuple(self.layers.provided(self.slot)):  # all are imported first
-                    self.include(table)
+                for offer, table in tuple(self.layers.provided(self.slot)):  # all imported first
+                    self.take_in(table, offer)
                 self._taken = True
 
 
 class _ByType(Generic[F]):
-    """Type to function; what is found by way of a base class is remembered."""
+    """Type to function; what is found by way of a base class is remembered.
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    Where core and a layer have a rule for one type, core's is used, and a warning logged. Where two
+    layers have one, neither is used: a lookup raises.
+    """
+
+    def __init__(self, what: str, slot: str, label: str = "{}") -> None:
+        self.what, self.slot, self.label = what, slot, label
         self.rules: dict[type, F] = {}
         self.found: dict[type, F] = {}
+        self.offers: dict[type, Offer] = {}  # where the rules of layers come from
+        self.rivals: dict[type, Offer] = {}  # second layers with a rule for a type
 
-    def add(self, kind: type, rule: F) -> None:
-        if self.rules.setdefault(kind, rule) is not rule:
-            raise BuildError(
-                f"{self.what} has a rule for {kind.__name__} already",
-                help="two layers, or a layer and core, claim the same type: uninstall one of them",
-            )
+    def add(self, kind: type, rule: F, offer: Offer | None = None) -> None:
+        if kind not in self.rules:
+            self.rules[kind] = rule
+            if offer is not None:
+                self.offers[kind] = offer
+        elif self.rules[kind] is not rule:
+            if offer is None:
+                raise BuildError(
+                    f"{self.what} has a rule for {kind.__name__} already",
+                    help="leave one of the two out",
+                )
+            if kind in self.offers:
+                self.rivals.setdefault(kind, offer)
+            else:
+                _log_unused(self.clash(kind, offer))
         self.found.clear()
 
-    def find(self, kind: type, additions: _Additions) -> F | None:
+    def claims(self) -> dict[type, str]:
+        """The types with a rule that no layer added, each as messages call it."""
+        return {kind: self.name_of(kind) for kind in self.rules if kind not in self.offers}
+
+    def name_of(self, kind: type) -> str:
+        return self.label.format(kind.__name__)
+
+    def clash(self, kind: type, offer: Offer) -> LayerError:
+        return offer.clash(self.slot, self.name_of(kind), self.offers.get(kind))
+
+    def base_of(self, kind: type, additions: _Additions) -> type | None:
+        """The type itself or the nearest base class that has a rule."""
         # layers first: a rule of theirs for this very type beats one of ours for its base class
-        if kind not in self.rules:
+        if kind not in self.rules or kind in self.offers:  # the latter: a thread may be adding
             additions.take()
-        for each in kind.__mro__:
-            rule = self.rules.get(each)
-            if rule is not None:
-                self.found[kind] = rule
-                return rule
-        return None
+        return next((each for each in kind.__mro__ if each in self.rules), None)
+
+    def find(self, kind: type, additions: _Additions) -> F | None:
+        base = self.base_of(kind, additions)
+        if base is None:
+            return None
+        if base in self.rivals:
+            raise self.clash(base, self.rivals[base])
+        rule = self.found[kind] = self.rules[base]
+        return rule
+
+
+def _log_unused(error: LayerError) -> None:
+    LOG.warning("what a layer has is not used: %s", error)
 
 
 class RuleTable(Generic[T, C]):
@@ -125,8 +165,8 @@ class RuleTable(Generic[T, C]):
             layers: Who knows them.
         """
         self.target = target
-        self._by_type: _ByType[Rule[Any, T, C]] = _ByType(f"target {target!r}")
-        self._additions = _Additions(slot, layers, self.include)
+        self._by_type: _ByType[Rule[Any, T, C]] = _ByType(f"target {target!r}", slot)
+        self._additions = _Additions(slot, layers, self._take_in)
 
     def rule(self, kind: type[N]) -> Callable[[Rule[N, T, C]], Rule[N, T, C]]:
         """Make the decorated function the rule for `kind` and its subclasses."""
@@ -138,19 +178,31 @@ class RuleTable(Generic[T, C]):
         return register
 
     def include(self, other: RuleTable[T, C]) -> None:
-        """Take in every rule of another table."""
+        """Take in every rule of another table.
+
+        Raises:
+            BuildError: There is another rule for one of its types already.
+        """
+        self._take_in(other)
+
+    def _take_in(self, other: RuleTable[T, C], offer: Offer | None = None) -> None:
         for kind, rule in other._by_type.rules.items():
-            self._by_type.add(kind, rule)
+            self._by_type.add(kind, rule, offer)
+
+    def claims(self) -> Mapping[type, str]:
+        """Return the node types with a rule that no layer added, each as messages call it."""
+        return self._by_type.claims()
 
     def missing(self, kinds: Iterable[type[Node]]) -> tuple[type[Node], ...]:
         """The kinds that neither this table nor an installed layer has a rule for."""
-        return tuple(kind for kind in kinds if self._by_type.find(kind, self._additions) is None)
+        return tuple(kind for kind in kinds if self._by_type.base_of(kind, self._additions) is None)
 
     def rule_for(self, node: Node) -> Rule[Any, T, C]:
         """The rule that applies to a node.
 
         Raises:
             MissingLayerError: The node's layer is not installed.
+            LayerError: Two layers have a rule for the node.
             UnsupportedNodeError: The target has no rule for the node.
         """
         table = self._by_type
@@ -172,6 +224,7 @@ class RuleTable(Generic[T, C]):
 
         Raises:
             MissingLayerError: A node's layer is not installed.
+            LayerError: Two layers have a rule for a node.
             UnsupportedNodeError: The target has no rule for a node.
         """
         todo: list[tuple[Node, int]] = [(root, -1)]
@@ -213,8 +266,9 @@ class ValueTable(Generic[C]):
             slot: Where layers put tables of their own.
             layers: Who knows them.
         """
+        self._slot = slot
         self._kinds: dict[str, _ByType[ValueRule[Any, Any, C]]] = {}
-        self._additions = _Additions(slot, layers, self.include)
+        self._additions = _Additions(slot, layers, self._take_in)
 
     def rule(
         self, kind: Kind[R], given: type[V]
@@ -228,16 +282,32 @@ class ValueTable(Generic[C]):
         return register
 
     def include(self, other: ValueTable[C]) -> None:
-        """Take in every rule of another table."""
+        """Take in every rule of another table.
+
+        Raises:
+            BuildError: There is another rule for one of its types already.
+        """
+        self._take_in(other)
+
+    def _take_in(self, other: ValueTable[C], offer: Offer | None = None) -> None:
         for name, table in other._kinds.items():
             for given, rule in table.rules.items():
-                self._rules(name).add(given, rule)
+                self._rules(name).add(given, rule, offer)
+
+    def claims(self) -> Mapping[tuple[str, type], str]:
+        """Return what has a rule that no layer added, each as messages call it."""
+        return {
+            (name, given): text
+            for name, table in self._kinds.items()
+            for given, text in table.claims().items()
+        }
 
     def __call__(self, kind: Kind[R], value: object, cx: C) -> R:
         """Turn a value into what is wanted.
 
         Raises:
             UsageError: No rule takes a value of this type.
+            LayerError: Two layers have a rule for it.
         """
         table, given = self._rules(kind.name), type(value)
         rule = table.found.get(given) or table.find(given, self._additions)
@@ -250,7 +320,8 @@ class ValueTable(Generic[C]):
         return rule(value, cx)
 
     def _rules(self, name: str) -> _ByType[ValueRule[Any, Any, C]]:
-        return self._kinds.get(name) or self._kinds.setdefault(name, _ByType(name))
+        made = self._kinds.get(name)
+        return made or self._kinds.setdefault(name, _ByType(name, self._slot, f"{{}} as {name}"))
 
 
 @dataclass(frozen=True)
@@ -278,8 +349,10 @@ class PassList(Generic[C]):
             slot: Where layers put lists of their own.
             layers: Who knows them.
         """
+        self._slot = slot
         self._passes: list[Pass[C]] = []
-        self._additions = _Additions(slot, layers, self.include)
+        self._offers: dict[str, Offer] = {}  # where the passes of layers come from
+        self._additions = _Additions(slot, layers, self._take_in)
 
     def add(self, step: Pass[C]) -> None:
         """Put a pass at the end, or before the one it names; the same pass again changes nothing.
@@ -302,8 +375,21 @@ class PassList(Generic[C]):
 
     def include(self, other: PassList[C]) -> None:
         """Take in every pass of another list, in its order."""
+        self._take_in(other)
+
+    def _take_in(self, other: PassList[C], offer: Offer | None = None) -> None:
         for step in other._passes:
+            taken = any(step.name == each.name for each in self._passes)
+            if offer is not None and taken and step not in self._passes:
+                _log_unused(offer.clash(self._slot, step.name, self._offers.get(step.name)))
+                continue
             self.add(step)
+            if offer is not None and not taken:
+                self._offers[step.name] = offer
+
+    def claims(self) -> Mapping[str, str]:
+        """Return the names of the passes that no layer added."""
+        return {each.name: each.name for each in self._passes if each.name not in self._offers}
 
     def names(self) -> tuple[str, ...]:
         """Names of the passes, those of installed layers included, in order."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from adk_fluent._registry import found, layer_errors
+from adk_fluent._registry import found, layer_errors, slots_in_use
 from adk_fluent.cli._failures import FINDINGS, OK
 from adk_fluent.cli._keys import KEYS, credentials
 from adk_fluent.cli._text import plain
@@ -106,13 +106,13 @@ def _sqlite() -> list[Finding]:
 
 
 def _layers() -> list[Finding]:
-    errors = layer_errors()
-    broken = {each.layer for each in errors}
+    errors = layer_errors(*slots_in_use())  # imports everything that layers provide
+    bad = {each.layer for each in errors}
     rows = [Finding(f"layer {each.layer}", False, str(each)) for each in errors]
     rows += [
         Finding(f"layer {name}", True, str(layer))
         for name, layer in found().items()
-        if name not in broken
+        if name not in bad
     ]
     rows.sort(key=lambda each: each.what)
     return rows or [Finding("layers", None, "none installed beside core")]

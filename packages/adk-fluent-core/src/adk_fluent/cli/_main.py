@@ -70,9 +70,9 @@ class _Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_helps().items()))
-        if broken := _broken():
+        if problems := _problems():
             formatter.write_paragraph()
-            formatter.write_text(broken)
+            formatter.write_text(problems)
 
 
 def _helps() -> dict[str, str]:
@@ -81,10 +81,11 @@ def _helps() -> dict[str, str]:
     return of_layers | {each.name: each.help for each in CORE.entries(_SLOT)}
 
 
-def _broken() -> str:
-    """What to say of broken layers; "" if there are none."""
+def _problems() -> str:
+    """What to say of layers that are broken or share a name; "" if there are none."""
     names = sorted({each.layer for each in layer_errors()})
-    return f"Broken layers: {', '.join(names)}; adk-fluent doctor tells why." if names else ""
+    text = f"Layers with problems: {', '.join(names)}; adk-fluent doctor tells why."
+    return text if names else ""
 
 
 def _debuggable(command: click.Command) -> click.Command:
@@ -102,7 +103,7 @@ def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> Exception:
     near = nearest_name(name, [*known, *known_names(_SLOT)])
     text = f"There is no command {name!r}."
     text += f" Did you mean {near!r}?" if near else f" There are {', '.join(known)}."
-    return click.UsageError(f"{text} {_broken()}".rstrip(), ctx)
+    return click.UsageError(f"{text} {_problems()}".rstrip(), ctx)
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from google.adk.agents.run_config import RunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage]  # where every version has it
 
-from adk_fluent._registry import missing_layer, provided, require_layer
+from adk_fluent._registry import missing_layer, require_layer, sole_offer
 from adk_fluent.backends._config import check_values
 from adk_fluent.errors import UnsupportedConfigError
 from adk_fluent.ir import ExecutionConfig, TelemetryConfig
@@ -22,6 +22,7 @@ def check_config(config: ExecutionConfig) -> None:
         UsageError: A field holds a value that has no meaning.
         UnsupportedConfigError: A field has no effect in this version.
         MissingLayerError: Telemetry is configured, and its layer is not installed.
+        LayerError: Telemetry is configured, and its layer is broken, or two layers set it up.
     """
     check_values(config)
     refused = (("target", config.target != "agents"),)
@@ -36,12 +37,13 @@ def _telemetry(config: ExecutionConfig) -> dict[str, Any]:
 
     Raises:
         MissingLayerError: The layer that does so is not installed.
-        LayerError: It is broken.
+        LayerError: It is broken, or two layers do so.
     """
     if config.telemetry is None:
         return {}
-    for each in provided("telemetry"):
-        return each.object(config.telemetry)
+    offer = sole_offer("telemetry")
+    if offer is not None:
+        return offer.load()(config.telemetry)
     require_layer(TelemetryConfig.layer, "telemetry=")  # it may be broken
     raise missing_layer(TelemetryConfig.layer, "telemetry=")
 
