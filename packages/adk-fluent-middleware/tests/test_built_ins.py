@@ -12,8 +12,9 @@ import pytest
 from kit import NAMES, NEEDED, made
 
 from adk_fluent import Agent
-from adk_fluent._middlewares import made_middleware, registered_middlewares
+from adk_fluent._middlewares import made_middleware
 from adk_fluent.errors import IRFormatError, MissingLayerError, UsageError
+from adk_fluent.extend import registered_middlewares
 from adk_fluent.ir import (
     AppNode,
     MiddlewareRef,
