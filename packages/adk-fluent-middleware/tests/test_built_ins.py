@@ -38,7 +38,10 @@ from adk_fluent.middleware import (
     tool_approval,
 )
 from adk_fluent.middleware import __all__ as public
-from adk_fluent.middleware._places import ALIASES
+from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._order import UNSOUND
+from adk_fluent.middleware._places import ALIASES, MIDDLEWARES
+from adk_fluent.middleware._targets import AGENTS, TOOLS
 from adk_fluent.protocol import Middleware, fresh, hooks_of
 
 if TYPE_CHECKING:
@@ -90,6 +93,13 @@ def test_an_alias_names_the_same(alias: str, name: str) -> None:
         == registered_middlewares()[name].config_schema
     )
     assert middleware.__middleware_ref__() == MiddlewareRef(name)
+
+
+def test_names_are_those_of_the_places_wherever_they_stand() -> None:
+    assert {name for *pair, _ in UNSOUND for name in pair} <= {*MIDDLEWARES}
+    assert {*TOOLS, *AGENTS} <= {*MIDDLEWARES}
+    assert {*MIDDLEWARES, *ALIASES, *(cls for _, cls in MIDDLEWARES.values())} <= {*public}
+    assert {entry.name for entry in LAYER.entries("names")} <= {*public}
 
 
 # --- in files ------------------------------------------------------------------------------------
