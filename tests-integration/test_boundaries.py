@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import boundaries
+from adk_fluent import extend
 from adk_fluent._hints import WHEELS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +37,19 @@ def test_every_part_is_announced_under_the_wheel_that_brings_it() -> None:
 
 def test_no_package_is_called_like_the_old_monolith() -> None:
     assert "adk-fluent" not in {package.name for package in boundaries.packages(ROOT)}
+
+
+def test_tests_of_layers_import_what_extend_has_from_there() -> None:
+    places: dict[str, str] = vars(extend)["_PLACES"]
+    private = {f"adk_fluent.{module}.{name}": name for name, module in places.items()}
+    layers = [package for package in boundaries.packages(ROOT) if package.name != boundaries.CORE]
+    assert [
+        f"{path.relative_to(ROOT)}:{found.line}: import {private[found.name]} of adk_fluent.extend"
+        for package in layers
+        for path in sorted((package.path / "tests").rglob("*.py"))
+        for found in boundaries.imports(path, path.stem)
+        if found.name in private
+    ] == []
 
 
 def test_every_package_ships_the_licence() -> None:

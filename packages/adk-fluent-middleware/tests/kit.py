@@ -16,8 +16,8 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import Agent
-from adk_fluent._middlewares import registered_middlewares
 from adk_fluent.config import ExecutionConfig
+from adk_fluent.extend import registered_middlewares
 from adk_fluent.middleware._layer import LAYER
 from adk_fluent.middleware._places import ALIASES
 from adk_fluent.testing import Call, reply

@@ -12,8 +12,9 @@ import pytest
 from kit import NAMES, NEEDED, made
 
 from adk_fluent import Agent
-from adk_fluent._middlewares import made_middleware, registered_middlewares
+from adk_fluent._middlewares import made_middleware
 from adk_fluent.errors import IRFormatError, MissingLayerError, UsageError
+from adk_fluent.extend import registered_middlewares
 from adk_fluent.ir import (
     AppNode,
     MiddlewareRef,
@@ -37,7 +38,10 @@ from adk_fluent.middleware import (
     tool_approval,
 )
 from adk_fluent.middleware import __all__ as public
-from adk_fluent.middleware._places import ALIASES
+from adk_fluent.middleware._layer import LAYER
+from adk_fluent.middleware._order import UNSOUND
+from adk_fluent.middleware._places import ALIASES, MIDDLEWARES
+from adk_fluent.middleware._targets import AGENTS, TOOLS
 from adk_fluent.protocol import Middleware, fresh, hooks_of
 
 if TYPE_CHECKING:
@@ -89,6 +93,13 @@ def test_an_alias_names_the_same(alias: str, name: str) -> None:
         == registered_middlewares()[name].config_schema
     )
     assert middleware.__middleware_ref__() == MiddlewareRef(name)
+
+
+def test_names_are_those_of_the_places_wherever_they_stand() -> None:
+    assert {name for *pair, _ in UNSOUND for name in pair} <= {*MIDDLEWARES}
+    assert {*TOOLS, *AGENTS} <= {*MIDDLEWARES}
+    assert {*MIDDLEWARES, *ALIASES, *(cls for _, cls in MIDDLEWARES.values())} <= {*public}
+    assert {entry.name for entry in LAYER.entries("names")} <= {*public}
 
 
 # --- in files ------------------------------------------------------------------------------------

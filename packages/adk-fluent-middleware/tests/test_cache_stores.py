@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections import OrderedDict
 from contextlib import closing
 from pathlib import Path
@@ -553,20 +552,29 @@ async def test_who_deletes_the_file_has_cleared_it(path: Path) -> None:
 
 
 async def test_a_file_that_is_locked_is_left_alone_for_some_seconds(
-    path: Path, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waits for it waits once, and all who wait do so at the same time."""
     clock = Time()
     store = DiskStore(path, clock=clock)
     await store.set("a", b"1")
+    (database,) = store._databases.values()
+    wait, together = database._do, threading.Barrier(4, timeout=60)
+    waits: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        waits.append(together.wait())
+        return wait(*args)
+
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        begun = time.monotonic()
+        monkeypatch.setattr(database, "_do", counted)
         await asyncio.gather(*(store.get(f"{n}") for n in range(4)))
         for n in range(100):  # and now nobody waits
             assert await store.get("a") is None
             await store.set(f"{n}", b"lost")
-        assert time.monotonic() - begun < 2
+        assert sorted(waits) == [0, 1, 2, 3]
+        monkeypatch.undo()
         other.execute("ROLLBACK")
     assert await store.get("a") is None
     clock.time += 5

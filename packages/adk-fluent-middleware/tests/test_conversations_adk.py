@@ -17,8 +17,8 @@ from adk_fluent.middleware import context_editing, summarization
 from adk_fluent.middleware._context._history import cuts, pairs, turns
 from adk_fluent.middleware._context._summaries import digest
 from adk_fluent.protocol import ModelCall, ModelReply
+from adk_fluent.testing import GeminiRequest
 from adk_fluent.testing._gemini._checks import complaint
-from adk_fluent.testing._gemini._request import GeminiRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

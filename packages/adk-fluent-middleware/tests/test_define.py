@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent._middlewares import made_middleware, registered_middlewares, unregister_middleware
+from adk_fluent._middlewares import made_middleware
 from adk_fluent.cli import main
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import registered_middlewares, unregister_middleware
 from adk_fluent.middleware import (
     MiddlewareRef,
     RetryMiddleware,

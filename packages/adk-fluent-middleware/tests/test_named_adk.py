@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent import Agent
-from adk_fluent._middlewares import unregister_middleware
 from adk_fluent.errors import AdkFluentError, MissingLayerError
+from adk_fluent.extend import unregister_middleware
 from adk_fluent.ir import from_yaml, to_yaml
 from adk_fluent.middleware import MiddlewareRef, define_middleware
 from adk_fluent.testing import AgentHarness, GeminiEmulator, reply

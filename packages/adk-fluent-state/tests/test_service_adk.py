@@ -23,8 +23,8 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.sessions.vertex_ai_session_service import VertexAiSessionService
 from service_kit import IDS, Desk, ids, values
 
-from adk_fluent.backends.adk._caps import merges_dicts
 from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.extend import merges_dicts
 from adk_fluent.state import SchemaSessionService, StateTypeError
 
 if TYPE_CHECKING:

@@ -99,8 +99,15 @@ def says(text: str, **delta: Any) -> dict[str, Any]:
     }
 
 
-def slow(name: str, seconds: float = 30.0, ended: list[str] | None = None) -> Node:
+def slow(
+    name: str,
+    seconds: float = 30.0,
+    ended: list[str] | None = None,
+    begun: asyncio.Event | None = None,
+) -> Node:
     async def act(ctx: InvocationContext) -> AsyncIterator[dict[str, Any]]:
+        if begun is not None:
+            begun.set()
         try:
             await asyncio.sleep(seconds)
             yield says(name, **{name: True})
@@ -270,23 +277,17 @@ async def test_events_come_as_they_happen() -> None:
 @pytest.mark.parametrize("after", [0, 1, 2])
 async def test_closing_a_stream_early_ends_everything(after: int) -> None:
     ended: list[str] = []
+    begun = {name: asyncio.Event() for name in "bcd"}
+    b, c, d = (slow(name, ended=ended, begun=event) for name, event in begun.items())
     backend = ADKBackend()
-    program = backend.compile(
-        seq(
-            writer("w", x=1),
-            agent("a"),
-            within(
-                par(slow("b", ended=ended), race(slow("c", ended=ended), slow("d", ended=ended))),
-                60,
-            ),
-        )
-    )
+    program = backend.compile(seq(writer("w", x=1), agent("a"), within(par(b, race(c, d)), 60)))
     stream = backend.stream(program, "hi", session_id="s")
     for _ in range(after):
         await anext(stream)
-    if after == 2:  # let the branches start
+    if after == 2:
         waiting = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0.02)
+        for event in begun.values():
+            await event.wait()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -297,10 +298,11 @@ async def test_closing_a_stream_early_ends_everything(after: int) -> None:
 
 async def test_a_cancelled_run_leaves_no_task() -> None:
     ended: list[str] = []
-    running = asyncio.ensure_future(
-        run(par(slow("a", ended=ended), within(slow("b", ended=ended), 60)))
-    )
-    await asyncio.sleep(0.05)
+    begun = {name: asyncio.Event() for name in "ab"}
+    a, b = (slow(name, ended=ended, begun=event) for name, event in begun.items())
+    running = asyncio.ensure_future(run(par(a, within(b, 60))))
+    for event in begun.values():
+        await event.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -303,35 +303,51 @@ async def test_a_failure_to_make_it_is_told_and_tried_again(log: Log) -> None:
     await pipeline.aclose()
 
 
-async def test_who_waits_makes_it_when_the_maker_is_cancelled(log: Log) -> None:
-    async def slow() -> str:
-        log.append("begin")
-        await asyncio.sleep(0.01)
+class Slow:
+    """Makes something of the app when it may; a run that comes to it makes itself known."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.come, self.may = log, asyncio.Event(), asyncio.Event()
+
+    async def make(self) -> str:
+        self.log.append("begin")
+        await self.may.wait()
         return "slow"
 
-    pipeline = Pipeline(use).inject(db=Resource(slow, scope="app"))
-    first = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0)
-    second = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0.002)
+    def pipeline(self) -> Pipeline:
+        # made in their order, so that a run that has come is at `db` when it first waits
+        return Pipeline(use).inject(
+            come=Resource(self.come.set, scope="invocation"), db=Resource(self.make, scope="app")
+        )
+
+    async def start(self, pipeline: Pipeline) -> asyncio.Task[Any]:
+        """A run that makes it, or waits for it."""
+        self.come.clear()
+        task = asyncio.create_task(run(pipeline))
+        await self.come.wait()
+        return task
+
+
+async def test_who_waits_makes_it_when_the_maker_is_cancelled(log: Log) -> None:
+    slow = Slow(log)
+    pipeline = slow.pipeline()
+    first, second = await slow.start(pipeline), await slow.start(pipeline)
+    assert log == ["begin"]
     first.cancel()
+    slow.may.set()
     assert (await second).state == {"db": "slow"}
     assert log == ["begin", "begin"]
     await pipeline.aclose()
 
 
 async def test_who_stops_waiting_for_it_does_not_stop_the_maker(log: Log) -> None:
-    async def slow() -> str:
-        log.append("begin")
-        await asyncio.sleep(0.01)
-        return "slow"
-
-    pipeline = Pipeline(use).inject(db=Resource(slow, scope="app"))
-    first = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0)
-    second = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0.002)
+    slow = Slow(log)
+    pipeline = slow.pipeline()
+    first, second = await slow.start(pipeline), await slow.start(pipeline)
     second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    slow.may.set()
     assert (await first).state == {"db": "slow"}
     assert (await run(pipeline)).state == {"db": "slow"}
     assert log == ["begin"]
@@ -339,16 +355,22 @@ async def test_who_stops_waiting_for_it_does_not_stop_the_maker(log: Log) -> Non
 
 
 async def test_closing_waits_for_what_is_being_made(log: Log) -> None:
+    begun, may = asyncio.Event(), asyncio.Event()
+
     async def slow() -> AsyncGenerator[str]:
-        await asyncio.sleep(0.01)
+        begun.set()
+        await may.wait()
         log.append("open")
         yield "slow"
         log.append("close")
 
     pipeline = Pipeline(use).inject(db=Resource(slow, scope="app"))
     running = asyncio.create_task(run(pipeline))
-    await asyncio.sleep(0.002)
-    await pipeline.aclose()
+    await begun.wait()
+    closing = asyncio.create_task(pipeline.aclose())
+    await asyncio.sleep(0)  # it begins, and waits
+    may.set()
+    await closing
     assert log == ["open", "close"]
     await running
 

@@ -15,12 +15,13 @@ from adk_fluent.flow import Signal, new_position
 from .conftest import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from adk_fluent.flow import Position
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import AgentEvent
 
-    from .conftest import Bench, Hooks
+    from .conftest import Bench, Hooks, Turn
 
 LIST = {"list": [1, 2, 3]}
 
@@ -42,6 +43,30 @@ def lose(b: Bench) -> Node:
 def deep_lose(b: Bench) -> Node:
     failing = b.seq(b.say("deep", k="deep", d=1), b.fails("df"))
     return b.seq(b.fallback(failing, b.hangs("dh", d2=1)))
+
+
+class Ahead:
+    """The time of an event loop, which is moved on."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._time, self.seconds = loop.time, 0.0
+
+    def __call__(self) -> float:
+        return self._time() + self.seconds
+
+
+def hangs_for(b: Bench, name: str, seconds: float) -> Node:
+    """Never ends, and lets so many seconds pass at once, for a timer that is set."""
+
+    async def act(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
+        loop = asyncio.get_running_loop()
+        if not isinstance(loop.time, Ahead):
+            vars(loop)["time"] = Ahead(loop)
+        vars(loop)["time"].seconds += seconds
+        await asyncio.Event().wait()
+        yield turn.event()
+
+    return b.agent(name, act)
 
 
 def win(b: Bench) -> Node:
@@ -264,7 +289,7 @@ PROGRAMS: dict[str, Callable[[Bench], Node]] = {
     "timeout": lambda b: around(b, b.timeout(b.seq(b.mark("b"), b.say("m"), b.mark("c")))),
     "timeout of a parallel": lambda b: around(b, b.timeout(b.par(bump(b, "p", 2), bump(b, "q")))),
     "timeout fired": lambda b: around(
-        b, b.fallback(b.timeout(b.seq(b.say("m", k=1), b.hangs("h1")), 0.05), b.mark("c"))
+        b, b.fallback(b.timeout(b.seq(b.say("m", k=1), hangs_for(b, "h1", 5)), 5), b.mark("c"))
     ),
     "error events": lambda b: around(
         b, b.fallback(b.seq(b.mark("b"), b.reports("x")), b.mark("c"))

@@ -769,17 +769,25 @@ def test_only_an_emulator_has_a_connection() -> None:
 
 
 def test_parallel_requests_are_answered_in_parallel() -> None:
-    with GeminiEmulator(default=lambda asked: asked.prompt, latency=0.3) as gemini:
+    together = asyncio.Barrier(20)
+
+    async def answer(asked: Asked) -> str:
+        await together.wait()  # until all have been asked
+        return asked.prompt
+
+    with GeminiEmulator(default=answer) as gemini, ThreadPoolExecutor(20) as pool:
 
         def ask(number: int) -> str:
             return text(send(gemini, body=says(str(number))).json)
 
+        assert list(pool.map(ask, range(20))) == [str(n) for n in range(20)]
+
+
+def test_an_answer_comes_after_its_latency() -> None:
+    with GeminiEmulator(default="late", latency=0.3) as gemini:
         began = time.perf_counter()
-        with ThreadPoolExecutor(20) as pool:
-            got = list(pool.map(ask, range(20)))
-        took = time.perf_counter() - began
-    assert got == [str(n) for n in range(20)]
-    assert 0.3 <= took < 3
+        assert text(send(gemini).json) == "late"
+        assert time.perf_counter() - began >= 0.3
 
 
 def test_pauses_between_chunks() -> None:
@@ -812,9 +820,7 @@ def test_clients_that_hang_do_not_keep_it_from_stopping() -> None:
             f"POST {GENERATE} HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
         )
         assert _soon(lambda: len(gemini.calls) == 1)
-        began = time.perf_counter()
-        gemini.close()
-        assert time.perf_counter() - began < 2
+        gemini.close()  # or it raises
         for sock in (silent, half, waiting):
             with suppress(ConnectionError):
                 assert sock.recv(1) == b""

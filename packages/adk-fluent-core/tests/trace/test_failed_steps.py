@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,7 @@ from adk_fluent.backends.trace import Row, Trace
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import ExpectationError, StepTimeoutError, UsageError
 from adk_fluent.protocol import AgentEvent, EventListener, NoticeListener
-from adk_fluent.testing import Call, reply
+from adk_fluent.testing import Call, Reply, reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,8 +52,15 @@ def broken(name: str, text: str = "down") -> Agent:
     return Agent(name).mock(reply(raises=RuntimeError(text)))
 
 
-def slow(name: str) -> Agent:
-    return Agent(name).mock(reply("late", latency=30))
+def slow(name: str, *begun: asyncio.Event) -> Agent:
+    """Answers late; says that it has been asked."""
+
+    def late(request: object) -> Reply:
+        for each in begun:
+            each.set()
+        return reply("late", latency=30)
+
+    return Agent(name).mock(late)
 
 
 # --- attempts ------------------------------------------------------------------------------------
@@ -180,20 +186,25 @@ async def test_a_step_that_takes_too_long(where: dict[str, Any]) -> None:
     assert (outer.seconds or 0) >= (inner.seconds or 0) >= 0.04
 
 
-async def test_a_function_that_took_too_long_without_waiting(where: dict[str, Any]) -> None:
+async def test_a_function_that_took_too_long_without_waiting(
+    where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, now = asyncio.get_running_loop(), asyncio.get_running_loop().time
+
     def long(state: Mapping[str, Any]) -> dict[str, int]:
-        time.sleep(0.03)
+        monkeypatch.setattr(loop, "time", lambda: now() + 100)  # as if it had taken so long
         return {"n": 1}
 
-    pipeline = timeout(Agent("a").mock("x") >> long >> Agent("b").mock("y"), 0.5)
+    pipeline = timeout(Agent("a").mock("x") >> long >> Agent("b").mock("y"), 1000)
     assert errors(await traced(pipeline, where)) == {"t0.s0": None, "t0.s1": None, "t0.s2": None}
-    pipeline = timeout(long, 0.01, name="limit") >> Agent("b").mock("y")
+    monkeypatch.undo()
+    pipeline = timeout(long, 100, name="limit") >> Agent("b").mock("y")
     made = Trace(pipeline)
     with pytest.raises(StepTimeoutError):
         await pipeline.run("go", listeners=[made], **where)
     assert errors(made) == {
         "s0.t0": CUT_OFF,
-        "s0": "StepTimeoutError: limit: no result within 0.01 s",
+        "s0": "StepTimeoutError: limit: no result within 100 s",
     }
 
 
@@ -218,10 +229,12 @@ async def test_a_map_over_what_is_no_list(where: dict[str, Any]) -> None:
 
 
 async def test_a_run_that_is_cancelled(where: dict[str, Any]) -> None:
-    pipeline = Agent("a").mock("x") >> (slow("b") | slow("c"))
+    begun = asyncio.Event(), asyncio.Event()
+    pipeline = Agent("a").mock("x") >> (slow("b", begun[0]) | slow("c", begun[1]))
     made = Trace(pipeline)
     task = asyncio.create_task(pipeline.run("go", listeners=[made], **where))
-    await asyncio.sleep(0.5)
+    for each in begun:
+        await each.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -230,9 +243,9 @@ async def test_a_run_that_is_cancelled(where: dict[str, Any]) -> None:
 
 
 async def test_a_single_agent_that_is_cancelled(where: dict[str, Any]) -> None:
-    made = Trace()
-    task = asyncio.create_task(slow("a").run("go", listeners=[made], **where))
-    await asyncio.sleep(0.5)
+    made, begun = Trace(), asyncio.Event()
+    task = asyncio.create_task(slow("a", begun).run("go", listeners=[made], **where))
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

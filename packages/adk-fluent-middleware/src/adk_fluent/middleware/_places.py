@@ -1,4 +1,11 @@
-"""The middlewares of this wheel: their names, which stand here alone, and where each class is."""
+"""The middlewares of this wheel: their names, and where each class is.
+
+The layer's middlewares, the lazy imports of the package, and the name of each class come from here.
+Names stand elsewhere, too, where something is said of a middleware, and a test compares those with
+these: in ``__all__`` and the imports for type checkers (``__init__``), the public names that core
+finds (``_layer``), rules about the order of stacks (``_order``), and options that name tools and
+agents (``_targets``).
+"""
 
 from __future__ import annotations
 
