@@ -8,8 +8,12 @@ fixed seeds, so that two runs do the same; ``--full`` restores the large counts 
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -106,3 +110,31 @@ def legal_after_every_pass() -> Iterator[None]:
 def illegal_ir(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a test that compiles illegal IR to see what a backend says about it."""
     monkeypatch.setattr(PassList, "__call__", _RUN)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Google's clients take 20 ms each to read every authority, and no test asks anybody by TLS."""
+    authorities = Path(certifi.where()).read_text("ascii")
+    first, end, _ = authorities.partition("-----END CERTIFICATE-----\n")
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(first + end, "ascii")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certifi, "where", lambda: str(path))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sqlite_waits_for_no_disk() -> Iterator[None]:
+    """What a test writes need not outlive a power failure."""
+    connect = sqlite3.connect
+
+    def connected(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*args, **options)
+        with suppress(sqlite3.Error):  # the test is to find what is wrong with the file
+            connection.execute("PRAGMA synchronous=OFF")
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connected)
+        yield
