@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import ssl
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -137,3 +138,19 @@ def sqlite_waits_for_no_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", connected)
         yield
+
+
+@pytest.fixture(autouse=True)
+def modules_of_other_tests_are_forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test imports its own ``desk.py``, not that of the test before it."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
+    before, path = set(sys.modules), sys.path[:]
+    folder = str(request.getfixturevalue("tmp_path"))
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        module = sys.modules[name]  # a directory without an __init__.py has a __path__ alone
+        if folder in str([getattr(module, at, "") for at in ("__file__", "__path__")]):
+            del sys.modules[name]
