@@ -7,16 +7,19 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from eval_desk import answer, desk, look_up, run
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.evaluation.eval_metrics import EvalStatus
 from google.adk.evaluation.eval_result import EvalCaseResult
+from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
@@ -529,6 +532,11 @@ def test_judges() -> None:
         assert why in made.reasons[0]
 
 
+class FlatPrices:
+    def price(self, model: str, usage: Any, at: Any, *, tier: str | None = None) -> Money:
+        return Money(Decimal("0.25"))
+
+
 def test_costs() -> None:
     class Prices:
         def price(self, model: str, usage: Any, at: Any) -> Any:
@@ -605,3 +613,54 @@ def test_a_model_without_usage_has_no_token_count() -> None:
     made = run(FluentCase("hi", max_tokens=10), agent)
     assert made.status is Status.ERROR
     assert "reports no usage" in made.reasons[0]
+
+    class Remote(BaseAgent):  # as an agent of another process: what it calls is not seen
+        async def _run_async_impl(self, ctx: Any) -> AsyncGenerator[Event, None]:
+            yield Event(
+                author=self.name,
+                invocation_id=ctx.invocation_id,
+                content=types.Content(role="model", parts=[types.Part(text="x")]),
+            )
+
+    for xfail in (None, "why"):  # what is not known is not the expected failure
+        case = FluentCase("hi", max_tokens=10, max_cost_usd=1, xfail=xfail)
+        made = run(case, Remote(name="remote"), prices=FlatPrices())
+        assert (made.status, made.cost_usd) == (Status.ERROR, None)
+        assert "max_tokens: agent remote reports no usage" in made.reasons[0]
+
+
+def test_a_limit_of_cost_is_not_met_by_unknown_costs() -> None:
+    class Silent(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="1")]))
+
+    async def rated(ask: Any) -> float:
+        return float(await ask("rate it"))
+
+    pipeline = desk("known") >> Agent("unknown", Silent(model="silent"))
+    cases = [
+        FluentCase("hi", id=name, target_node=name, expected_trajectory=[])
+        for name in ("known", "unknown")
+    ]
+    gate = Gate(max_cost_usd=1)
+    report = FluentEvalSuite("s", pipeline, cases, gate=gate).run_sync(prices=FlatPrices())
+    assert report.failures == ["the cost of 1 run is not known"]
+    judge = FluentJudge("rated", rated, model=Silent(model="silent"))
+    suite = FluentEvalSuite("s", pipeline, cases[:1], custom_judges=[judge], gate=gate)
+    assert suite.run_sync(prices=FlatPrices()).failures == ["the cost of 1 run is not known"]
+
+
+def test_tools_that_run_unobserved_are_neither_mocked_nor_counted() -> None:
+    if "include_plugins" not in inspect.signature(AgentTool).parameters:
+        pytest.skip("google-adk gives agents inside tools the plugins")
+    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
+    tool = AgentTool(inner, include_plugins=False)
+    outer = LlmAgent(name="outer", model=ScriptedModel(Call("inner", {"request": "order"}), "x"))
+    outer.tools = [tool]
+    with pytest.raises(EvalError, match="runs without plugins"):
+        run(FluentCase("go", mock_tool_outputs={"look_up": "x"}, max_tool_calls=9), outer)
+    made = run(FluentCase("go", max_tool_calls=9), outer)
+    assert made.status is Status.ERROR
+    assert "max_tool_calls: agents inside tools run without plugins: inner" in made.reasons[0]

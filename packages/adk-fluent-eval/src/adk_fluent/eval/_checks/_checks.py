@@ -161,32 +161,32 @@ def _fail(findings: Sequence[Finding], reason: str) -> None:
 
 def check_budget(seen: Observation) -> MetricScore | None:
     """Check what the run used against the case's limits; an unknown figure is not a pass."""
-    case, tokens = seen.case, seen.tokens.total
-    over = case.max_tokens is not None and tokens > case.max_tokens
+    calls = sum(len(turn.all_tool_uses) for turn in seen.turns)
     used = {
-        "max_cost_usd": seen.cost_usd,
-        "max_tokens": None if seen.tokens_unknown and not over else tokens,
-        "max_latency_s": seen.duration_s,
-        "max_tool_calls": sum(len(turn.all_tool_uses) for turn in seen.turns),
+        "max_cost_usd": (seen.cost_usd, seen.cost_unknown),
+        "max_tokens": (seen.tokens.total, seen.tokens_unknown),
+        "max_latency_s": (seen.duration_s, ""),
+        "max_tool_calls": (calls, seen.tools_unknown),
     }
     findings: list[Finding] = []
-    unknown = ""
-    for name, actual in used.items():
-        limit: float | None = getattr(case, name)
+    unknown: list[str] = []
+    for name, (actual, why) in used.items():
+        limit: float | None = getattr(seen.case, name)
         if limit is None:
             continue
-        if actual is None:
-            why = seen.tokens_unknown if name == "max_tokens" else seen.cost_unknown
-            unknown = f"{name}: {why or 'the cost is not known'}"
-            findings.append(Finding(name, False, limit, None, unknown))
+        if actual is None or (why and actual <= limit):  # what is known is a lower bound
+            reason = why or "the cost is not known"
+            unknown.append(f"{name}: {reason}")
+            findings.append(Finding(name, False, limit, None, reason))
             continue
         ok = actual <= limit or math.isclose(actual, limit)  # sums of prices are not exact
         unit = _UNITS.get(name, "")
         reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
         findings.append(Finding(name, ok, limit, actual, reason))
     score = _all_met(BUDGET, findings, [])
-    if score is not None and unknown and sum(not each.ok for each in findings) == 1:
-        score.status, score.score, score.reason = MetricStatus.NOT_EVALUATED, None, unknown
+    if score is not None and unknown and sum(not each.ok for each in findings) == len(unknown):
+        score.status, score.score = MetricStatus.NOT_EVALUATED, None
+        score.reason = "; ".join(unknown)
     return score
 
 

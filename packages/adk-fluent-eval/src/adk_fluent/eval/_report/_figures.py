@@ -302,7 +302,8 @@ def _limits(report: ReportFigures) -> Iterator[str]:
     if cost is not None and cost > gate.max_cost_usd + _ROUNDING:
         yield f"the cost, {dollars(cost)}, is above {dollars(gate.max_cost_usd)}"
     unknown = sum(
-        (each.cost_usd is None and each.tokens.total > 0) or each.eval_tokens.total > 0
+        each.eval_calls > 0
+        or (each.cost_usd is None and (bool(each.turns) or each.tokens.total > 0))
         for each in report.outcomes
     )
     if unknown or cost is None:

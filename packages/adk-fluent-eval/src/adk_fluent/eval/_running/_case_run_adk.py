@@ -160,6 +160,7 @@ class _CaseRun:
             content = types.Content(role="user", parts=[types.Part(text=prompt)])
             texts: list[str] = []
             request = LlmRequest(model=model.model, contents=[content])
+            self.outcome.eval_calls += 1
             async for response in model.generate_content_async(request):
                 if response.error_code:
                     what = f"{response.error_code}: {response.error_message}"

@@ -71,6 +71,13 @@ def _check_tools(case: FluentCase, target: Target) -> None:
         for name in names:
             if not target.knows_tool(name):
                 raise _unknown(case, f"it {what} tool {name!r}", name, target.tools, "tools")
+    for name in case.mock_tool_outputs or {}:
+        if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
+            raise case.error(
+                f"it mocks tool {name!r}, which an agent calls that runs without plugins",
+                found=f"agents inside tools: {', '.join(sorted(target.hidden))}",
+                help="give its AgentTool include_plugins=True, or mock that tool",
+            )
     for name in () if target.open else expected:
         if name in target.inner_tools:
             raise case.error(
