@@ -129,6 +129,14 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("compare", "n.json", "none.json") == 2
 
 
+def test_each_of_several_suites_has_its_own_file() -> None:
+    text = DESK + "for each, name in zip(both, ('a b', 'a/b')): each.name = name\n"
+    Path("desk.py").write_text(text, "utf-8")
+    assert call("run", "desk.py:both", "--json", "r.json") == 1
+    reports = [FluentEvalReport.load(path) for path in Path().glob("r.a_b-*.json")]
+    assert {(each.suite, each.ok) for each in reports} == {("a b", False), ("a/b", True)}
+
+
 def test_the_example_passes() -> None:
     example = Path(__file__).parents[1] / "examples" / "support_desk.py"
     assert call("run", f"{example}:suite") == 0

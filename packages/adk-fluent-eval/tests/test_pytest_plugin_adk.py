@@ -79,10 +79,28 @@ def test_lazy(adk_eval):
     pytester.runpytest_subprocess("-k", chosen).assert_outcomes(passed=6, failed=1)
 
 
+@pytest.mark.parametrize("workers", [("-n", "1"), ("-x",)])
+def test_a_report_without_all_outcomes_does_not_pass(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    text = TESTS.replace('"bad"', '"second"') + (
+        "@suite.to_pytest()\ndef test_more(adk_eval):\n    pass\n"
+        "def test_crash():\n    import os, sys\n"
+        f"    os._exit(1) if {'-n' in workers} else sys.exit(1)\n"
+    )
+    pytester.makepyfile(text)
+    chosen = ("-k", "good or test_crash", "--adk-eval-report=r.json")
+    pytester.runpytest_subprocess(*chosen, *workers)
+    report = FluentEvalReport.load(pytester.path / "r.json")
+    assert (report.pass_rate, report.ok) == (1.0, False)
+
+
 MISTAKES = {
     "takes no argument adk_eval": "@suite.to_pytest()\ndef test_a(): pass",
     "needs @suite.to_pytest()": "def test_a(adk_eval): pass",
     "its own way for fail_fast": "@suite.to_pytest(fail_fast=True)\ndef test_a(adk_eval): pass",
+    "suite 'none' has no cases": "@FluentEvalSuite('none', desk).to_pytest()\n"
+    "def test_a(adk_eval): pass",
     "write @suite.to_pytest()": "import pytest\n@pytest.mark.adk_eval(3)\n"
     "def test_a(adk_eval): pass",
     "did you mean 'desk'": "wrong = FluentCase('a', expected_trajectory=[], target_node='dsk')\n"

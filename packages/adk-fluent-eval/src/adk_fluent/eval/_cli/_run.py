@@ -113,13 +113,12 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         with redirect_stdout(sys.stderr):
             job.check()
     reports: list[FluentEvalReport] = []
-    for job in jobs:
-        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
-        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
-            break
     output = Output(options)
     for job in jobs:
-        job.finish(output, options)
+        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
+        job.finish(reports[-1], output, options)  # at once: nothing later can lose it
+        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
+            break
     ctx.exit(_code(reports, output))
 
 
@@ -163,7 +162,6 @@ class _Job:
             "timeout_s": options["timeout"],
             "baseline": None if options["update_baseline"] else self._baseline,
         }
-        self.report: FluentEvalReport | None = None
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
         if self._baseline_path is None:
@@ -201,9 +199,9 @@ class _Job:
         options["progress"] = tell
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                self.report = asyncio.run(self.suite.run(**options))
+                return asyncio.run(self.suite.run(**options))
         except KeyboardInterrupt:
-            self.report = FluentEvalReport(
+            return FluentEvalReport(
                 outcomes,
                 self.suite.name,
                 self.suite.gate,
@@ -216,12 +214,9 @@ class _Job:
                 baseline=self._options.get("baseline"),
                 fluent_cases=self.suite.cases,
             )
-        return self.report
 
-    def finish(self, output: Output, options: dict[str, Any]) -> None:
+    def finish(self, report: FluentEvalReport, output: Output, options: dict[str, Any]) -> None:
         """Write the files that were asked for, and print the report."""
-        if (report := self.report) is None:
-            return
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
