@@ -158,6 +158,10 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "deep").iterdir()] == ["r.json"]
 
 
+def _saved(**fields: Any) -> str:
+    return json.dumps(json.loads(report(outcome("a")).to_json()) | fields)
+
+
 @pytest.mark.parametrize(
     ("text", "field", "what"),
     [
@@ -172,18 +176,19 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
             "newer than this version",
         ),
         (
-            '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [{"id": 3}]}',
-            "outcomes[0].id",
-            "valid string",
+            '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": []}',
+            "suite",
+            "a report has no suite",
         ),
-        (
-            (
-                '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
-                ' "started_at": "2026-01-01T00:00:00Z", "x": 1}'
-            ),
-            "",
-            "'x'",
-        ),
+        (_saved(outcomes=[{"id": 3}]), "outcomes[0].id", "valid string"),
+        (_saved(x=1), "x", "no field 'x'"),
+        (_saved(baseline={}), "baseline", "no field 'baseline'"),
+        (_saved(fluent_cases=[1]), "fluent_cases", "no field"),
+        (_saved(suite=5), "suite", "valid string"),
+        (_saved(notes=[3]), "notes[0]", "valid string"),
+        (_saved(interrupted="no"), "interrupted", "valid boolean"),
+        (_saved(duration_s=None), "duration_s", "valid number"),
+        (_saved(outcomes=[{"id": "a", "run": 1, "status": "passed"}] * 2), "outcomes", "two outc"),
     ],
 )
 def test_a_broken_file_names_its_fault(tmp_path: Path, text: str, field: str, what: str) -> None:

@@ -36,6 +36,20 @@ if TYPE_CHECKING:
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"
 _ALWAYS: Final = frozenset({"id", "run", "status", "score"})
+#: The fields of a report in a file.
+_FIELDS: Final[dict[str, Any]] = {
+    "suite": str,
+    "engine": str,
+    "adk_version": str,
+    "started_at": datetime,
+    "duration_s": float,
+    "interrupted": bool,
+    "metrics": list[str],
+    "notes": list[str],
+    "gate": Gate,
+    "saved_regressions": list[str],
+    "outcomes": list[CaseOutcome],
+}
 _DEFAULTS: Final = {
     record: {
         each.name: each.default_factory() if each.default_factory is not MISSING else each.default
@@ -120,12 +134,17 @@ def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
             f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
             help="upgrade adk-fluent-eval",
         )
-    for name, kind in (("outcomes", list[CaseOutcome]), ("gate", Gate), ("started_at", datetime)):
-        data[name] = validated(kind, json.dumps(data.get(name)), source, (name,))
-    known = ReportFigures.__dataclass_fields__
     for name in data:
-        if name not in known:
-            raise source.unknown_key((name,), "a report", known)
+        if name not in _FIELDS:
+            raise source.unknown_key((name,), "a report", _FIELDS)
+    for name, kind in _FIELDS.items():
+        if name not in data:
+            raise source.error((name,), f"a report has no {name}")
+        data[name] = validated(kind, json.dumps(data[name]), source, (name,))
+    try:
+        ReportFigures(**data)
+    except EvalError as error:  # two outcomes of one run
+        raise source.error(("outcomes",), error.what) from error
     return data
 
 
