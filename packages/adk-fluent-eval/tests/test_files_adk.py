@@ -14,7 +14,15 @@ import pytest
 from google.adk.evaluation.eval_set import EvalSet
 from google.genai import types
 
-from adk_fluent.eval import EvalError, EvalFileError, FluentCase, FluentEvalSuite, ToolCall, Turn
+from adk_fluent.eval import (
+    EvalError,
+    EvalFileError,
+    FluentCase,
+    FluentEvalSuite,
+    Gate,
+    ToolCall,
+    Turn,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +89,7 @@ def everything() -> FluentEvalSuite:
         metrics=["response_match_score"],
         thresholds={"response_match_score": 0.5},
         num_runs=3,
+        gate=Gate(0.5, {"t": 0.25}, {"response_match_score": 0.1}, None, allow_flaky=False),
         description="about orders",
     )
 
@@ -89,7 +98,7 @@ REGISTRY = {f"{__name__}:is_order": is_order}
 
 
 def same(made: FluentEvalSuite, suite: FluentEvalSuite) -> None:
-    for name in ("name", "metrics", "thresholds", "num_runs", "description"):
+    for name in ("name", "metrics", "thresholds", "num_runs", "gate", "description"):
         assert getattr(made, name) == getattr(suite, name)
     for case, other in zip(made.cases, suite.cases, strict=True):
         for name in FluentCase.__dataclass_fields__:
@@ -184,6 +193,8 @@ def test_what_files_cannot_hold_is_refused(tmp_path: Path, value: Any) -> None:
             "cases[0].expected_response_contains",
             "invalid pattern",
         ),
+        ("cases: []\ngate: {min_pass: 1}", 2, "gate.min_pass", "did you mean 'min_pass_rate'"),
+        ("cases: []\ngate:\n  min_pass_rate: 2", 3, "gate.min_pass_rate", "between 0 and 1"),
         ("num_runs: 0\ncases:\n- input: a", 1, "num_runs", "must be a whole number"),
     ],
 )

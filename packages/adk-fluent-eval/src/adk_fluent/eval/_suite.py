@@ -267,7 +267,7 @@ class FluentEvalSuite:
         return cls._from_data(read_eval_set(source, registry, config_path), pipeline, more)
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
-        """Write the suite as YAML.
+        """Write the suite as YAML, without its pipeline and judges.
 
         Raises:
             EvalError: A case has a value that files cannot hold, such as a lambda.
@@ -293,7 +293,8 @@ class FluentEvalSuite:
     ) -> None:
         """Write the suite as ``.evalset.json`` or ``.test.json``, which ADK reads.
 
-        What ADK has no field for is in a block ``adk_fluent``, which ADK ignores.
+        What ADK has no field for is in a block ``adk_fluent``, which ADK ignores. The pipeline and
+        the judges are not written.
 
         Args:
             path: The file.
@@ -316,6 +317,7 @@ class FluentEvalSuite:
             "metrics": list(self.metrics),
             "thresholds": dict(self.thresholds),
             "num_runs": self.num_runs,
+            "gate": self.gate,
         }
         return SuiteData(fields, tuple(self.cases))
 

@@ -19,7 +19,7 @@ from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_py
 from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import ToolCall, Turn
-from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
+from adk_fluent.eval._files._data import SuiteData, case_data, suite_data
 from adk_fluent.eval._files._eval_case_adk import (
     answer_text,
     invalid,
@@ -127,7 +127,7 @@ def read_eval_set(
         if config_path is None and not block and beside.is_file():
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    fields = {name: block[name] for name in SUITE_FIELDS if block.get(name) is not None}
+    fields = reader.suite((_BLOCK,), block)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
