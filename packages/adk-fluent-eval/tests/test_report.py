@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 HOSTILE = "<script>alert(1)</script> | `x` **b** [l](http://e) @team #1 \x1b[31m\u202e \ud800"
 
 
+NO_SCORE = MetricScore("m", MetricStatus.NOT_EVALUATED, None, 0.5)
+LOW = MetricScore("low", MetricStatus.PASSED, 0.1, 0.5, lower_is_better=True)
+NO_LOW = MetricScore("low", MetricStatus.NOT_EVALUATED, None, 0.5, lower_is_better=True)
+
+
 def test_figures() -> None:
     made = report(
         outcome("b", "failed", 1, tags=["t"], tokens=Tokens(prompt=5)),
@@ -71,6 +76,16 @@ def test_figures() -> None:
         ({"min_tag_pass_rate": {"t": 1}}, [outcome("a")], "no run of tag 't' counts"),
         ({"min_metric": {"m": 2}}, [outcome("a")], "mean of metric 'm', 1, is below 2"),
         ({"min_metric": {"n": 1}}, [outcome("a")], "metric 'n' has no score"),
+        (
+            {"min_pass_rate": 0, "min_metric": {"m": 0.6}},
+            [outcome("a"), outcome("b", "error", scores=[NO_SCORE])],
+            "metric 'm', 0.5 with 1 run without a score as 0, is below 0.6",
+        ),
+        (
+            {"min_pass_rate": 0, "min_metric": {"low": 0.6}},
+            [outcome("a", scores=[LOW]), outcome("b", "error", scores=[NO_LOW])],
+            "metric 'low' has no score in 1 run",
+        ),
         (
             {"min_pass_rate": 0, "allow_flaky": False},
             [outcome("a"), outcome("a", "failed", 2)],

@@ -134,6 +134,7 @@ def test_failures_say_why_and_errors_never_pass() -> None:
     assert error.status is Status.ERROR
     assert error.error is not None
     assert "ValueError: no model" in error.error
+    assert [each.status for each in error.scores] == [MetricStatus.NOT_EVALUATED]
     xfail = FluentCase("hi", expected_trajectory=["look_up"], xfail="issue 7")
     assert run(xfail).status is Status.XFAILED
     xpass = run(FluentCase("hi", expected_trajectory=[], xfail="issue 7"))

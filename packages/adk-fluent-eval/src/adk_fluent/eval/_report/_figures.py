@@ -285,10 +285,16 @@ def _rates(report: ReportFigures) -> Iterator[str]:
         if metric is None or metric.mean is None:
             yield f"metric {str(name)!r} has no score"
             continue
-        over = metric.mean - limit
+        missing = metric.not_evaluated
+        if missing and metric.lower_is_better:  # no score is the worst
+            yield f"metric {str(name)!r} has no score in {plural(missing, 'run')}"
+            continue
+        average = min(metric.mean, metric.mean * metric.evaluated / (metric.evaluated + missing))
+        over = average - limit
         if (over if metric.lower_is_better else -over) > _ROUNDING:
             side = "above" if metric.lower_is_better else "below"
-            value = measured(metric.mean, metric.unit)
+            value = measured(average, metric.unit)
+            value += f" with {plural(missing, 'run')} without a score as 0" if missing else ""
             yield f"mean of metric {str(name)!r}, {value}, is {side} {measured(limit, metric.unit)}"
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.eval._running._plan import MetricPlan
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -181,6 +181,7 @@ class _CaseRun:
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
         outcome.status, outcome.reasons = _verdict(outcome)
+        add_absent_scores(outcome, self._settings.plan.of(self._case))
         if (why := self._case.xfail) is not None:
             outcome.note = why
             if outcome.status is Status.PASSED:
@@ -208,6 +209,22 @@ def new_outcome(
         note=note,
         target_node=case.target_node or "",
     )
+
+
+def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
+    """Add the metrics that an error prevented, without scores: means must not leave them out."""
+    for each in planned:
+        if outcome.error is not None and outcome.score(each.name) is None:
+            informs = each.threshold is None
+            outcome.scores.append(
+                MetricScore(
+                    each.name,
+                    MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED,
+                    threshold=each.threshold,
+                    lower_is_better=each.judge is not None and each.judge.lower_is_better,
+                    reason="the run ended in an error",
+                )
+            )
 
 
 def _is_vertex(service: object) -> bool:

@@ -11,7 +11,12 @@ from google.adk.version import __version__
 
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import Status
-from adk_fluent.eval._running._case_run_adk import RunSettings, new_outcome, run_case
+from adk_fluent.eval._running._case_run_adk import (
+    RunSettings,
+    add_absent_scores,
+    new_outcome,
+    run_case,
+)
 from adk_fluent.eval._running._options import Progress, check_options, select
 from adk_fluent.eval._running._pipeline_adk import Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
@@ -144,6 +149,7 @@ class SuiteRun:
             outcome = new_outcome(case, run)
             outcome.error = error_line(error, None)
             outcome.reasons = [outcome.error]
+            add_absent_scores(outcome, self._settings.plan.of(case))
             return outcome
         held = {id(each): each for each in target.closeable}
         self._open |= held
