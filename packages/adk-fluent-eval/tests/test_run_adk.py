@@ -149,7 +149,7 @@ def test_failures_say_why_and_errors_never_pass() -> None:
     assert run(FluentCase("hi", expected_trajectory=[], skip="later")).status is Status.SKIPPED
 
 
-def test_secrets_of_the_environment_stay_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_the_environment_stay_out_of_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "very-secret-key")
 
     def broken(_: Any) -> Any:
@@ -157,6 +157,17 @@ def test_secrets_of_the_environment_stay_out_of_errors(monkeypatch: pytest.Monke
 
     made = run(FluentCase("hi", expected_trajectory=[]), desk(answer=broken))
     assert "[SOME_API_KEY]" in str(made.error)
+    assert "very-secret-key" not in str(made)
+
+    def leaky(order: str) -> dict[str, Any]:
+        """Return a secret."""
+        return {"keys": ["very-secret-key"]}
+
+    says = ScriptedModel(Call("leaky", {"order": "1"}), "it is very-secret-key")
+    agent = Agent("a", says).tool(leaky).writes("answer")
+    made = run(FluentCase("hi", expected_response_contains="very-secret-key"), agent)
+    assert made.passed  # checks see the real answer
+    assert made.response == "it is [SOME_API_KEY]"
     assert "very-secret-key" not in str(made)
 
 

@@ -30,7 +30,7 @@ from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import redacted
+from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.protocol import Usage
 
@@ -181,7 +181,8 @@ class _CaseRun:
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
         outcome.status, outcome.reasons = _verdict(outcome)
-        add_absent_scores(outcome, self._settings.plan.of(self._case))
+        if outcome.error is not None:
+            add_absent_scores(outcome, self._settings.plan.of(self._case))
         if (why := self._case.xfail) is not None:
             outcome.note = why
             if outcome.status is Status.PASSED:
@@ -189,10 +190,7 @@ class _CaseRun:
                 outcome.reasons = [f"expected to fail ({why}), but passed"]
             elif outcome.status is Status.FAILED:  # an error is not the expected failure
                 outcome.status = Status.XFAILED
-        outcome.error = outcome.error and redacted(outcome.error)
-        outcome.reasons = [redacted(each) for each in outcome.reasons]
-        for score in outcome.scores:
-            score.reason = redacted(score.reason)
+        redact(outcome)
 
 
 def new_outcome(
@@ -214,7 +212,7 @@ def new_outcome(
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
     """Add the metrics that an error prevented, without scores: means must not leave them out."""
     for each in planned:
-        if outcome.error is not None and outcome.score(each.name) is None:
+        if outcome.score(each.name) is None:
             informs = each.threshold is None
             outcome.scores.append(
                 MetricScore(
