@@ -335,6 +335,19 @@ def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what
         FluentEvalSuite("s", **fields).run_sync(**options)
 
 
+def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    suite = FluentEvalSuite("s", desk(answer=never), [FluentCase("hi", expected_trajectory=[])])
+    suite.cases.append(suite.cases[0])
+    with pytest.raises(EvalError, match="two cases with the id"):
+        suite.run_sync()
+    suite.cases[1] = cast("Any", "hello")
+    with pytest.raises(EvalError, match="takes FluentCases"):
+        suite.run_sync()
+
+
 @pytest.mark.parametrize("name", ["final_response_match_v2", "safety_v1", "hallucinations_v1"])
 def test_metrics_of_adks_evaluators_are_refused_with_the_reason(name: str) -> None:
     suite = FluentEvalSuite("s", desk(), [FluentCase("a", reference_response="b")], metrics=[name])

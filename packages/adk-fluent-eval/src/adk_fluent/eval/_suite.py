@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval._cases._case import FluentCase, check_field_names
+from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._report._report import FluentEvalReport
@@ -97,18 +97,8 @@ class FluentEvalSuite:
         Raises:
             EvalError: One is not a case, or has the id of another.
         """
-        known = {case.name: case for case in self.cases}
-        for case in cases:
-            if not isinstance(case, FluentCase):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-                raise EvalError("cases= takes FluentCases", found=describe(case))
-            if (other := known.get(case.name)) is not None:
-                raise case.error(
-                    f"the suite has two cases with the id {case.name!r}",
-                    found=f"the other is at {other.place}",
-                    help="give each its own id; to run each case twice: num_runs=2",
-                )
-            known[case.name] = case
-            self.cases.append(case)
+        check_cases([*self.cases, *cases])
+        self.cases += cases
         return self
 
     def case(

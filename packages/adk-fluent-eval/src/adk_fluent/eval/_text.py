@@ -66,7 +66,7 @@ def _replace_all(value: Any, secrets: dict[str, str]) -> Any:
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
         return {_replace_all(key, secrets): _replace_all(each, secrets) for key, each in pairs}
-    for name in getattr(type(value), "__dataclass_fields__", ()):
+    for name in getattr(value, "__dataclass_fields__", ()):
         setattr(value, name, _replace_all(getattr(value, name), secrets))
     return value
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.version import __version__
 
+from adk_fluent.eval._cases._case import check_cases
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._running._case_run_adk import (
@@ -53,6 +54,7 @@ class SuiteRun:
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.adk_version: str = __version__
+        check_cases(suite.cases)  # the list may have changed
         self.cases = select(suite.name, suite.cases, options)
         if suite.pipeline is None:
             raise EvalError(
