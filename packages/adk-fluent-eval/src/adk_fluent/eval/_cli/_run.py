@@ -6,7 +6,8 @@ import asyncio
 import re
 import sys
 import time
-from contextlib import redirect_stdout
+from collections import Counter
+from contextlib import nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,24 +21,27 @@ from adk_fluent.cli import (
     INTERRUPTED,
     OK,
     installed_version,
+    is_interactive,
     note,
     require_credentials,
 )
 from adk_fluent.eval._cli._load import load_suites, registry_option
 from adk_fluent.eval._cli._output import STDOUT, Output, output_options
-from adk_fluent.eval._cli._progress import ProgressDisplay
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
-from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._text import plural
+from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
+from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from rich.progress import Progress as Bar
 
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._running._options import Progress, RunOptions
@@ -189,7 +193,7 @@ class _Job:
         """Run the suite; what is done when Ctrl-C stops it becomes the report."""
         outcomes: list[CaseOutcome] = []
         began, clock = datetime.now(UTC), time.monotonic()
-        display = ProgressDisplay(self.suite.name, on=on)
+        display = _ProgressDisplay(self.suite.name, on=on)
 
         def tell(progress: Progress) -> None:
             outcomes.append(progress.outcome)
@@ -238,3 +242,59 @@ class _Job:
             output.say("\ncompared with the baseline:")
             for line in comparison_lines(report.compare(self._baseline), plain_line):
                 output.say(line)
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+_UPDATES: Final = 10  # progress lines of a run without a terminal
+
+
+class _ProgressDisplay:
+    """Shows the progress of one suite."""
+
+    def __init__(self, title: str, *, on: bool) -> None:
+        self._title = one_line(title, 40)
+        self._on = on
+        self._counts: Counter[Status] = Counter()
+        self._bar: Bar | None = _bar() if on and is_interactive(sys.stderr) else None
+        if self._bar is not None:
+            self._task: Any = self._bar.add_task(self._title, total=None, counts="")
+
+    def shown(self) -> AbstractContextManager[Any]:
+        """Return the context in which the progress is shown."""
+        return nullcontext() if self._bar is None else self._bar
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a finished run."""
+        outcome, done, total = progress.outcome, progress.done, progress.total
+        self._counts[outcome.status] += 1
+        counts = ", ".join(f"{count:,} {status}" for status, count in self._counts.items())
+        missed = outcome_line(outcome) if outcome.status in {"failed", "error"} else None
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, counts=counts)
+            if missed is not None:
+                self._bar.console.print(missed, markup=False, highlight=False, soft_wrap=True)
+        elif self._on:
+            if missed is not None:
+                click.echo(missed, err=True)
+            if done * _UPDATES // total > (done - 1) * _UPDATES // total:
+                click.echo(f"{self._title}: {done:,} of {total:,} runs, {counts}", err=True)
+
+
+def _bar() -> Bar:
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[counts]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+    )
