@@ -22,7 +22,7 @@ pytestmark = pytest.mark.adk
 DESK = """
 from adk_fluent import Agent
 from adk_fluent.eval import FluentCase, FluentEvalSuite
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import Call, ScriptedModel
 
 print("imported")
 desk = Agent("desk", ScriptedModel(default="good morning"))
@@ -36,6 +36,12 @@ def make():
     return good
 def is_fine(text):
     return True
+def down(asked=None):
+    raise ConnectionError("down")
+away = Agent("away", ScriptedModel(default=down))
+no_model = FluentEvalSuite("no_model", away, suite.cases[:1])
+calls = Agent("calls", ScriptedModel(default=Call("down", {}))).tool(down)
+no_tool = FluentEvalSuite("no_tool", calls, suite.cases[:1])
 """
 
 
@@ -85,6 +91,8 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
         (("desk.py:suite", "--max-regressions", "1"), 2),
         (("desk.py:suite", "--baseline", "none.json"), 2),
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
+        (("desk.py:no_model",), 3),
+        (("desk.py:no_tool",), 1),  # the model answered
     ],
 )
 def test_exit_codes(args: tuple[str, ...], code: int) -> None:

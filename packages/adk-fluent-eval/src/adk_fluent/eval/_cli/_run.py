@@ -136,10 +136,17 @@ def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
     if all(report.ok for report in reports):
         return OK
     counting = [each for report in reports for each in report.outcomes if each.status.counts]
-    if counting and all(_OF_SERVICES.match((each.error or "").split(":")[0]) for each in counting):
+    if counting and all(map(_reached_no_model, counting)):
         note("[no model could be reached]", fg="red")
         return INFRASTRUCTURE
     return FINDINGS
+
+
+def _reached_no_model(outcome: CaseOutcome) -> bool:
+    """Whether a client of a model failed, and not one of a tool after a model answered."""
+    kind = (outcome.error or "").partition(":")[0]
+    answered = any(turn.model_calls for turn in outcome.turns)
+    return not answered and _OF_SERVICES.match(kind) is not None
 
 
 class _Job:

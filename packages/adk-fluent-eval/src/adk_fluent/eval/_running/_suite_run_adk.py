@@ -65,7 +65,8 @@ class SuiteRun:
         self.cases = select(suite.name, suite.cases, options)
         if suite.pipeline is None:
             raise EvalError(
-                f"suite {suite.name!r} has no pipeline", help="give FluentEvalSuite(pipeline=...)"
+                f"suite {suite.name!r} has no pipeline",
+                help="give FluentEvalSuite(pipeline=...), or --pipeline",
             )
         judges = suite.custom_judges
         plan = MetricPlan(suite.metrics, suite.thresholds, judges, suite.cases)
