@@ -291,6 +291,11 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
             "upgrade adk-fluent-eval",
         ),
         (
+            {"eval_set_id": "e", "eval_cases": [], "adk_fluent": {"threshold": {}}},
+            "adk_fluent.threshold",
+            "did you mean 'thresholds'",
+        ),
+        (
             {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]},
             "eval_cases[0].conversation",
             "the conversation is empty",
@@ -326,5 +331,10 @@ def test_a_case_that_was_edited_in_one_place_only_is_refused(tmp_path: Path) -> 
     value["eval_cases"][0]["conversation"][0]["user_content"]["parts"][0]["text"] = "hello"
     with pytest.raises(EvalFileError, match="was changed in eval_cases, and not in the block"):
         FluentEvalSuite.from_eval_set(written(path, value))
+    value["eval_cases"][0]["eval_id"] = "b"  # its expectations would be lost
+    with pytest.raises(EvalFileError, match="case 'a' is in the block 'adk_fluent', and not in"):
+        FluentEvalSuite.from_eval_set(written(path, value))
     del value["adk_fluent"]["cases"]["a"]
     assert FluentEvalSuite.from_eval_set(written(path, value)).cases[0].input == "hello"
+    with pytest.raises(EvalFileError, match="it has no criteria"):
+        FluentEvalSuite.from_eval_set(path, config_path=written(tmp_path / "c.json", {"x": 1}))
