@@ -22,7 +22,7 @@ pytestmark = pytest.mark.adk
 DESK = """
 from adk_fluent import Agent
 from adk_fluent.eval import FluentCase, FluentEvalSuite
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import Call, ScriptedModel
 
 print("imported")
 desk = Agent("desk", ScriptedModel(default="good morning"))
@@ -36,6 +36,12 @@ def make():
     return good
 def is_fine(text):
     return True
+def down(asked=None):
+    raise ConnectionError("down")
+away = Agent("away", ScriptedModel(default=down))
+no_model = FluentEvalSuite("no_model", away, suite.cases[:1])
+calls = Agent("calls", ScriptedModel(default=Call("down", {}))).tool(down)
+no_tool = FluentEvalSuite("no_tool", calls, suite.cases[:1])
 """
 
 
@@ -85,6 +91,8 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
         (("desk.py:suite", "--max-regressions", "1"), 2),
         (("desk.py:suite", "--baseline", "none.json"), 2),
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
+        (("desk.py:no_model",), 3),
+        (("desk.py:no_tool",), 1),  # the model answered
     ],
 )
 def test_exit_codes(args: tuple[str, ...], code: int) -> None:
@@ -127,6 +135,14 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(Path("c.json").read_text("utf-8"))["regressed"][0]["id"] == "good"
     assert call("compare", "n.json", "b.json", "--max-regressions", "1") == 0
     assert call("compare", "n.json", "none.json") == 2
+
+
+def test_each_of_several_suites_has_its_own_file() -> None:
+    text = DESK + "for each, name in zip(both, ('a b', 'a/b')): each.name = name\n"
+    Path("desk.py").write_text(text, "utf-8")
+    assert call("run", "desk.py:both", "--json", "r.json") == 1
+    reports = [FluentEvalReport.load(path) for path in Path().glob("r.a_b-*.json")]
+    assert {(each.suite, each.ok) for each in reports} == {("a b", False), ("a/b", True)}
 
 
 def test_the_example_passes() -> None:

@@ -14,7 +14,15 @@ import pytest
 from google.adk.evaluation.eval_set import EvalSet
 from google.genai import types
 
-from adk_fluent.eval import EvalError, EvalFileError, FluentCase, FluentEvalSuite, ToolCall, Turn
+from adk_fluent.eval import (
+    EvalError,
+    EvalFileError,
+    FluentCase,
+    FluentEvalSuite,
+    Gate,
+    ToolCall,
+    Turn,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +89,7 @@ def everything() -> FluentEvalSuite:
         metrics=["response_match_score"],
         thresholds={"response_match_score": 0.5},
         num_runs=3,
+        gate=Gate(0.5, {"t": 0.25}, {"response_match_score": 0.1}, None, allow_flaky=False),
         description="about orders",
     )
 
@@ -89,7 +98,7 @@ REGISTRY = {f"{__name__}:is_order": is_order}
 
 
 def same(made: FluentEvalSuite, suite: FluentEvalSuite) -> None:
-    for name in ("name", "metrics", "thresholds", "num_runs", "description"):
+    for name in ("name", "metrics", "thresholds", "num_runs", "gate", "description"):
         assert getattr(made, name) == getattr(suite, name)
     for case, other in zip(made.cases, suite.cases, strict=True):
         for name in FluentCase.__dataclass_fields__:
@@ -184,6 +193,8 @@ def test_what_files_cannot_hold_is_refused(tmp_path: Path, value: Any) -> None:
             "cases[0].expected_response_contains",
             "invalid pattern",
         ),
+        ("cases: []\ngate: {min_pass: 1}", 2, "gate.min_pass", "did you mean 'min_pass_rate'"),
+        ("cases: []\ngate:\n  min_pass_rate: 2", 3, "gate.min_pass_rate", "between 0 and 1"),
         ("num_runs: 0\ncases:\n- input: a", 1, "num_runs", "must be a whole number"),
     ],
 )
@@ -280,6 +291,11 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
             "upgrade adk-fluent-eval",
         ),
         (
+            {"eval_set_id": "e", "eval_cases": [], "adk_fluent": {"threshold": {}}},
+            "adk_fluent.threshold",
+            "did you mean 'thresholds'",
+        ),
+        (
             {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]},
             "eval_cases[0].conversation",
             "the conversation is empty",
@@ -315,5 +331,10 @@ def test_a_case_that_was_edited_in_one_place_only_is_refused(tmp_path: Path) -> 
     value["eval_cases"][0]["conversation"][0]["user_content"]["parts"][0]["text"] = "hello"
     with pytest.raises(EvalFileError, match="was changed in eval_cases, and not in the block"):
         FluentEvalSuite.from_eval_set(written(path, value))
+    value["eval_cases"][0]["eval_id"] = "b"  # its expectations would be lost
+    with pytest.raises(EvalFileError, match="case 'a' is in the block 'adk_fluent', and not in"):
+        FluentEvalSuite.from_eval_set(written(path, value))
     del value["adk_fluent"]["cases"]["a"]
     assert FluentEvalSuite.from_eval_set(written(path, value)).cases[0].input == "hello"
+    with pytest.raises(EvalFileError, match="it has no criteria"):
+        FluentEvalSuite.from_eval_set(path, config_path=written(tmp_path / "c.json", {"x": 1}))

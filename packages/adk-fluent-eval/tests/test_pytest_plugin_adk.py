@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
-from adk_fluent.eval import FluentEvalReport
+from adk_fluent.eval import CaseOutcome, FluentEvalReport, Status
+from adk_fluent.eval._report._json import json_line
+from adk_fluent.eval.pytest_plugin import _Reporter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.adk
@@ -79,10 +87,29 @@ def test_lazy(adk_eval):
     pytester.runpytest_subprocess("-k", chosen).assert_outcomes(passed=6, failed=1)
 
 
+@pytest.mark.parametrize(
+    ("when", "shouldfail", "ok"), [("call", "", True), ("???", "", False), ("call", "-x", False)]
+)
+def test_a_report_without_all_outcomes_does_not_pass(
+    pytestconfig: pytest.Config, tmp_path: Path, when: str, shouldfail: str, ok: bool
+) -> None:
+    # a worker of pytest-xdist that crashed reports a test of the phase "???"
+    reporter: Any = _Reporter(pytestconfig, str(tmp_path / "r.json"))
+    passed = SimpleNamespace(adk_eval=("desk", json_line(CaseOutcome("a", 1, Status.PASSED))))
+    reporter.pytest_runtest_logreport(passed)
+    reporter.pytest_runtest_logreport(SimpleNamespace(failed=True, when=when))
+    session = SimpleNamespace(shouldfail=shouldfail, shouldstop=False)
+    reporter.pytest_sessionfinish(session, pytest.ExitCode.TESTS_FAILED)
+    report = FluentEvalReport.load(tmp_path / "r.json")
+    assert (report.pass_rate, report.ok) == (1.0, ok)
+
+
 MISTAKES = {
     "takes no argument adk_eval": "@suite.to_pytest()\ndef test_a(): pass",
     "needs @suite.to_pytest()": "def test_a(adk_eval): pass",
     "its own way for fail_fast": "@suite.to_pytest(fail_fast=True)\ndef test_a(adk_eval): pass",
+    "suite 'none' has no cases": "@FluentEvalSuite('none', desk).to_pytest()\n"
+    "def test_a(adk_eval): pass",
     "write @suite.to_pytest()": "import pytest\n@pytest.mark.adk_eval(3)\n"
     "def test_a(adk_eval): pass",
     "did you mean 'desk'": "wrong = FluentCase('a', expected_trajectory=[], target_node='dsk')\n"

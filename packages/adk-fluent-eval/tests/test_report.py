@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 HOSTILE = "<script>alert(1)</script> | `x` **b** [l](http://e) @team #1 \x1b[31m\u202e \ud800"
 
 
+NO_SCORE = MetricScore("m", MetricStatus.NOT_EVALUATED, None, 0.5)
+LOW = MetricScore("low", MetricStatus.PASSED, 0.1, 0.5, lower_is_better=True)
+NO_LOW = MetricScore("low", MetricStatus.NOT_EVALUATED, None, 0.5, lower_is_better=True)
+
+
 def test_figures() -> None:
     made = report(
         outcome("b", "failed", 1, tags=["t"], tokens=Tokens(prompt=5)),
@@ -71,6 +76,16 @@ def test_figures() -> None:
         ({"min_tag_pass_rate": {"t": 1}}, [outcome("a")], "no run of tag 't' counts"),
         ({"min_metric": {"m": 2}}, [outcome("a")], "mean of metric 'm', 1, is below 2"),
         ({"min_metric": {"n": 1}}, [outcome("a")], "metric 'n' has no score"),
+        (
+            {"min_pass_rate": 0, "min_metric": {"m": 0.6}},
+            [outcome("a"), outcome("b", "error", scores=[NO_SCORE])],
+            "metric 'm', 0.5 with 1 run without a score as 0, is below 0.6",
+        ),
+        (
+            {"min_pass_rate": 0, "min_metric": {"low": 0.6}},
+            [outcome("a", scores=[LOW]), outcome("b", "error", scores=[NO_LOW])],
+            "metric 'low' has no score in 1 run",
+        ),
         (
             {"min_pass_rate": 0, "allow_flaky": False},
             [outcome("a"), outcome("a", "failed", 2)],
@@ -158,6 +173,10 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "deep").iterdir()] == ["r.json"]
 
 
+def _saved(**fields: Any) -> str:
+    return json.dumps(json.loads(report(outcome("a")).to_json()) | fields)
+
+
 @pytest.mark.parametrize(
     ("text", "field", "what"),
     [
@@ -172,18 +191,19 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
             "newer than this version",
         ),
         (
-            '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [{"id": 3}]}',
-            "outcomes[0].id",
-            "valid string",
+            '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": []}',
+            "suite",
+            "a report has no suite",
         ),
-        (
-            (
-                '{"adk_fluent": {"kind": "eval-report", "schema": 1}, "outcomes": [], "gate": {},'
-                ' "started_at": "2026-01-01T00:00:00Z", "x": 1}'
-            ),
-            "",
-            "'x'",
-        ),
+        (_saved(outcomes=[{"id": 3}]), "outcomes[0].id", "valid string"),
+        (_saved(x=1), "x", "no field 'x'"),
+        (_saved(baseline={}), "baseline", "no field 'baseline'"),
+        (_saved(fluent_cases=[1]), "fluent_cases", "no field"),
+        (_saved(suite=5), "suite", "valid string"),
+        (_saved(notes=[3]), "notes[0]", "valid string"),
+        (_saved(interrupted="no"), "interrupted", "valid boolean"),
+        (_saved(duration_s=None), "duration_s", "valid number"),
+        (_saved(outcomes=[{"id": "a", "run": 1, "status": "passed"}] * 2), "outcomes", "two outc"),
     ],
 )
 def test_a_broken_file_names_its_fault(tmp_path: Path, text: str, field: str, what: str) -> None:

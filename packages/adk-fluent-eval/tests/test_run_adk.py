@@ -7,16 +7,19 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from eval_desk import answer, desk, look_up, run
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.evaluation.eval_metrics import EvalStatus
 from google.adk.evaluation.eval_result import EvalCaseResult
+from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
@@ -131,6 +134,7 @@ def test_failures_say_why_and_errors_never_pass() -> None:
     assert error.status is Status.ERROR
     assert error.error is not None
     assert "ValueError: no model" in error.error
+    assert [each.status for each in error.scores] == [MetricStatus.NOT_EVALUATED]
     xfail = FluentCase("hi", expected_trajectory=["look_up"], xfail="issue 7")
     assert run(xfail).status is Status.XFAILED
     xpass = run(FluentCase("hi", expected_trajectory=[], xfail="issue 7"))
@@ -145,7 +149,7 @@ def test_failures_say_why_and_errors_never_pass() -> None:
     assert run(FluentCase("hi", expected_trajectory=[], skip="later")).status is Status.SKIPPED
 
 
-def test_secrets_of_the_environment_stay_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_the_environment_stay_out_of_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "very-secret-key")
 
     def broken(_: Any) -> Any:
@@ -153,6 +157,17 @@ def test_secrets_of_the_environment_stay_out_of_errors(monkeypatch: pytest.Monke
 
     made = run(FluentCase("hi", expected_trajectory=[]), desk(answer=broken))
     assert "[SOME_API_KEY]" in str(made.error)
+    assert "very-secret-key" not in str(made)
+
+    def leaky(order: str) -> dict[str, Any]:
+        """Return a secret."""
+        return {"keys": ["very-secret-key"]}
+
+    says = ScriptedModel(Call("leaky", {"order": "1"}), "it is very-secret-key")
+    agent = Agent("a", says).tool(leaky).writes("answer")
+    made = run(FluentCase("hi", expected_response_contains="very-secret-key"), agent)
+    assert made.passed  # checks see the real answer
+    assert made.response == "it is [SOME_API_KEY]"
     assert "very-secret-key" not in str(made)
 
 
@@ -318,6 +333,19 @@ def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what
     fields: dict[str, Any] = {"pipeline": desk(answer=never), "cases": [case], **suite}
     with pytest.raises(EvalError, match=what):
         FluentEvalSuite("s", **fields).run_sync(**options)
+
+
+def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    suite = FluentEvalSuite("s", desk(answer=never), [FluentCase("hi", expected_trajectory=[])])
+    suite.cases.append(suite.cases[0])
+    with pytest.raises(EvalError, match="two cases with the id"):
+        suite.run_sync()
+    suite.cases[1] = cast("Any", "hello")
+    with pytest.raises(EvalError, match="takes FluentCases"):
+        suite.run_sync()
 
 
 @pytest.mark.parametrize("name", ["final_response_match_v2", "safety_v1", "hallucinations_v1"])
@@ -529,6 +557,11 @@ def test_judges() -> None:
         assert why in made.reasons[0]
 
 
+class FlatPrices:
+    def price(self, model: str, usage: Any, at: Any, *, tier: str | None = None) -> Money:
+        return Money(Decimal("0.25"))
+
+
 def test_costs() -> None:
     class Prices:
         def price(self, model: str, usage: Any, at: Any) -> Any:
@@ -605,3 +638,54 @@ def test_a_model_without_usage_has_no_token_count() -> None:
     made = run(FluentCase("hi", max_tokens=10), agent)
     assert made.status is Status.ERROR
     assert "reports no usage" in made.reasons[0]
+
+    class Remote(BaseAgent):  # as an agent of another process: what it calls is not seen
+        async def _run_async_impl(self, ctx: Any) -> AsyncGenerator[Event, None]:
+            yield Event(
+                author=self.name,
+                invocation_id=ctx.invocation_id,
+                content=types.Content(role="model", parts=[types.Part(text="x")]),
+            )
+
+    for xfail in (None, "why"):  # what is not known is not the expected failure
+        case = FluentCase("hi", max_tokens=10, max_cost_usd=1, xfail=xfail)
+        made = run(case, Remote(name="remote"), prices=FlatPrices())
+        assert (made.status, made.cost_usd) == (Status.ERROR, None)
+        assert "max_tokens: agent remote reports no usage" in made.reasons[0]
+
+
+def test_a_limit_of_cost_is_not_met_by_unknown_costs() -> None:
+    class Silent(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="1")]))
+
+    async def rated(ask: Any) -> float:
+        return float(await ask("rate it"))
+
+    pipeline = desk("known") >> Agent("unknown", Silent(model="silent"))
+    cases = [
+        FluentCase("hi", id=name, target_node=name, expected_trajectory=[])
+        for name in ("known", "unknown")
+    ]
+    gate = Gate(max_cost_usd=1)
+    report = FluentEvalSuite("s", pipeline, cases, gate=gate).run_sync(prices=FlatPrices())
+    assert report.failures == ["the cost of 1 run is not known"]
+    judge = FluentJudge("rated", rated, model=Silent(model="silent"))
+    suite = FluentEvalSuite("s", pipeline, cases[:1], custom_judges=[judge], gate=gate)
+    assert suite.run_sync(prices=FlatPrices()).failures == ["the cost of 1 run is not known"]
+
+
+def test_tools_that_run_unobserved_are_neither_mocked_nor_counted() -> None:
+    if "include_plugins" not in inspect.signature(AgentTool).parameters:
+        pytest.skip("google-adk gives agents inside tools the plugins")
+    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
+    tool = AgentTool(inner, include_plugins=False)
+    outer = LlmAgent(name="outer", model=ScriptedModel(Call("inner", {"request": "order"}), "x"))
+    outer.tools = [tool]
+    with pytest.raises(EvalError, match="runs without plugins"):
+        run(FluentCase("go", mock_tool_outputs={"look_up": "x"}, max_tool_calls=9), outer)
+    made = run(FluentCase("go", max_tool_calls=9), outer)
+    assert made.status is Status.ERROR
+    assert "max_tool_calls: agents inside tools run without plugins: inner" in made.reasons[0]

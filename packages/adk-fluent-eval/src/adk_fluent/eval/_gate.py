@@ -20,7 +20,8 @@ class Gate:
     Attributes:
         min_pass_rate: Share of runs that must pass, 0 to 1.
         min_tag_pass_rate: Tag to the share of its runs that must pass.
-        min_metric: Metric to the mean score it must reach (stay below, where lower is better).
+        min_metric: Metric to the mean score it must reach (stay below, where lower is better). A
+            run without a score counts as 0, and fails where lower is better.
         max_regressions: Cases that may be worse than in the baseline; None ignores regressions.
         significant_only: Count regressions only if McNemar's test finds the change significant.
         allow_flaky: Whether a case may pass in one run and fail in another.

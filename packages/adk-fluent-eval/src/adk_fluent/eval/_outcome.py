@@ -233,6 +233,7 @@ class CaseOutcome:
         tokens: Tokens of the pipeline's model calls.
         cost_usd: Their cost in US dollars; None if it is not known.
         eval_tokens: Tokens of judges.
+        eval_calls: Model calls of judges.
         duration_s: Seconds of all turns.
         note: Why it was skipped, or why it is expected to fail.
         target_node: The part of the pipeline that was run; empty for all of it.
@@ -254,6 +255,7 @@ class CaseOutcome:
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = None
     eval_tokens: Tokens = field(default_factory=Tokens)
+    eval_calls: int = 0
     duration_s: float = 0.0
     note: str = ""
     target_node: str = ""

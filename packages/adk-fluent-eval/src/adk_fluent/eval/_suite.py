@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval._cases._case import FluentCase, check_field_names
+from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._report._report import FluentEvalReport
@@ -97,18 +97,8 @@ class FluentEvalSuite:
         Raises:
             EvalError: One is not a case, or has the id of another.
         """
-        known = {case.name: case for case in self.cases}
-        for case in cases:
-            if not isinstance(case, FluentCase):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-                raise EvalError("cases= takes FluentCases", found=describe(case))
-            if (other := known.get(case.name)) is not None:
-                raise case.error(
-                    f"the suite has two cases with the id {case.name!r}",
-                    found=f"the other is at {other.place}",
-                    help="give each its own id; to run each case twice: num_runs=2",
-                )
-            known[case.name] = case
-            self.cases.append(case)
+        check_cases([*self.cases, *cases])
+        self.cases += cases
         return self
 
     def case(
@@ -267,7 +257,7 @@ class FluentEvalSuite:
         return cls._from_data(read_eval_set(source, registry, config_path), pipeline, more)
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
-        """Write the suite as YAML.
+        """Write the suite as YAML, without its pipeline and judges.
 
         Raises:
             EvalError: A case has a value that files cannot hold, such as a lambda.
@@ -293,7 +283,8 @@ class FluentEvalSuite:
     ) -> None:
         """Write the suite as ``.evalset.json`` or ``.test.json``, which ADK reads.
 
-        What ADK has no field for is in a block ``adk_fluent``, which ADK ignores.
+        What ADK has no field for is in a block ``adk_fluent``, which ADK ignores. The pipeline and
+        the judges are not written.
 
         Args:
             path: The file.
@@ -316,6 +307,7 @@ class FluentEvalSuite:
             "metrics": list(self.metrics),
             "thresholds": dict(self.thresholds),
             "num_runs": self.num_runs,
+            "gate": self.gate,
         }
         return SuiteData(fields, tuple(self.cases))
 

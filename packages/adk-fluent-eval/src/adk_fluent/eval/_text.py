@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from typing import Final
+from typing import Any, Final, cast
 
 NONE: Final = "-"
 #: Control characters (except tab and newline), bidirectional overrides and non-characters.
@@ -44,12 +44,31 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def redacted(text: str) -> str:
-    """Return the text with secrets of environment variables replaced by the variables' names."""
-    for name, value in os.environ.items():
-        if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST:
-            text = text.replace(secret, f"[{name}]")
-    return text
+def redact(record: Any) -> None:
+    """Replace secrets of environment variables by the variables' names, in all of a record."""
+    secrets = {
+        secret: f"[{name}]"
+        for name, value in os.environ.items()
+        if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST
+    }
+    if secrets:
+        _replace_all(record, secrets)
+
+
+def _replace_all(value: Any, secrets: dict[str, str]) -> Any:
+    """A plain value or record with texts replaced; records are changed in place."""
+    if type(value) is str:  # not a status
+        for secret, name in secrets.items():
+            value = value.replace(secret, name)
+        return value
+    if isinstance(value, list):
+        return [_replace_all(each, secrets) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {_replace_all(key, secrets): _replace_all(each, secrets) for key, each in pairs}
+    for name in getattr(value, "__dataclass_fields__", ()):
+        setattr(value, name, _replace_all(getattr(value, name), secrets))
+    return value
 
 
 def percent(share: float | None) -> str:

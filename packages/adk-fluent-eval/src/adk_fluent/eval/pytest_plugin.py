@@ -186,6 +186,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     if len(mark.args) != 1 or not isinstance(mark.args[0], FluentEvalSuite):
         pytest.fail(f"{name}: write @suite.to_pytest()", pytrace=False)
+    if not mark.args[0].cases:  # pytest would skip it, and an empty suite cannot pass
+        pytest.fail(f"{name}: suite {mark.args[0].name!r} has no cases", pytrace=False)
     for option in mark.kwargs.keys() & _REFUSED:
         pytest.fail(f"{name}: pytest has its own way for {option}=", pytrace=False)
     groups = metafunc.config.stash[_GROUPS]
@@ -254,17 +256,21 @@ class _Reporter:
         self._path = None if file is None else config.invocation_params.dir / file
         self._records: dict[str, list[str]] = {}
         self._lines: list[str] = []
+        self._lost = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         record: tuple[str, str] | None = vars(report).get(_MARK)
         if record is not None:
             self._records.setdefault(record[0], []).append(record[1])
+        elif report.failed and report.when not in {"setup", "call", "teardown"}:
+            self._lost = True  # a worker of pytest-xdist crashed, and its outcome is not here
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         for suite, texts in self._records.items():
             report = _report(suite, texts)
-            report.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+            stopped = self._lost or bool(session.shouldfail or session.shouldstop)  # as by -x
+            report.interrupted = stopped or exitstatus == pytest.ExitCode.INTERRUPTED
             self._lines.append(repr(report))
             if self._path is None:
                 continue

@@ -188,6 +188,21 @@ class FluentCase:
         return EvalError(f"case{name}: {what}", location=self.place, found=found, help=help)
 
 
+def check_cases(cases: Iterable[FluentCase]) -> None:
+    """Check that all are cases, each with an id of its own."""
+    known: dict[str, FluentCase] = {}
+    for case in cases:
+        if not isinstance(case, FluentCase):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("cases= takes FluentCases", found=describe(case))
+        if (other := known.get(name := case.name)) is not None:
+            raise case.error(
+                f"the suite has two cases with the id {name!r}",
+                found=f"the other is at {other.place}",
+                help="give each its own id; to run each case twice: num_runs=2",
+            )
+        known[name] = case
+
+
 def check_field_names(names: Iterable[str]) -> None:
     """Check names of fields."""
     known = FluentCase.__dataclass_fields__

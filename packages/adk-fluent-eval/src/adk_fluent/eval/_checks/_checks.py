@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval._checks._state import check_keys
-from adk_fluent.eval._checks._trajectory import compare_calls
+from adk_fluent.errors import nearest_name
+from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._metrics import BUDGET, MATCH, RESPONSE, STATE, TRAJECTORY
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus
 from adk_fluent.eval._text import measured
-from adk_fluent.eval._values import shown
+from adk_fluent.eval._values import error_line, mismatch, plain, shown
+from adk_fluent.ir import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._turn import StateMap, ToolCall
     from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._outcome import ToolUse
+    from adk_fluent.protocol import FieldRef
 
 _UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s"}
 
@@ -81,7 +85,7 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
         if expected.trajectory is None:
             continue
         uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
-        score, finding = compare_calls(
+        score, finding = _compare_calls(
             expected.trajectory, uses, seen.case.trajectory_match, at + 1
         )
         if at >= len(seen.turns):
@@ -138,7 +142,7 @@ def check_state(seen: Observation) -> MetricScore | None:
         if not expected.state_assertions:
             continue
         reached = at < len(seen.states)
-        found = check_keys(
+        found = _check_keys(
             expected.state_assertions,
             seen.states[at] if reached else {},
             seen.writes[at] if reached else {},
@@ -148,7 +152,7 @@ def check_state(seen: Observation) -> MetricScore | None:
             _fail(found, _unreached(seen))
         turns[at] = float(all(each.ok for each in found))
         findings += found
-    final = check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
+    final = _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
     if len(seen.turns) < len(seen.expected):
         _fail(final, _unreached(seen))
     return _all_met(STATE, [*findings, *final], turns)
@@ -161,32 +165,32 @@ def _fail(findings: Sequence[Finding], reason: str) -> None:
 
 def check_budget(seen: Observation) -> MetricScore | None:
     """Check what the run used against the case's limits; an unknown figure is not a pass."""
-    case, tokens = seen.case, seen.tokens.total
-    over = case.max_tokens is not None and tokens > case.max_tokens
+    calls = sum(len(turn.all_tool_uses) for turn in seen.turns)
     used = {
-        "max_cost_usd": seen.cost_usd,
-        "max_tokens": None if seen.tokens_unknown and not over else tokens,
-        "max_latency_s": seen.duration_s,
-        "max_tool_calls": sum(len(turn.all_tool_uses) for turn in seen.turns),
+        "max_cost_usd": (seen.cost_usd, seen.cost_unknown),
+        "max_tokens": (seen.tokens.total, seen.tokens_unknown),
+        "max_latency_s": (seen.duration_s, ""),
+        "max_tool_calls": (calls, seen.tools_unknown),
     }
     findings: list[Finding] = []
-    unknown = ""
-    for name, actual in used.items():
-        limit: float | None = getattr(case, name)
+    unknown: list[str] = []
+    for name, (actual, why) in used.items():
+        limit: float | None = getattr(seen.case, name)
         if limit is None:
             continue
-        if actual is None:
-            why = seen.tokens_unknown if name == "max_tokens" else seen.cost_unknown
-            unknown = f"{name}: {why or 'the cost is not known'}"
-            findings.append(Finding(name, False, limit, None, unknown))
+        if actual is None or (why and actual <= limit):  # what is known is a lower bound
+            reason = why or "the cost is not known"
+            unknown.append(f"{name}: {reason}")
+            findings.append(Finding(name, False, limit, None, reason))
             continue
         ok = actual <= limit or math.isclose(actual, limit)  # sums of prices are not exact
         unit = _UNITS.get(name, "")
         reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
         findings.append(Finding(name, ok, limit, actual, reason))
     score = _all_met(BUDGET, findings, [])
-    if score is not None and unknown and sum(not each.ok for each in findings) == 1:
-        score.status, score.score, score.reason = MetricStatus.NOT_EVALUATED, None, unknown
+    if score is not None and unknown and sum(not each.ok for each in findings) == len(unknown):
+        score.status, score.score = MetricStatus.NOT_EVALUATED, None
+        score.reason = "; ".join(unknown)
     return score
 
 
@@ -211,3 +215,192 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
         return None
     mean = sum(scores) / len(scores)
     return scored(MATCH, mean, threshold, findings=findings, turns=turns)
+
+
+# --- tool calls ----------------------------------------------------------------------------------
+
+
+def _compare_calls(
+    expected: Sequence[ToolCall], actual: Sequence[ToolUse], match: str, turn: int
+) -> tuple[float, Finding]:
+    """Compare the tool calls of a turn."""
+    # an empty trajectory allows no calls, whatever the match
+    score, reason = _MATCHERS[match if expected else "exact"](expected, actual)
+    return score, Finding(
+        "tools",
+        ok=score == 1.0,
+        expected=[_expected(each) for each in expected],
+        actual=[{"name": each.name, "args": plain(each.args)} for each in actual],
+        reason=reason,
+        turn=turn,
+    )
+
+
+def _expected(call: ToolCall) -> dict[str, Any]:
+    return {"name": call.name} | ({} if call.args is None else {"args": plain(call.args)})
+
+
+def _difference(expected: ToolCall, actual: ToolUse) -> str:
+    """Why a call is not the expected one; empty if it is.
+
+    An absent argument equals None, but meets no condition.
+    """
+    if expected.name != actual.name:
+        return f"expected {expected.name}, found {actual.name}"
+    for name, value in (expected.args or {}).items():
+        if name not in actual.args and value is not None:
+            return f"{expected.name} was called without {name}"
+        if reason := mismatch(value, actual.args.get(name)):
+            return f"{expected.name}, argument {name}: {reason}"
+    return ""
+
+
+def _exact(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
+    for number, (call, use) in enumerate(zip(expected, actual, strict=False), 1):
+        if reason := _difference(call, use):
+            return 0.0, f"call {number}: {reason}"
+    if len(expected) > len(actual):
+        return 0.0, _were(expected[len(actual) :], "not called")
+    if len(actual) > len(expected):
+        return 0.0, f"{_were(actual[len(expected) :], 'called')} unexpectedly"
+    return 1.0, ""
+
+
+def _in_order(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
+    rest = iter(actual)
+    for call in expected:
+        if not any(not _difference(call, use) for use in rest):
+            return 0.0, _absent(call, actual, " after the preceding calls")
+    return 1.0, ""
+
+
+def _any_order(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
+    pairs = _paired(expected, actual)
+    for at, call in enumerate(expected):
+        if at not in pairs:
+            return 0.0, _absent(call, actual, " as often as expected")
+    return 1.0, ""
+
+
+def _subset(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
+    taken = set(_paired(expected, actual).values())
+    for at, use in enumerate(actual):
+        if at not in taken:
+            return 0.0, f"{use.name}({shown(use.args)[1:-1]}) was called unexpectedly"
+    return 1.0, ""
+
+
+def _f1(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
+    if not expected and not actual:
+        return 1.0, ""
+    hits = len(_paired(expected, actual))
+    score = 2 * hits / (len(expected) + len(actual))
+    return score, "" if score == 1.0 else (
+        f"{hits} of {len(expected)} expected calls made, {len(actual) - hits} others"
+    )
+
+
+def _paired(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> dict[int, int]:
+    """A maximum matching of expected to observed calls (Kuhn's algorithm)."""
+    candidates = [
+        [at for at, use in enumerate(actual) if not _difference(call, use)] for call in expected
+    ]
+    taken: dict[int, int] = {}  # actual -> expected
+
+    for first in range(len(expected)):
+        seen: set[int] = set()
+        path: list[tuple[int, int]] = []  # expected call, observed call
+        todo = [(first, iter(candidates[first]))]
+        while todo:
+            asking, options = todo[-1]
+            option = next((each for each in options if each not in seen), None)
+            if option is None:
+                todo.pop()
+                if path:
+                    path.pop()
+                continue
+            seen.add(option)
+            path.append((asking, option))
+            if option not in taken:
+                taken.update({use: call for call, use in path})
+                break
+            todo.append((taken[option], iter(candidates[taken[option]])))
+    return {call: use for use, call in taken.items()}
+
+
+def _absent(call: ToolCall, actual: Sequence[ToolUse], suffix: str) -> str:
+    """Why a call is missing."""
+    differences = [_difference(call, use) for use in actual if use.name == call.name]
+    if not differences:
+        return f"{call.name} was not called"
+    return f"{call.name} was not called{suffix}" if "" in differences else differences[0]
+
+
+def _were(calls: Sequence[ToolCall | ToolUse], what: str) -> str:
+    names = ", ".join(each.name for each in calls)
+    return f"{names} {'was' if len(calls) == 1 else 'were'} {what}"
+
+
+_MATCHERS: Final[
+    dict[str, Callable[[Sequence[ToolCall], Sequence[ToolUse]], tuple[float, str]]]
+] = {"exact": _exact, "in_order": _in_order, "any_order": _any_order, "subset": _subset, "f1": _f1}
+
+
+# --- state ---------------------------------------------------------------------------------------
+
+_KEYS_SHOWN: Final = 12
+
+
+def _check_keys(
+    expected: StateMap,
+    state: Mapping[str, Any],
+    written: Mapping[str, Mapping[str, Any]],
+    turn: int | None,
+) -> list[Finding]:
+    """Check each asserted key.
+
+    An absent key is None, and of a typed reference its default; it meets no condition.
+    """
+    return [_check(ref, value, state, written, turn) for ref, value in expected.items()]
+
+
+def _check(
+    ref: str | FieldRef,
+    expected: Any,
+    state: Mapping[str, Any],
+    written: Mapping[str, Mapping[str, Any]],
+    turn: int | None,
+) -> Finding:
+    key = key_of(ref)
+    what, name, source = f"state {key}", key, state
+    step, dot, rest = key.partition(".")
+    if dot and key not in state and step in written:
+        what, name, source = f"state {rest} as {step} wrote it", rest, written[step]
+    stored = source.get(name)
+    actual, problem = (stored, "") if expected is None else _read(ref, stored)
+    if actual is None and not problem and expected is not None:
+        reason = _no_such_key(name, source)
+    else:
+        reason = problem or mismatch(expected, actual)
+    return Finding(what, not reason, plain(expected), plain(actual), reason, turn)
+
+
+def _read(ref: str | FieldRef, stored: Any) -> tuple[Any, str]:
+    """The value that a reader of a reference gets, and why it cannot be read; empty if it can."""
+    try:
+        if stored is None:
+            default = getattr(ref, "default", UNSET)
+            return (None if default is UNSET else default), ""
+        decode = getattr(ref, "decode", None)
+        return (stored if decode is None else decode(stored)), ""
+    except Exception as error:  # noqa: BLE001  # stored values may be anything
+        what = "its default" if stored is None else shown(stored)
+        return stored, f"{what} is not a value of {key_of(ref)}: {error_line(error)}"
+
+
+def _no_such_key(name: str, source: Mapping[str, Any]) -> str:
+    keys = sorted(key for key, value in source.items() if value is not None)
+    if near := nearest_name(name, keys):
+        return f"the key is absent; did you mean {near!r}?"
+    rest = ", ..." if len(keys) > _KEYS_SHOWN else ""
+    return f"the key is absent; state has {', '.join(keys[:_KEYS_SHOWN]) or 'no keys'}{rest}"

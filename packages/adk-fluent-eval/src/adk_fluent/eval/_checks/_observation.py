@@ -31,6 +31,7 @@ class Observation:
         cost_usd: US dollars of all model calls; None if it is not known.
         cost_unknown: Why the cost is not known; empty if it is.
         tokens_unknown: Why the tokens are incomplete; empty if they are complete.
+        tools_unknown: The same of the tool calls.
     """
 
     case: FluentCase
@@ -47,6 +48,7 @@ class Observation:
     cost_usd: float | None = None
     cost_unknown: str = ""
     tokens_unknown: str = ""
+    tools_unknown: str = ""
 
     @property
     def tokens(self) -> Tokens:

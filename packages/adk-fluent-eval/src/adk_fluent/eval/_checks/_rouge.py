@@ -2,7 +2,9 @@
 
 Scores equal those of google-adk 2.x, which reads every script; google-adk 1.25 knows ASCII only.
 
-Source: C.-Y. Lin, "ROUGE: A package for automatic evaluation of summaries" (2004).
+Sources: C.-Y. Lin, "ROUGE: A package for automatic evaluation of summaries" (2004); M. F. Porter,
+"An algorithm for suffix stripping" (1980), with the extensions that NLTK makes by default
+(irregular words, "ie" in short words, "y" after one letter, endings of Porter's later version).
 """
 
 from __future__ import annotations
@@ -12,7 +14,150 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from adk_fluent.eval._checks._porter import stem
+# --- stems ---------------------------------------------------------------------------------------
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of an ending and its replacement, as ``ending:replacement``."""
+    return tuple((ending, new) for ending, _, new in (each.partition(":") for each in text.split()))
+
+
+_IRREGULAR: Final = dict(
+    _pairs(
+        "skies:sky sky:sky dying:die lying:lie tying:tie news:news inning:inning innings:inning "
+        "outing:outing outings:outing canning:canning cannings:canning howe:howe "
+        "proceed:proceed exceed:exceed succeed:succeed"
+    )
+)
+
+# Of two endings that match, the longer one comes first.
+_STEP_2: Final = _pairs(
+    "ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble "
+    "entli:ent ousli:ous ation:ate alism:al aliti:al iviti:ive fulli:ful enci:ence "
+    "anci:ance izer:ize alli:al ator:ate logi:log bli:ble eli:e"
+)
+_STEP_3: Final = _pairs("icate:ic ative: alize:al iciti:ic ical:ic ness: ful:")
+_STEP_4: Final = (
+    *("ement", "ance", "ence", "able", "ible", "ment"),
+    *("ant", "ent", "ion", "ism", "ate", "iti", "ous", "ive", "ize"),
+    *("al", "er", "ic", "ou"),
+)
+_KINDS: Final = str.maketrans(
+    {letter: "v" if letter in "aeiou" else "c" for letter in "abcdefghijklmnopqrstuvwxz0123456789"}
+)
+
+
+def _stem(word: str) -> str:
+    """Return the stem of a word of lower-case ASCII letters and digits."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) <= 2:
+        return word
+    word = _without_past(_without_plural(word))
+    if word[-1] == "y" and len(word) > 2 and _shape(word)[-2] == "c":
+        word = f"{word[:-1]}i"
+    return _without_last_letter(_step_4(_step_3(_step_2(word))))
+
+
+# --- shapes of words -----------------------------------------------------------------------------
+
+
+def _shape(word: str) -> str:
+    """Its letters as ``v`` for vowels and ``c`` for all others; y after a consonant is a vowel."""
+    shape = word.translate(_KINDS)
+    if "y" not in shape:
+        return shape
+    made = ""
+    for kind in shape:
+        made += kind if kind != "y" else "v" if made[-1:] == "c" else "c"
+    return made
+
+
+def _measure(word: str) -> int:
+    """Porter's m: how often consonants follow vowels."""
+    return _shape(word).count("vc")
+
+
+def _ends_short(word: str) -> bool:
+    r"""Porter's \*o, as in "hop" but not in "snow"; also a word of two letters, as "us"."""
+    shape = _shape(word)
+    return shape == "vc" or (shape[-3:] == "cvc" and word[-1] not in "wxy")
+
+
+# --- the steps -----------------------------------------------------------------------------------
+
+
+def _without_plural(word: str) -> str:
+    """Step 1a: "caresses", "ponies", "ties", "cats"."""
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith("ies"):
+        return word[:-1] if len(word) == 4 else word[:-2]
+    return word if word.endswith("ss") else word.removesuffix("s")
+
+
+def _without_past(word: str) -> str:
+    """Step 1b: "agreed", "tied", "plastered", "motoring"."""
+    if word.endswith("ied"):
+        return word[:-1] if len(word) == 4 else word[:-2]
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for ending in ("ed", "ing"):
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            return _repaired(rest) if "v" in _shape(rest) else word
+    return word
+
+
+def _repaired(word: str) -> str:
+    """Repair the rest that step 1b leaves: "conflat", "hopp", "fil"."""
+    if word.endswith(("at", "bl", "iz")):
+        return f"{word}e"
+    if len(word) > 1 and word[-1] == word[-2] and _shape(word)[-1] == "c":
+        return word if word[-1] in "lsz" else word[:-1]
+    return f"{word}e" if _measure(word) == 1 and _ends_short(word) else word
+
+
+def _step_2(word: str) -> str:
+    for ending, new in _STEP_2:
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            # the "l" of "logi" belongs to what is measured
+            if _measure(f"{rest}l" if ending == "logi" else rest) == 0:
+                return word
+            # "functionalli" becomes "functional", whose ending goes as well
+            return _step_2(f"{rest}{new}") if ending == "alli" else f"{rest}{new}"
+    return word
+
+
+def _step_3(word: str) -> str:
+    for ending, new in _STEP_3:
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            return f"{rest}{new}" if _measure(rest) > 0 else word
+    return word
+
+
+def _step_4(word: str) -> str:
+    for ending in _STEP_4:
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            allowed = ending != "ion" or rest[-1:] in {"s", "t"}
+            return rest if allowed and _measure(rest) > 1 else word
+    return word
+
+
+def _without_last_letter(word: str) -> str:
+    """Steps 5a and 5b: "probate", "rate", "controll"."""
+    if word.endswith("e"):
+        rest = word[:-1]
+        measure = _measure(rest)
+        if measure > 1 or (measure == 1 and not _ends_short(rest)):
+            word = rest
+    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+
+
+# --- scores --------------------------------------------------------------------------------------
 
 _STEMMED_FROM: Final = 4  # letters; shorter words stay as they are
 _CACHED_UP_TO: Final = 40  # letters; longer ones are rarely words
@@ -74,8 +219,8 @@ def _is_in(ranges: tuple[tuple[str, str], ...], letter: str) -> bool:
 def _root(word: str) -> str:
     if len(word) < _STEMMED_FROM:
         return word
-    return _cached_stem(word) if len(word) <= _CACHED_UP_TO else stem(word)
+    return _cached_stem(word) if len(word) <= _CACHED_UP_TO else _stem(word)
 
 
-_cached_stem = lru_cache(4096)(stem)
+_cached_stem = lru_cache(4096)(_stem)
 _ASCII: Final = {at: each if (each := chr(at)).isalnum() else " " for at in range(128)}

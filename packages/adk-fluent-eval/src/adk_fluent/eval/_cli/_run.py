@@ -6,7 +6,8 @@ import asyncio
 import re
 import sys
 import time
-from contextlib import redirect_stdout
+from collections import Counter
+from contextlib import nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,24 +21,27 @@ from adk_fluent.cli import (
     INTERRUPTED,
     OK,
     installed_version,
+    is_interactive,
     note,
     require_credentials,
 )
 from adk_fluent.eval._cli._load import load_suites, registry_option
 from adk_fluent.eval._cli._output import STDOUT, Output, output_options
-from adk_fluent.eval._cli._progress import ProgressDisplay
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
-from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._text import plural
+from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
+from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from rich.progress import Progress as Bar
 
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._running._options import Progress, RunOptions
@@ -113,13 +117,12 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         with redirect_stdout(sys.stderr):
             job.check()
     reports: list[FluentEvalReport] = []
-    for job in jobs:
-        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
-        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
-            break
     output = Output(options)
     for job in jobs:
-        job.finish(output, options)
+        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
+        job.finish(reports[-1], output, options)  # at once: nothing later can lose it
+        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
+            break
     ctx.exit(_code(reports, output))
 
 
@@ -133,10 +136,17 @@ def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
     if all(report.ok for report in reports):
         return OK
     counting = [each for report in reports for each in report.outcomes if each.status.counts]
-    if counting and all(_OF_SERVICES.match((each.error or "").split(":")[0]) for each in counting):
+    if counting and all(map(_reached_no_model, counting)):
         note("[no model could be reached]", fg="red")
         return INFRASTRUCTURE
     return FINDINGS
+
+
+def _reached_no_model(outcome: CaseOutcome) -> bool:
+    """Whether a client of a model failed, and not one of a tool after a model answered."""
+    kind = (outcome.error or "").partition(":")[0]
+    answered = any(turn.model_calls for turn in outcome.turns)
+    return not answered and _OF_SERVICES.match(kind) is not None
 
 
 class _Job:
@@ -163,7 +173,6 @@ class _Job:
             "timeout_s": options["timeout"],
             "baseline": None if options["update_baseline"] else self._baseline,
         }
-        self.report: FluentEvalReport | None = None
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
         if self._baseline_path is None:
@@ -191,7 +200,7 @@ class _Job:
         """Run the suite; what is done when Ctrl-C stops it becomes the report."""
         outcomes: list[CaseOutcome] = []
         began, clock = datetime.now(UTC), time.monotonic()
-        display = ProgressDisplay(self.suite.name, on=on)
+        display = _ProgressDisplay(self.suite.name, on=on)
 
         def tell(progress: Progress) -> None:
             outcomes.append(progress.outcome)
@@ -201,9 +210,9 @@ class _Job:
         options["progress"] = tell
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                self.report = asyncio.run(self.suite.run(**options))
+                return asyncio.run(self.suite.run(**options))
         except KeyboardInterrupt:
-            self.report = FluentEvalReport(
+            return FluentEvalReport(
                 outcomes,
                 self.suite.name,
                 self.suite.gate,
@@ -216,12 +225,9 @@ class _Job:
                 baseline=self._options.get("baseline"),
                 fluent_cases=self.suite.cases,
             )
-        return self.report
 
-    def finish(self, output: Output, options: dict[str, Any]) -> None:
+    def finish(self, report: FluentEvalReport, output: Output, options: dict[str, Any]) -> None:
         """Write the files that were asked for, and print the report."""
-        if (report := self.report) is None:
-            return
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
@@ -243,3 +249,59 @@ class _Job:
             output.say("\ncompared with the baseline:")
             for line in comparison_lines(report.compare(self._baseline), plain_line):
                 output.say(line)
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+_UPDATES: Final = 10  # progress lines of a run without a terminal
+
+
+class _ProgressDisplay:
+    """Shows the progress of one suite."""
+
+    def __init__(self, title: str, *, on: bool) -> None:
+        self._title = one_line(title, 40)
+        self._on = on
+        self._counts: Counter[Status] = Counter()
+        self._bar: Bar | None = _bar() if on and is_interactive(sys.stderr) else None
+        if self._bar is not None:
+            self._task: Any = self._bar.add_task(self._title, total=None, counts="")
+
+    def shown(self) -> AbstractContextManager[Any]:
+        """Return the context in which the progress is shown."""
+        return nullcontext() if self._bar is None else self._bar
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a finished run."""
+        outcome, done, total = progress.outcome, progress.done, progress.total
+        self._counts[outcome.status] += 1
+        counts = ", ".join(f"{count:,} {status}" for status, count in self._counts.items())
+        missed = outcome_line(outcome) if outcome.status in {"failed", "error"} else None
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, counts=counts)
+            if missed is not None:
+                self._bar.console.print(missed, markup=False, highlight=False, soft_wrap=True)
+        elif self._on:
+            if missed is not None:
+                click.echo(missed, err=True)
+            if done * _UPDATES // total > (done - 1) * _UPDATES // total:
+                click.echo(f"{self._title}: {done:,} of {total:,} runs, {counts}", err=True)
+
+
+def _bar() -> Bar:
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[counts]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+    )

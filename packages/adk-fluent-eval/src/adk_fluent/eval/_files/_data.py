@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._cases._case import FluentCase, initial_state
 from adk_fluent.eval._cases._turn import ToolCall, Turn, key_of
+from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._values import plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
 
-SUITE_FIELDS: Final = ("name", "description", "metrics", "thresholds", "num_runs")
+SUITE_FIELDS: Final = ("name", "description", "metrics", "thresholds", "num_runs", "gate")
 #: A mapping with one of these as its only key stands for something that files have no words for;
 #: LITERAL escapes a value that looks like one.
 CALL: Final = "call"
@@ -33,6 +35,7 @@ FLAGS: Final = {
     "s": re.DOTALL,
     "x": re.VERBOSE,
 }
+_DEFAULT: Final = Gate()
 _DEPTH: Final = 100
 _UNCHANGED: Final = (
     *("target_node", "max_cost_usd", "max_tokens", "max_latency_s", "max_tool_calls"),
@@ -42,7 +45,7 @@ _UNCHANGED: Final = (
 
 @dataclass(frozen=True)
 class SuiteData:
-    """A suite as files hold it: without its pipeline, judges and gate.
+    """A suite as files hold it: without its pipeline and judges.
 
     Attributes:
         fields: Arguments of `FluentEvalSuite`.
@@ -65,11 +68,18 @@ def marker(value: Any, *known: str) -> str | None:
 
 def suite_data(data: SuiteData) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
-    return {
+    made = {
         name: value
         for name in SUITE_FIELDS
         if (value := data.fields.get(name)) and (name, value) != ("num_runs", 1)
     }
+    if (gate := made.pop("gate", _DEFAULT)) != _DEFAULT:
+        made["gate"] = {
+            name: plain(value)
+            for name in Gate.__dataclass_fields__
+            if (value := getattr(gate, name)) != getattr(_DEFAULT, name)
+        }
+    return made
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:

@@ -127,7 +127,17 @@ def read_eval_set(
         if config_path is None and not block and beside.is_file():
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    fields = {name: block[name] for name in SUITE_FIELDS if block.get(name) is not None}
+    known = (*SUITE_FIELDS, "schema", "cases")
+    for name in block:
+        if name not in known:
+            raise place.unknown_key((_BLOCK, name), f"the block {_BLOCK!r}", known)
+    for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
+        raise place.error(
+            (_BLOCK, "cases", name),
+            f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
+            help="give it the same id in both, or remove it from the block",
+        )
+    fields = reader.suite((_BLOCK,), block)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
@@ -220,7 +230,9 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     """A suite with the metrics of ADK's configuration."""
     source = Source(os.fspath(path))
     config = source.mapping((), parse_json(read_text(path), source.path))
-    criteria = source.mapping(("criteria",), config.get("criteria") or {})
+    if "criteria" not in config:
+        raise source.error(("criteria",), "not a configuration of ADK: it has no criteria")
+    criteria = source.mapping(("criteria",), config["criteria"] or {})
     thresholds: dict[str, Any] = {}
     match, ignore_args = "", False
     for name, value in criteria.items():

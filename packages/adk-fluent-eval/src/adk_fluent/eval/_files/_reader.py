@@ -11,7 +11,16 @@ from adk_fluent.errors import nearest_name
 from adk_fluent.eval._cases._case import FluentCase
 from adk_fluent.eval._cases._turn import ToolCall, Turn
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._data import CALL, FLAGS, LITERAL, RAISE, REGEX, marker
+from adk_fluent.eval._files._data import (
+    CALL,
+    FLAGS,
+    LITERAL,
+    RAISE,
+    REGEX,
+    SUITE_FIELDS,
+    marker,
+)
+from adk_fluent.eval._gate import Gate
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -32,6 +41,21 @@ class Reader:
     def __init__(self, source: Source, registry: Registry | None = None) -> None:
         self.source = source
         self._registry = registry or {}
+
+    def suite(self, at: At, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a suite other than its cases."""
+        made = {name: value[name] for name in SUITE_FIELDS if value.get(name) is not None}
+        if "gate" in made:
+            at, known = (*at, "gate"), Gate.__dataclass_fields__
+            given = self.source.mapping(at, made["gate"])
+            for key in given:
+                if key not in known:
+                    raise self.source.unknown_key((*at, key), "a gate", known)
+            try:
+                made["gate"] = Gate(**given)
+            except EvalError as error:
+                raise self.source.invalid(at, error) from error
+        return made
 
     def cases(self, at: At, values: list[Any]) -> tuple[FluentCase, ...]:
         """Return cases with different ids."""

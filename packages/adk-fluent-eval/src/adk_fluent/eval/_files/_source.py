@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from zlib import crc32
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
@@ -153,9 +154,14 @@ def write_whole(path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
 
 
 def with_suite(path: str, suite: str) -> str:
-    """Return ``run.<suite>.json`` for ``run.json``; the path itself without a suite."""
+    """Return ``run.<suite>.json`` for ``run.json``; the path itself without a suite.
+
+    A name that a file cannot have gets a checksum, so that no two suites write one file.
+    """
     if not suite:
         return path
     file = Path(path)
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", suite)[:80]
+    if safe != suite:
+        safe += f"-{crc32(suite.encode('utf-8', 'surrogatepass')):08x}"
     return str(file.with_name(f"{file.stem}.{safe}{file.suffix}"))

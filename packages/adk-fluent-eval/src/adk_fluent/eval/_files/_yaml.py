@@ -36,9 +36,9 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
         raise source.error(
             ("cases",), "the file has no list of cases", help="write cases: with a list"
         )
-    fields = {key: suite[key] for key in SUITE_FIELDS if suite.get(key) is not None}
-    made = Reader(source, registry).cases(("cases",), cast("list[Any]", cases))
-    return SuiteData({"name": Path(name).stem, **fields}, made, source)
+    reader = Reader(source, registry)
+    fields = {"name": Path(name).stem, **reader.suite((), suite)}
+    return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
 
 
 def dump_yaml(data: SuiteData) -> str:

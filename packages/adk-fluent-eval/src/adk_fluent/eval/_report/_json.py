@@ -22,7 +22,7 @@ from adk_fluent.eval._outcome import (
     ToolUse,
     TurnOutcome,
 )
-from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._text import encodable
 from adk_fluent.eval._values import plain
 from adk_fluent.extend import describe
@@ -36,6 +36,20 @@ if TYPE_CHECKING:
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"
 _ALWAYS: Final = frozenset({"id", "run", "status", "score"})
+#: The fields of a report in a file.
+_FIELDS: Final[dict[str, Any]] = {
+    "suite": str,
+    "engine": str,
+    "adk_version": str,
+    "started_at": datetime,
+    "duration_s": float,
+    "interrupted": bool,
+    "metrics": list[str],
+    "notes": list[str],
+    "gate": Gate,
+    "saved_regressions": list[str],
+    "outcomes": list[CaseOutcome],
+}
 _DEFAULTS: Final = {
     record: {
         each.name: each.default_factory() if each.default_factory is not MISSING else each.default
@@ -45,7 +59,7 @@ _DEFAULTS: Final = {
 }
 
 
-def report_chunks(report: ReportFigures) -> Iterator[str]:
+def report_chunks(report: FluentEvalReport) -> Iterator[str]:
     """Yield a report as JSON."""
     head = {
         "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
@@ -105,8 +119,8 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the fields of the report in a file."""
+def read_report(path: str | PathLike[str]) -> FluentEvalReport:
+    """Return the report in a file."""
     source, text = Source(str(path)), read_text(path)
     data = source.mapping((), parse_json(text, source.path))
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
@@ -120,13 +134,17 @@ def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
             f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
             help="upgrade adk-fluent-eval",
         )
-    for name, kind in (("outcomes", list[CaseOutcome]), ("gate", Gate), ("started_at", datetime)):
-        data[name] = validated(kind, json.dumps(data.get(name)), source, (name,))
-    known = ReportFigures.__dataclass_fields__
     for name in data:
-        if name not in known:
-            raise source.unknown_key((name,), "a report", known)
-    return data
+        if name not in _FIELDS:
+            raise source.unknown_key((name,), "a report", _FIELDS)
+    for name, kind in _FIELDS.items():
+        if name not in data:
+            raise source.error((name,), f"a report has no {name}")
+        data[name] = validated(kind, json.dumps(data[name]), source, (name,))
+    try:
+        return FluentEvalReport(**data)
+    except EvalError as error:  # two outcomes of one run
+        raise source.error(("outcomes",), error.what) from error
 
 
 def validated(kind: Any, text: str, source: Source, at: At) -> Any:

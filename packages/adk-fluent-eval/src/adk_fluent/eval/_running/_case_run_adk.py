@@ -30,7 +30,7 @@ from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import redacted
+from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.protocol import Usage
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.eval._running._plan import MetricPlan
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -160,6 +160,7 @@ class _CaseRun:
             content = types.Content(role="user", parts=[types.Part(text=prompt)])
             texts: list[str] = []
             request = LlmRequest(model=model.model, contents=[content])
+            self.outcome.eval_calls += 1
             async for response in model.generate_content_async(request):
                 if response.error_code:
                     what = f"{response.error_code}: {response.error_message}"
@@ -180,6 +181,8 @@ class _CaseRun:
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
         outcome.status, outcome.reasons = _verdict(outcome)
+        if outcome.error is not None:
+            add_absent_scores(outcome, self._settings.plan.of(self._case))
         if (why := self._case.xfail) is not None:
             outcome.note = why
             if outcome.status is Status.PASSED:
@@ -187,10 +190,7 @@ class _CaseRun:
                 outcome.reasons = [f"expected to fail ({why}), but passed"]
             elif outcome.status is Status.FAILED:  # an error is not the expected failure
                 outcome.status = Status.XFAILED
-        outcome.error = outcome.error and redacted(outcome.error)
-        outcome.reasons = [redacted(each) for each in outcome.reasons]
-        for score in outcome.scores:
-            score.reason = redacted(score.reason)
+        redact(outcome)
 
 
 def new_outcome(
@@ -207,6 +207,22 @@ def new_outcome(
         note=note,
         target_node=case.target_node or "",
     )
+
+
+def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
+    """Add the metrics that an error prevented, without scores: means must not leave them out."""
+    for each in planned:
+        if outcome.score(each.name) is None:
+            informs = each.threshold is None
+            outcome.scores.append(
+                MetricScore(
+                    each.name,
+                    MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED,
+                    threshold=each.threshold,
+                    lower_is_better=each.judge is not None and each.judge.lower_is_better,
+                    reason="the run ended in an error",
+                )
+            )
 
 
 def _is_vertex(service: object) -> bool:

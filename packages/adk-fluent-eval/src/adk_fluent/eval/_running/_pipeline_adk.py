@@ -71,6 +71,8 @@ class Target:
         tools: Name of each known tool to its objects.
         inner_tools: Names of tools that only agents inside tools call.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
+        hidden_tools: Names of their tools.
+        foreign: Names of agents that may call models unseen, such as remote ones.
         open: Whether there may be other tools: of a toolset, a middleware or a foreign agent.
         models: Agent to the name of its model.
         closeable: Plugins and toolsets to close.
@@ -81,6 +83,8 @@ class Target:
     tools: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     inner_tools: set[str] = field(default_factory=set[str])
     hidden: set[str] = field(default_factory=set[str])
+    hidden_tools: set[str] = field(default_factory=set[str])
+    foreign: set[str] = field(default_factory=set[str])
     open: bool = False
     models: dict[str, str] = field(default_factory=dict[str, str])
     closeable: list[BasePlugin | BaseToolset] = field(
@@ -217,7 +221,9 @@ def _inspect(app: App) -> Target:
     outer_tools: set[str | None] = set()
     for each in agent_tree(app.root_agent):
         target.steps.add(each.name)
-        target.open = target.open or not isinstance(each, _TRANSPARENT)
+        if not isinstance(each, _TRANSPARENT):
+            target.open = True
+            target.foreign |= {each.name} if isinstance(each, BaseAgent) else set()
         if isinstance(each, LlmAgent):
             target.models[each.name] = _model_name(each)
         for tool in _tools(each):
@@ -231,6 +237,8 @@ def _inspect(app: App) -> Target:
                 inner += below
                 if not getattr(tool, "include_plugins", True):
                     target.hidden |= {agent.name for agent in below}
+                    names = (_tool_name(held) for agent in below for held in _tools(agent))
+                    target.hidden_tools |= {held or "" for held in names}
     target.tools.pop("", None)
     for each in agent_tree(app.root_agent):
         if not any(each is other for other in inner):

@@ -71,10 +71,11 @@ class Recorder:
         self._began = 0.0
         seen.cost_usd = None if prices is None else 0.0
         seen.cost_unknown = "there is no price book" if prices is None else ""
+        self._foreign = target.foreign
         if target.hidden:
-            seen.tokens_unknown = (
-                f"agents inside tools run without plugins: {', '.join(sorted(target.hidden))}"
-            )
+            names = ", ".join(sorted(target.hidden))
+            seen.tokens_unknown = f"agents inside tools run without plugins: {names}"
+            seen.tools_unknown = seen.tokens_unknown if target.hidden_tools else ""
 
     def begin(self, message: types.Content) -> None:
         """Start a turn."""
@@ -183,6 +184,10 @@ class Recorder:
                 model = made.metadata.get("model_version") or ""
                 self._answers.append(_Answer(made.author, model, made.usage, failed=False))
         seen = self._seen
+        spoke = {made.author for made in self._usages if made.content and made.usage is None}
+        told = {made.author for made in self._usages if made.usage not in {None, _NO_USAGE}}
+        if silent := sorted((spoke & self._foreign) - told):
+            seen.tokens_unknown = seen.tokens_unknown or f"agent {silent[0]} reports no usage"
         for each in self._answers:
             turn.model_calls += 1
             if each.usage is None:
