@@ -22,7 +22,7 @@ from adk_fluent.eval._outcome import (
     ToolUse,
     TurnOutcome,
 )
-from adk_fluent.eval._report._report import FluentEvalReport
+from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import encodable
 from adk_fluent.eval._values import plain
 from adk_fluent.extend import describe
@@ -59,7 +59,7 @@ _DEFAULTS: Final = {
 }
 
 
-def report_chunks(report: FluentEvalReport) -> Iterator[str]:
+def report_chunks(report: ReportFigures) -> Iterator[str]:
     """Yield a report as JSON."""
     head = {
         "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
@@ -119,8 +119,8 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_report(path: str | PathLike[str]) -> FluentEvalReport:
-    """Return the report in a file."""
+def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the fields of the report in a file."""
     source, text = Source(str(path)), read_text(path)
     data = source.mapping((), parse_json(text, source.path))
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
@@ -142,9 +142,10 @@ def read_report(path: str | PathLike[str]) -> FluentEvalReport:
             raise source.error((name,), f"a report has no {name}")
         data[name] = validated(kind, json.dumps(data[name]), source, (name,))
     try:
-        return FluentEvalReport(**data)
+        ReportFigures(**data)
     except EvalError as error:  # two outcomes of one run
         raise source.error(("outcomes",), error.what) from error
+    return data
 
 
 def validated(kind: Any, text: str, source: Source, at: At) -> Any:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._figures import ReportFigures
 
 _MESSAGE: Final = 300
 _REASONS: Final = 10_000
@@ -20,7 +20,7 @@ _SAID: Final = 2_000
 _TURNS: Final = 10
 
 
-def junit(report: FluentEvalReport) -> str:
+def junit(report: ReportFigures) -> str:
     """Return a test case for each run; failures of the gate are in the suite's `system-err`."""
     counts = report.counts
     figures = {
@@ -54,7 +54,7 @@ def junit(report: FluentEvalReport) -> str:
 
 
 def _add_case(
-    suite: ET.Element, report: FluentEvalReport, outcome: CaseOutcome, *, several: bool
+    suite: ET.Element, report: ReportFigures, outcome: CaseOutcome, *, several: bool
 ) -> None:
     name = clean(outcome.id)
     test = ET.SubElement(
