@@ -65,6 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = seed
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Give one worker more than there are cores: some tests wait for servers and clocks."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Say how to draw the same again."""
     return f"random programs: --seed {config.option.seed}{' --full' * config.option.full}"

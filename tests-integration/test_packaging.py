@@ -340,6 +340,7 @@ def test_tests_run_from_the_sdist(archives: Path, tmp_path: Path) -> None:
     assert re.search(r"^\d\d passed", said, re.MULTILINE)
 
 
+@pytest.mark.full
 def test_the_layer_keeps_to_the_boundaries_until_it_imports_a_sibling(workspace: Path) -> None:
     assert boundaries.violations(workspace) == []
     sibling = workspace / "packages" / "adk-fluent-other"

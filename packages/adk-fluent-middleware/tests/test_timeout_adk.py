@@ -103,7 +103,14 @@ async def test_parallel_tools(metrics: Measured) -> None:
     assert metrics("adk_fluent.timeout.expirations", adk_fluent__call="tool") == 1
 
 
-@pytest.mark.parametrize("options", [{"model": 2.0}, {"first": 2.0}, {"run": 2.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": 2.0},
+        pytest.param({"first": 2.0}, marks=pytest.mark.full),
+        pytest.param({"run": 2.0}, marks=pytest.mark.full),
+    ],
+)
 async def test_cancelled(options: Any, metrics: Measured) -> None:
     """Who cancels is told so, and of no timeout; whoever comes next is given all the time."""
     with GeminiEmulator(default=reply("late", latency=20)) as gemini:

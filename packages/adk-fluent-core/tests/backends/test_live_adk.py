@@ -264,7 +264,7 @@ async def test_a_tool_whose_result_comes_later_does_not_end_the_run() -> None:
     assert talked.said == ["a: Ordered.", "a: Bye."]
 
 
-@pytest.mark.parametrize("history", ["own", "none"])
+@pytest.mark.parametrize("history", ["own", pytest.param("none", marks=pytest.mark.full)])
 async def test_what_the_user_says_is_stored_where_a_step_sees_a_copy_of_the_session(
     store: BaseSessionService, history: Any
 ) -> None:
@@ -503,7 +503,13 @@ def _done(name: str, *replies: Any) -> tuple[Any, ScriptedModel]:
     return Agent(name).instruct(name).model(model), model
 
 
-@pytest.mark.parametrize("shape", ["nested", "delegate", "pipeline as delegate", "back"])
+#: Two or three agents hang up one after the other, a second each.
+SLOW = ("delegate", "pipeline as delegate", "back")
+
+
+@pytest.mark.parametrize(
+    "shape", ["nested", *(pytest.param(each, marks=pytest.mark.full) for each in SLOW)]
+)
 async def test_whoever_something_comes_after_can_say_that_it_is_done(shape: str) -> None:
     hand = Call("transfer_to_agent", {"agent_name": "kid"})
     last, _ = _done("last", "Bye.")
