@@ -32,7 +32,7 @@ by_name = pytest.mark.parametrize("name", BUILT_IN)
 
 
 def pytest_run(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "--full"]
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
     return subprocess.run(
         [*command, *args],

@@ -2,7 +2,7 @@
 on ADK by `ask`, `run`, `stream` and a Runner of ADK's own, with sessions in memory and in SQLite.
 
 What they should do is told by `adk_fluent.testing._oracle`: final state, answer, errors, and the
-order of calls. 40 run on the engine, 40 on the mock backend and 40 spread over the ways to run on
+order of calls. 24 run on the engine, 24 on the mock backend and 24 spread over the ways to run on
 ADK, each in memory and on SQLite. With ``--full`` every way runs 2 000.
 """
 
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-FEW, MANY = 40, 2_000
+FEW, MANY = 24, 2_000
 LEAST = 10  # examples at a time: the first ones that hypothesis draws are small
 WAYS = 4  # to run on ADK, among which they are spread; each in memory and on SQLite
 SETTINGS = settings(

@@ -158,6 +158,7 @@ print(made.text)
 """
 
 
+@pytest.mark.full
 def test_each_wheel_holds_its_portion_and_nothing_else(wheels: dict[str, Path]) -> None:
     names = {wheel: set(ZipFile(path).namelist()) for wheel, path in wheels.items()}
     core, toy = names["adk-fluent-core"], names["adk-fluent-toy"]
@@ -167,6 +168,7 @@ def test_each_wheel_holds_its_portion_and_nothing_else(wheels: dict[str, Path]) 
     assert not [name for name in core | toy if name.endswith(".pyi")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", [("core", "toy"), ("toy", "core")], ids="-then-".join)
 def test_wheels_install_in_either_order_and_the_layer_leaves_without_a_trace(
     order: tuple[str, str], wheels: dict[str, Path], tmp_path: Path
@@ -301,6 +303,7 @@ def test_archives_are_fit_to_be_released(package: Package, archives: Path) -> No
     assert problems(Repository(ROOT), package, archives) == []
 
 
+@pytest.mark.full
 def test_the_wheel_of_core_says_what_it_is(archives: Path) -> None:
     from packaging.metadata import Metadata
 

@@ -46,7 +46,7 @@ root_agent = (clerk >> writer).named("desk").middleware(Guard()).to_agent()
 '''
 
 
-@pytest.mark.parametrize("command", ["web", "api_server"])
+@pytest.mark.parametrize("command", ["api_server", pytest.param("web", marks=pytest.mark.full)])
 def test_a_page_can_talk_with_a_pipeline(tmp_path: Path, command: str) -> None:
     agents = tmp_path / "agents"
     (agents / "desk").mkdir(parents=True)

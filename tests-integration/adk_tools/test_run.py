@@ -73,6 +73,7 @@ def test_a_question_stays_open_where_nobody_is_asked(adk: Adk, agents: Path) -> 
     ]
 
 
+@pytest.mark.full
 def test_what_fails_says_what_and_where(adk: Adk, agents: Path) -> None:
     done = adk.run("run", agents / "broken", typed=["Hello."])
     assert done.returncode == 1

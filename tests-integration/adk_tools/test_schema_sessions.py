@@ -17,7 +17,7 @@ pytestmark = pytest.mark.adk
 AGENTS = Path(__file__).parents[2] / "packages" / "adk-fluent-state" / "examples" / "agents"
 
 
-@pytest.mark.parametrize("command", ["api_server", "web"])
+@pytest.mark.parametrize("command", ["api_server", pytest.param("web", marks=pytest.mark.full)])
 def test_every_way_over_http(adk: Adk, tmp_path: Path, command: str) -> None:
     folder = tmp_path / "agents"
     shutil.copytree(AGENTS, folder, ignore=shutil.ignore_patterns("__pycache__"))

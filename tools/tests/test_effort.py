@@ -86,6 +86,7 @@ def test_two_runs_draw_the_same_and_another_seed_draws_others(run: Callable[...,
     assert "--seed 7 --full" in full
 
 
+@pytest.mark.full
 def test_a_run_that_fails_on_a_busy_machine_fails_the_script(tmp_path: Path) -> None:
     path = tmp_path / "test_it.py"
     path.write_text("def test_it(): assert True", "utf-8")

@@ -168,6 +168,7 @@ HARM: dict[str, tuple[dict[str, Callable[[str], str | None]], str]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("changes", "told"), HARM.values(), ids=HARM.keys())
 def test_a_harmed_wheel_is_refused(
     toy: Toy, dist: Path, changes: dict[str, Callable[[str], str | None]], told: str

@@ -1,6 +1,6 @@
 """Errors, delays, cut streams and cancellations at random: every built-in keeps its promise.
 
-There are 60 random pipelines, or 300 with ``--full``, each run three times. Every 20th is over
+There are 40 random pipelines, or 300 with ``--full``, each run three times. Every 20th is over
 ADK's own Gemini and real HTTP.
 """
 
@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-FEW, MANY = 60, 300
+FEW, MANY = 40, 300
 #: Those that are to be seen at work; the others let everything by unless something takes long.
 BUSY = {name for name, _, promise in RULES if promise not in (passes_on, cuts_off)}
 

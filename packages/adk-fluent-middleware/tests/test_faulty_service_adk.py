@@ -179,6 +179,7 @@ def of(name: str) -> Callable[[Promise], Promise]:
 by_name = pytest.mark.parametrize("name", NAMES)
 
 
+@pytest.mark.full
 @by_name
 async def test_429(name: str) -> None:
     await PROMISES[name](REFUSED)

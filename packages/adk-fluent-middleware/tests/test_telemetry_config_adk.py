@@ -98,6 +98,7 @@ def test_without_any_nothing_is_set_up(tmp_path: Path) -> None:
     assert told_by(START + program, tmp_path) is False
 
 
+@pytest.mark.full
 def test_what_is_no_exporter_is_refused(tmp_path: Path) -> None:
     program = """
     try:
@@ -147,6 +148,7 @@ TWO_PIPELINES: Final = """
 """
 
 
+@pytest.mark.full
 def test_pipelines_of_one_process_may_differ_or_are_refused(tmp_path: Path) -> None:
     first, second = told_by(START + TWO_PIPELINES, tmp_path)
     assert first is False
@@ -174,6 +176,7 @@ def test_where_the_environment_says_otherwise_it_is_refused(tmp_path: Path) -> N
 # --- the cloud, and costs ------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_cloud_needs_an_extra(tmp_path: Path) -> None:
     program = """
     sys.modules["opentelemetry.exporter.cloud_trace"] = None
@@ -232,6 +235,7 @@ def test_the_cloud_needs_somebody_who_is_signed_in(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.full
 def test_costs_need_their_layer(tmp_path: Path) -> None:
     program = """
     try:

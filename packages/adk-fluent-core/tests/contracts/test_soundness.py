@@ -1,7 +1,7 @@
 """The analysis against every way in which random pipelines can run.
 
 Every reader that may find no value is reported, and every error that is reported can happen: in
-500 pipelines, or 5 000 with ``--full``.
+250 pipelines, or 5 000 with ``--full``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
 _MISSING = {"ReadBeforeWrite", "MaybeUndefined", "ReadRace", "ScopeMismatch", "ExternalState"}
-_FEW, _MANY = 500, 5_000
+_FEW, _MANY = 250, 5_000
 _CHUNK = 250
 
 

@@ -68,6 +68,7 @@ async def test_the_same_tickets_twice_have_the_same_outcomes(place: Path) -> Non
     assert all(outcome.tokens > 0 for outcome in once)
 
 
+@pytest.mark.full
 async def test_streamed_it_comes_to_the_same(place: Path) -> None:
     whole = await work(place / "1.sqlite")
     streamed = await work(place / "2.sqlite", ExecutionConfig(streaming_mode="sse"))
@@ -181,6 +182,7 @@ def test_a_database_that_is_there_is_left_alone(
     assert (code, "cannot be made: unable to open database file" in err) == (2, True)
 
 
+@pytest.mark.full
 def test_ascii_is_enough(place: Path) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     command = [*PROGRAM, "--tickets", "23", "--show"]
