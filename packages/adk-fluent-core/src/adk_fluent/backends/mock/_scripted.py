@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent._scripts._replies import Asked
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node
 
 
-class ScriptedLeaf(DictLeaf):
+class ScriptedLeaf(DictLeaf, ABC):
     """What agents of one run are asked and answer; a subclass runs flows below them.
 
     Args:
@@ -197,14 +198,14 @@ class ScriptedLeaf(DictLeaf):
 
     # --- what agents call, and what they hand over to --------------------------------------------
 
+    @abstractmethod
     def run_below(
         self, node: Node, strand: Strand, flow: Node, answers: Mapping[str, Any]
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run a pipeline that the agent of a step has handed over to."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def call_agent(
         self, node: Node, strand: Strand, args: Mapping[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """Run an agent that is a tool; give its last answer and what it wrote."""
-        raise NotImplementedError
