@@ -544,7 +544,9 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("shape", LARGE)
+@pytest.mark.parametrize(
+    "shape", ["deep", *(pytest.param(each, marks=pytest.mark.full) for each in ("long", "wide"))]
+)
 def test_large_ones_on_the_engine(shape: str, loop: asyncio.Runner) -> None:
     program = LARGE[shape]()
     seen = loop.run(ran(program, on_the_engine))

@@ -1,9 +1,8 @@
 """Random pipelines are killed at random moments, and go on until they have come to their end.
 
 The end is that of a run nobody kills: the same state, every step, each write of a function once;
-called once more is only what was in flight. Two runs are killed, after so many lines of their
-log; with ``--full`` it is 200, some of them after some time, which is another moment on a busy
-machine.
+called once more is only what was in flight. One run is killed, after so many lines of its log; with
+``--full`` it is 200, some of them after some time, which is another moment on a busy machine.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ pytestmark = [
 HERE = Path(__file__).parent
 NO_RUN = "there is no run to go on with in this session"
 NO_SESSION = "there is no session 's' of user 'ann' in app 'adk_fluent_app'"
-FEW, MANY = 2, 200
+FEW, MANY = 1, 200
 LINES = 0.7  # of kills come after so many lines, the others after some time, with --full
 SHARE = 4  # one in so many is kept by DatabaseSessionService
 

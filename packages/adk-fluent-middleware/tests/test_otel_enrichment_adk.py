@@ -414,6 +414,7 @@ def test_without_a_provider_nothing_is_done() -> None:
     assert run_program(program).split() == ["A", "0"]
 
 
+@pytest.mark.full
 def test_a_provider_that_is_set_later_is_found() -> None:
     program = """
         from adk_fluent import Agent

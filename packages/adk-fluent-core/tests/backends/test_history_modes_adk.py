@@ -797,7 +797,13 @@ def by_changed_app(pipeline: Pipeline, cache: ContextCacheConfig) -> Send:
     return by_runner_of(app)
 
 
-@pytest.mark.parametrize("way", [by_node, by_own_app, by_changed_app])
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_changed_app,
+        *(pytest.param(each, marks=pytest.mark.full) for each in (by_node, by_own_app)),
+    ],
+)
 @pytest.mark.parametrize("history", ["transcript", "own", "input", "none"])
 async def test_context_caching_changes_nothing_that_is_read(
     gemini: GeminiEmulator,

@@ -157,6 +157,7 @@ async def test_the_model_gets_the_error_of_a_tool(toolset: Callable[..., McpTool
     assert '"isError": true' in model.calls[1].turns[-1].text
 
 
+@pytest.mark.full
 async def test_in_the_middle_of_a_pipeline_and_in_branches_at_the_same_time(
     toolset: Callable[..., McpToolset], servers: Servers
 ) -> None:
@@ -187,6 +188,7 @@ async def test_each_run_has_a_server_of_its_own(
     await agent.aclose()
 
 
+@pytest.mark.full
 async def test_runs_that_each_have_a_loop_of_their_own(
     toolset: Callable[..., McpToolset], servers: Servers
 ) -> None:

@@ -267,6 +267,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(desk: str) -> None:
     assert person.code == 0
 
 
+@pytest.mark.full
 @at_a_terminal
 def test_ctrl_c_twice_ends_even_a_run_that_takes_its_time_to_stop(write: Write) -> None:
     write(
@@ -342,6 +343,7 @@ def test_answers_may_go_into_a_file_while_a_person_talks(desk: str, place: Path)
     assert (place / "answers.txt").read_text() == "clerk: 1 turns, heard hello\n"
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name == "nt", reason="there is no Ctrl-C for one process on Windows")
 def test_ctrl_c_ends_what_is_piped_in(desk: str) -> None:
     command = [*PROGRAM, "run", desk, "-i", "hello"]

@@ -63,6 +63,7 @@ async def test_a_failure_from_far_below(b: Bench) -> None:
     assert b.clean_state == {}
 
 
+@pytest.mark.full
 async def test_cancelling_far_below(b: Bench) -> None:
     deep = nested(b.hangs("h"), b.par, FORKS)
     await b.run(b.race(deep, b.seq(b.say("idle", ticks=50), b.say("w"))))
@@ -90,6 +91,7 @@ async def test_a_wide_race(b: Bench) -> None:
     assert b.state == {"x": 1}
 
 
+@pytest.mark.full
 async def test_a_long_sequence_and_a_long_loop(b: Bench) -> None:
     await b.run(b.seq(*[b.fn("f", n=lambda s: s.get("n", 0) + 1) for _ in range(10_000)]))
     await b.run(b.loop(b.fn("f", n=lambda s: s["n"] + 1), 10_000))

@@ -1,6 +1,6 @@
 """The conformance suite on ADK's own Gemini class: each agent's answer comes over HTTP.
 
-Every sixth program runs by default, all of them with ``--full``.
+Every twelfth program runs by default, all of them with ``--full``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _programs() -> Iterator[Program]:
             yield program
 
 
-_SOME = 6  # one in so many runs by default
+_SOME = 12  # one in so many runs by default
 TestGemini = conformance.as_pytest(_subject, only=islice(_programs(), 0, None, _SOME))
 TestTheRest = pytest.mark.full(
     conformance.as_pytest(_subject, only=(each for n, each in enumerate(_programs()) if n % _SOME))
