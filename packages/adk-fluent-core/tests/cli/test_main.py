@@ -193,9 +193,14 @@ def test_a_command_that_core_has_stays_cores(layer: Write, here: Cli) -> None:
     told = here("doctor")
     assert told.code == 1
     says = "layer 'bad' has a command 'check', which adk-fluent-core has itself"
-    assert f"BAD  layer bad         {says}" in told.out
+    assert f"BAD layer bad {says}" in in_one_space(told.out)
     assert "found: sys:exit of acme-bad 0.3" in told.out
-    assert "ok   layer toy         acme-toy 0.3" in told.out
+    assert "ok layer toy acme-toy 0.3" in in_one_space(told.out)
+
+
+def in_one_space(text: str) -> str:
+    """Without the width of the columns, which depends on what else is installed."""
+    return " ".join(text.split())
 
 
 def test_doctor_imports_everything_that_a_layer_provides(layer: Write, here: Cli) -> None:
@@ -211,10 +216,11 @@ def test_doctor_imports_everything_that_a_layer_provides(layer: Write, here: Cli
     refresh()
     told = here("doctor")
     assert told.code == 1
-    assert "BAD  layer bad         cannot load gone:RULES" in told.out
-    assert "BAD  layer bad         cannot load sys:entrance" in told.out
-    assert "ok   layer bad" not in told.out
-    assert "ok   layer toy         acme-toy 0.3" in told.out
+    printed = in_one_space(told.out)
+    assert "BAD layer bad cannot load gone:RULES" in printed
+    assert "BAD layer bad cannot load sys:entrance" in printed
+    assert "ok layer bad" not in printed
+    assert "ok layer toy acme-toy 0.3" in printed
 
 
 def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, here: Cli) -> None:
