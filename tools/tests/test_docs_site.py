@@ -341,6 +341,7 @@ def text_of(page: str) -> str:
     return " ".join(html.unescape(plain).split())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "flaw",
     [

@@ -947,6 +947,7 @@ print(pipeline.ask("hi"), len(model.calls))
 """
 
 
+@pytest.mark.full
 def test_a_file_outlives_the_process(tmp_path: Path) -> None:
     """Hashes of texts are others in every process; what is the same is not."""
     said: list[str] = []

@@ -195,6 +195,7 @@ async def test_slow(name: str) -> None:
     await PROMISES[name](LATE)
 
 
+@pytest.mark.full
 @by_name
 async def test_cut(name: str) -> None:
     await PROMISES[name](CUT)

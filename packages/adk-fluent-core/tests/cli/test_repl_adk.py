@@ -299,6 +299,7 @@ def test_ctrl_c_twice_ends_even_a_run_that_takes_its_time_to_stop(write: Write) 
     assert person.code == 130
 
 
+@pytest.mark.full
 @at_a_terminal
 def test_a_person_who_waits_sees_what_is_at_work(desk: str) -> None:
     with terminal(desk, "hello", "-i", TERM="xterm") as person:

@@ -57,6 +57,7 @@ def facts(outcome: Outcome) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.full
 async def test_the_same_tickets_twice_have_the_same_outcomes(place: Path) -> None:
     once, again = await work(place / "1.sqlite"), await work(place / "2.sqlite")
     assert list(map(facts, once)) == list(map(facts, again))
