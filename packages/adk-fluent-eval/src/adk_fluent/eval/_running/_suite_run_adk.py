@@ -62,7 +62,7 @@ class SuiteRun:
         options = check_options(options)
         self.adk_version: str = __version__
         check_cases(suite.cases)  # the list may have changed
-        self.cases = select(suite.name, suite.cases, options)
+        self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         if suite.pipeline is None:
             raise EvalError(
                 f"suite {suite.name!r} has no pipeline",
@@ -92,7 +92,7 @@ class SuiteRun:
         self._used: Counter[int] = Counter()
         self._results: dict[tuple[str, int], EvalCaseResult] = {}
         self.notes: list[str] = plan.unused(self.cases)
-        self.interrupted = False
+        self.interrupted: bool = False
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome, None]:
         """Run everything, and yield each outcome when it is there."""
