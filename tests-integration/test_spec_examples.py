@@ -768,7 +768,7 @@ def test_9_2_the_setter_makes_a_boundary() -> None:
 
 
 @pytest.mark.adk
-def test_9_2_what_it_makes_runs_in_one_process_and_is_reported() -> None:
+def test_9_2_what_it_makes_is_refused_where_all_of_it_would_run_in_one_process() -> None:
     boundary = ir.ExecutionBoundary(
         transport=ir.TransportConfig(
             type="queue", endpoint="pubsub://projects/my-proj/topics/heavy"
@@ -777,10 +777,12 @@ def test_9_2_what_it_makes_runs_in_one_process_and_is_reported() -> None:
     )
     heavy = ir.AgentNode("heavy_processor", mock=Ref("heavy", "mock"), boundary=boundary)
     pipeline = Agent("classifier").mock("x") >> heavy >> Agent("responder").mock("done")
-    report = pipeline.check()
-    assert report.ok
-    assert "pip install adk-fluent-distributed" in str(report)
-    assert pipeline.ask("hello") == "done"
+    with pytest.raises((MissingLayerError, UnsupportedNodeError)) as caught:
+        pipeline.ask("hello")
+    assert "transport='queue' and scaling" in caught.value.what
+    assert caught.value.node == "heavy_processor"
+    plain = heavy.replace(boundary=ir.ExecutionBoundary())
+    assert (Agent("classifier").mock("x") >> plain).ask("hello") == "heavy"
 
 
 # --- 10: the checker -----------------------------------------------------------------------------

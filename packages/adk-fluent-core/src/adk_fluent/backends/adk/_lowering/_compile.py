@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from adk_fluent._middlewares import made_middleware
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
+from adk_fluent.backends._boundaries import check_boundaries
 from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import PassList
@@ -156,8 +157,8 @@ def compile_ir(
     Raises:
         UsageError: A field of the configuration holds a value that has no meaning.
         UnsupportedConfigError: A field of the configuration has no effect in this version.
-        MissingLayerError: A node's layer is not installed.
-        UnsupportedNodeError: There is no rule for a node.
+        MissingLayerError: A layer that a node needs is not installed.
+        UnsupportedNodeError: There is no rule for a node, or nobody holds its execution boundary.
         BuildError: Something in the pipeline cannot be.
         ContractError: It is proven that its runs fail; see `ExecutionConfig.contracts`.
     """
@@ -173,6 +174,7 @@ def compile_ir(
     cx = CompileContext(config, injection)
     description = root.description
     root = passes(root, cx)
+    check_boundaries(node.replace(root=root) if isinstance(node, AppNode) else root)
     agents = cx.agents(root)
     configured = (made_middleware(each, node) for each in config.middlewares)
     middlewares = (*stack, *configured, *cx.middlewares)
