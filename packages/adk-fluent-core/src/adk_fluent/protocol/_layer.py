@@ -21,6 +21,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "values": "ValueTable: how the ADK backend turns values into models and tools",
         "passes": "PassList: rewrites of the IR before it is compiled",
         "checkers": "checker function: takes the Graph of a pipeline, gives Diagnostics",
+        "run_checkers": "checker function whose errors keep a pipeline from being compiled",
         "middleware": "MiddlewareDesc, of which the entry has the name: to be chosen by that",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
