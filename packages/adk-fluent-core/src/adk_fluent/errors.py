@@ -581,7 +581,8 @@ class UnstorableValueError(RunError, ValueError):
     """A step put out what the session it runs in cannot keep.
 
     Cause: a value that JSON does not hold, or nothing can read back, on its way to state or into an
-    event: a set, a date, an object, not-a-number, half a character, a list that contains itself.
+    event: a set, a date, an object, not-a-number, half a character, a list that contains itself,
+    or text with NUL on its way to state.
     Fix: write what the help line names; live objects are handed over by `.inject(...)`.
 
     Attributes:

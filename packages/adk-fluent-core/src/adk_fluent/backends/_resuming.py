@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adk_fluent.backends._owner import is_at_work
-from adk_fluent.errors import PlanChangedError, SessionError, UsageError
+from adk_fluent.errors import PlanChangedError, SessionError, UnstorableValueError, UsageError
 from adk_fluent.ir import GateNode, Node, structure_hash, walk
 from adk_fluent.protocol._decision import Decision, Fault, decide
 
@@ -138,7 +138,8 @@ def judge(
     wrong = [fault for fault in faults.values() if fault is not None]
     if wrong:
         text = "; ".join(f"{fault.what}: {fault.help}" for fault in wrong)
-        error = UsageError(wrong[0].what, help=wrong[0].help)
+        kind = UnstorableValueError if wrong[0].unstorable else UsageError
+        error = kind(wrong[0].what, help=wrong[0].help)
         return Tell(f"Nothing was run: {text}.", error, entry.waits)
     if answers:
         others = [id for id in answers if id not in entry.waits]
