@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.genai.types import FinishReason
 
@@ -17,7 +17,9 @@ from adk_fluent.errors import OutputInvalidError
 from adk_fluent.flow import Facts
 
 if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
+    from google.genai.types import Part
 
     from adk_fluent.backends._answers import Answer
 
@@ -90,6 +92,39 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
     except OutputInvalidError as error:
         return error
     return None
+
+
+def unsaid(event: Event) -> None:
+    """Take away the words that ADK 2.x makes of what stands for a result until a person answers.
+
+    It does so where an agent is the tool, and takes them for the caller's answer.
+    """
+    asked, content = event.actions.requested_tool_confirmations, event.content
+    if not asked or content is None or event.partial:
+        return
+    kept: list[Part] = []
+    waits = False
+    for part in content.parts or ():
+        if part.function_response is not None:
+            waits = part.function_response.id in asked
+        elif waits and part.text is not None:
+            continue
+        kept.append(part)
+    content.parts = kept
+
+
+def unwritten(event: Event, agent: BaseAgent) -> None:
+    """Take away what ADK writes of words that are said while an answer is waited for.
+
+    Args:
+        event: An event of the agent's, or of one below it.
+        agent: The agent.
+    """
+    delta = event.actions.state_delta
+    author: Any = agent.find_agent(event.author) if delta else None
+    key = getattr(author, "output_key", None)
+    if key in delta and (not event.get_function_responses() or delta[key] == ""):
+        del delta[key]
 
 
 def report_end(event: Event) -> None:
