@@ -42,7 +42,7 @@ class Turn:
 
     __slots__ = (
         *("_again", "_asker", "_earlier", "_ends", "_escalates"),
-        *("_in_loop", "_late", "_open", "_target"),
+        *("_in_loop", "_late", "_open", "_refused", "_target"),
     )
 
     def __init__(self, *, in_loop: bool = False) -> None:
@@ -52,6 +52,7 @@ class Turn:
         self._earlier: dict[str, types.FunctionCall] = {}
         self._again: list[Event] = []
         self._late = False
+        self._refused: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -68,12 +69,16 @@ class Turn:
         """
         self._asker = asker
         answered = False
+        asked: dict[str, str] = {}
         for event in events:
             if event.author == _USER:
                 for each in event.get_function_responses():
                     self._open.pop(each.id or "", None)
                     answered = True
+                    if each.id in asked and (each.response or {}).get("confirmed") is False:
+                        self._refused.add(asked[each.id])
             elif event.author == asker and not event.partial:
+                asked.update(_confirmations(event))
                 if calls := _calls(event):
                     self._begin()
                     self._open = dict.fromkeys(calls, asker)
@@ -108,6 +113,13 @@ class Turn:
         if actions.escalate and self._in_loop:
             self._ends = self._escalates = True
         self._ends = self._ends or bool(actions.skip_summarization)
+
+    def refused(self, event: Event) -> list[str]:
+        """The calls that were not run, as an event says, because a person has refused them."""
+        if not self._refused or event.author != self._asker:
+            return []
+        given = {each.id for each in event.get_function_responses()}
+        return sorted(self._refused.intersection(given))
 
     def is_open(self, agent: str) -> bool:
         """Whether a call of an agent's has no result yet."""
@@ -169,6 +181,16 @@ def _calls(event: Event) -> dict[str, types.FunctionCall]:
         for each in event.get_function_calls()
         if each.id and each.name not in _QUESTIONS
     }
+
+
+def _confirmations(event: Event) -> dict[str, str]:
+    """The calls that a person is asked about, by id of the question."""
+    found: dict[str, str] = {}
+    for each in event.get_function_calls():
+        if each.name == REQUEST_CONFIRMATION and each.id:
+            asked: Any = (each.args or {}).get("originalFunctionCall") or {}
+            found[each.id] = asked.get("id") or ""
+    return found
 
 
 def keep_turn(changes: dict[str, Any], turn: Turn) -> None:

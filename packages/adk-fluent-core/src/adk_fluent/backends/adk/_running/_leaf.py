@@ -180,10 +180,10 @@ class AdkLeaf:
             async with aclosing(self._in_turn(agent, ctx, turn)) as events:
                 async for event in events:
                     unsaid(event)
-                    self._mark(event, stamp)
+                    mark = self._marked(event, stamp, turn)
                     if (call := calls.get(event.author)) is not None and not call.settled:
                         await settle(call, event)
-                    invalid = self._read(event, node, agent, waits, stamp)
+                    invalid = self._read(event, node, agent, waits, mark)
                     wrote = event.actions.state_delta
                     if not event.partial:
                         report_end(event)
@@ -236,6 +236,7 @@ class AdkLeaf:
         """
         if self.waits and not event.partial:
             waits.update(event.long_running_tool_ids or ())
+            waits.difference_update(stamp.get("settled", ()))
         if waits:
             if stamp_of(event) is stamp:  # a flow below knows what it waits for
                 unwritten(event, agent)
@@ -392,6 +393,13 @@ class AdkLeaf:
     def _discard(self, scopes: list[str]) -> None:
         self._prompts.discard(scopes)
         self._places.discard_above(scopes)
+
+    def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
+        """Mark an event of a step, and give what it is marked with."""
+        gone = [] if turn is None else turn.refused(event)
+        made: Stamp = {**stamp, "settled": gone} if gone else stamp
+        self._mark(event, made)
+        return made
 
     def _mark(self, event: Event, stamp: Stamp) -> None:
         metadata = event.custom_metadata

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from google.genai.types import Part
 
     from adk_fluent.backends._answers import Answer
+    from adk_fluent.backends.adk._session._stamps import Stamp
 
 #: The calls with which something else is asked for than the result of a tool.
 _KINDS: Final = {
@@ -36,6 +37,8 @@ _ENDS: Final = (None, FinishReason.STOP, FinishReason.FINISH_REASON_UNSPECIFIED)
 def facts(event: Event) -> Facts | None:
     """What the engine must know of an event; None for a plain one."""
     actions, waits = event.actions, event.long_running_tool_ids
+    stamp: Stamp = (stamp_of(event) if event.custom_metadata else None) or {}
+    settled = stamp.get("settled", ())
     if not (
         actions.state_delta
         or actions.escalate
@@ -43,6 +46,7 @@ def facts(event: Event) -> Facts | None:
         or event.partial
         or event.error_code
         or waits
+        or settled
     ):
         return None
     error = None if event.error_code == SAID_NOTHING else event.error_code
@@ -55,7 +59,8 @@ def facts(event: Event) -> Facts | None:
         escalate=bool(actions.escalate),
         transfers=bool(actions.transfer_to_agent),
         error=error or None,
-        stop=(stamp_of(event) or {}).get("why") == "refused",  # in a flow below this one
+        stop=stamp.get("why") == "refused",  # in a flow below this one
+        settled=settled,
         waits={
             c.id: _KINDS.get(c.name or "", "tool") for c in calls if c.id and c.id in (waits or ())
         },
