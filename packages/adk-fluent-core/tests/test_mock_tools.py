@@ -147,8 +147,7 @@ async def test_only_an_answer_goes_on() -> None:
 
 async def test_several_calls_of_a_reply_are_answered_together_or_one_by_one() -> None:
     for together in (True, False):
-        script = [pays("A1", "A2"), "one", "Done."]
-        backend = mock_backend({"clerk": script[:1] + script[1 + together :], "after": "Bye."})
+        backend = mock_backend({"clerk": [pays("A1", "A2"), "Done."], "after": "Bye."})
         options: dict[str, Any] = {"backend": backend, "session_id": "s"}
         first, second = (await clerk().run("pay", **options)).pending
         if together:
@@ -158,9 +157,11 @@ async def test_several_calls_of_a_reply_are_answered_together_or_one_by_one() ->
             result = await clerk().resume(second.answer(False), **options)
             assert [each.id for each in result.pending] == [first.id]
             assert results(result) == [REJECTED]
+            assert (result.text, len(backend.calls)) == ("", 1)
             result = await clerk().resume(first.answer(), **options)
             assert results(result) == [{"result": None}]
         assert result.text == "Bye."
+        assert not any(WAITS["error"] in text for _, text in shown(backend, "after"))
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -274,3 +275,30 @@ async def test_a_model_hears_of_all_its_long_running_calls_at_once() -> None:
     assert result.text == "Bye."
     told = [text for role, text in shown(backend, "clerk") if role == "user"][1:]
     assert "\n".join(told) == '[result order {"of": "x"}]\n[result order {"of": "y"}]'
+
+
+async def test_nor_is_it_asked_before_because_another_tool_has_run() -> None:
+    def look() -> None: ...
+
+    calls = reply(Call("order", {"what": "x"}), Call("look"))
+    backend = mock_backend({"clerk": [calls, "Here."], "after": "Bye."})
+    agent = Agent("clerk").tool(Ref(Later(), "order")).tool(look) >> Agent("after")
+    options: dict[str, Any] = {"backend": backend, "session_id": "s"}
+    asked = await agent.run("go", **options)
+    assert (asked.text, len(asked.pending), len(backend.calls)) == ("", 1, 1)
+    result = await agent.resume(asked.pending[0].answer({"of": "x"}), **options)
+    assert (result.text, len(backend.calls)) == ("Bye.", 3)
+
+
+async def test_a_confirmation_and_a_result_that_comes_later_are_one_turn() -> None:
+    calls = reply(Call("order", {"what": "x"}), Call("pay", {"order": "A1"}))
+    for kind in ("tool", "confirmation"):
+        backend = mock_backend({"clerk": [calls, "Here."], "after": "Bye."})
+        agent = Agent("clerk").tool(Ref(Later(), "order")).tool(pay, require_confirmation=True)
+        pipeline = agent >> Agent("after")
+        options: dict[str, Any] = {"backend": backend, "session_id": "s"}
+        asked = (await pipeline.run("go", **options)).pending
+        first, second = sorted(asked, key=lambda each: each.kind != kind)
+        left = await pipeline.resume(first.answer(), **options)
+        assert (left.pending, len(backend.calls)) == ([second], 1)
+        assert (await pipeline.resume(second.answer(), **options)).text == "Bye."

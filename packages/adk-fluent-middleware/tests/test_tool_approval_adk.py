@@ -11,7 +11,7 @@ from google.adk.apps.app import App
 from google.adk.runners import InMemoryRunner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.adk.tools import BaseTool, LongRunningFunctionTool
+from google.adk.tools import BaseTool, LongRunningFunctionTool, ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from kit import SSE, clerk
@@ -158,17 +158,19 @@ async def test_parallel_tools_are_asked_about_one_by_one() -> None:
 
 
 async def test_questions_may_be_answered_one_after_the_other() -> None:
+    """The model is asked again when all of them are."""
     till = Till()
     three = reply(PAY, Call("pay", {"order": "B2"}), Call("look", {"order": "C3"}))
-    desk = till.desk(three, told, told)
+    desk = till.desk(three, told)
     asked, kept = await begun(desk)
     first, second = asked.pending
     left = await desk.resume(second.answer(True), **kept)
-    assert left.pending == [first]
+    assert (left.pending, left.text) == ([first], "")
     assert till.paid == [("B2", 1)]
     done = await desk.resume(first.answer(True), **kept)
     assert done.pending == []
     assert (till.paid, till.asked) == ([("B2", 1), ("A1", 5)], ["C3"])
+    assert "is asked about" not in done.text
 
 
 async def test_cancelled() -> None:
@@ -617,7 +619,7 @@ async def test_a_long_running_tool() -> None:
         """Order parts; they come in a few days."""
         started.append(what)
 
-    model = ScriptedModel(Call("order_parts", {"what": "a wheel"}), told, told)
+    model = ScriptedModel(Call("order_parts", {"what": "a wheel"}), told)
     desk = Agent("desk", model).tool(LongRunningFunctionTool(order_parts))
     desk = desk.middleware(tool_approval())
     asked, kept = await begun(desk)
@@ -625,12 +627,94 @@ async def test_a_long_running_tool() -> None:
     assert started == []
     waits = await desk.resume(question.answer(True), **kept)
     assert started == ["a wheel"]
-    assert "its result comes later" in waits.text
+    assert waits.text == ""
     (delivery,) = waits.pending
     assert (delivery.kind, delivery.name) == ("tool", "order_parts")
     done = await desk.resume(delivery.answer({"delivered": 1}), **kept)
     assert "delivered" in done.text
     assert started == ["a wheel"]
+
+
+async def test_nobody_waits_for_a_long_running_tool_that_was_refused() -> None:
+    def order_parts(what: str) -> dict[str, str]:
+        """Order parts; they come in a few days."""
+        raise AssertionError(what)
+
+    model = ScriptedModel(Call("order_parts", {"what": "a wheel"}), told)
+    desk = Agent("desk", model).tool(LongRunningFunctionTool(order_parts)).writes("answer")
+    desk = desk.middleware(tool_approval())
+    asked, kept = await begun(desk)
+    question = next(each for each in asked.pending if each.kind == "confirmation")
+    done = await desk.resume(question.answer(False), **kept)
+    assert (done.pending, await desk.pending(**kept)) == ([], [])
+    assert "refused this call" in done.text
+    assert done.state["answer"] == done.text
+
+
+# --- what an approved tool does ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_tool_that_hands_over_does_so_when_it_is_approved(answer: bool) -> None:
+    def to_claims(tool_context: ToolContext) -> str:
+        """Hand on to the claims desk."""
+        tool_context.actions.transfer_to_agent = "claims"
+        return "handed on"
+
+    claims = Agent("claims", ScriptedModel("from claims"))
+    desk = Agent("desk", ScriptedModel(Call("to_claims", {}), "then not")).delegates(claims)
+    pipeline = desk.tool(to_claims).middleware(tool_approval())
+    asked, kept = await begun(pipeline)
+    done = await pipeline.resume(asked.pending[0].answer(answer), **kept)
+    assert (done.text, done.pending) == ("from claims" if answer else "then not", [])
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_nobody_is_told_what_stands_for_the_result_of_an_agent(plain: bool) -> None:
+    """Neither who asks nor, where a pipeline runs, an agent behind it."""
+    helper = Agent("helper", ScriptedModel("helped"))
+    boss = Agent("boss", ScriptedModel(Call("helper", {"request": "r"}), told)).agent_tool(helper)
+    told_last: list[str] = []
+
+    def listens(asked: Asked) -> str:
+        told_last.append(str(asked.raw.contents))
+        return "z"
+
+    last = Agent("last", ScriptedModel(listens))
+    pipeline: Any = boss if plain else boss >> last
+    pipeline = pipeline.middleware(tool_approval(tools=["helper"]))
+    asked, kept = await begun(pipeline)
+    assert asked.text == ""
+    done = await pipeline.resume(asked.pending[0].answer(True), **kept)
+    (said,) = [each.content for each in done if each.author == "boss" and each.content]
+    assert said == "helper={'result': 'helped'}"
+    assert all("is asked about" not in each for each in told_last)
+    assert len(told_last) == (0 if plain else 1)
+
+
+async def test_so_it_is_under_an_agent_that_was_built_by_hand() -> None:
+    helper = LlmAgent(name="helper", model=ScriptedModel("helped"))
+    model = ScriptedModel(Call("helper", {"request": "r"}), told)
+    agent = LlmAgent(name="hand", model=model, tools=[AgentTool(helper)])
+    app = App(name="desk", root_agent=agent, plugins=[MiddlewarePlugin(stack=[tool_approval()])])
+    runner = InMemoryRunner(app=app)
+    await runner.session_service.create_session(app_name="desk", user_id="u", session_id="s")
+
+    async def say(part: types.Part) -> list[Any]:
+        message = types.Content(role="user", parts=[part])
+        events = runner.run_async(user_id="u", session_id="s", new_message=message)
+        return [event async for event in events]
+
+    asked = await say(types.Part(text="hi"))
+    parts = [part for event in asked for part in event.content.parts]
+    assert not any(part.text for part in parts)
+    name = "adk_request_confirmation"
+    (question,) = [
+        each for event in asked for each in event.get_function_calls() if each.name == name
+    ]
+    given = types.FunctionResponse(id=question.id, name=name, response={"confirmed": True})
+    done = await say(types.Part(function_response=given))
+    assert done[-1].content.parts[0].text == "helper={'result': 'helped'}"
 
 
 @pytest.mark.parametrize("answer", [True, False])

@@ -58,6 +58,8 @@ class Ending:
         self._excused = self._excused or facts.escalate or facts.transfers
         self._error = facts.error or self._error
         self.waits.update(facts.waits or {})
+        for call in facts.settled:
+            self.waits.pop(call, None)
         if isinstance(self.signal, Exception):
             return
         if facts.error and self._strand.inside(is_attempting):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
     from adk_fluent.flow._strand import Strand
     from adk_fluent.ir import Node
@@ -31,6 +31,7 @@ class Facts:
         error: An agent reported a failure instead of raising it.
         waits: Calls that wait for an answer from outside: call id to the kind of the question
             (`PendingKind`).
+        settled: Calls that wait no more, though nobody has answered them.
         stop: Nothing after this event may run (a refusal).
     """
 
@@ -40,6 +41,7 @@ class Facts:
     transfers: bool = False
     error: str | None = None
     waits: Mapping[str, str] | None = None
+    settled: Collection[str] = ()
     stop: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.protocol._answer import final_text
 from adk_fluent.protocol._attempts import kept_events
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.protocol._event import ErrorInfo
     from adk_fluent.protocol._pending import Pending
+
+_USER: Final = "user"
 
 
 class RunResult(list[AgentEvent]):
@@ -77,7 +79,8 @@ class RunResult(list[AgentEvent]):
     @property
     def pending(self) -> list[Pending]:
         """Questions the run waits on; empty when it came to its end."""
-        answered = {r.call_id for event in self for r in event.tool_responses}
+        # what a tool says of its result while it is to come, or of a question, answers nothing
+        answered = {r.call_id for e in self if e.author == _USER for r in e.tool_responses}
         asked = {p.id: p for event in kept_events(self) for p in event.pending}
         return [p for p in asked.values() if p.id not in answered]
 

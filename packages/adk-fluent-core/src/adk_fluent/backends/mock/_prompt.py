@@ -116,18 +116,21 @@ def _nothing(event: AgentEvent) -> None:
 class _View:
     """Events as one agent sees them.
 
-    A call that waited has several results. Who called sees the last one, where the first one stood.
+    A call that waited has several results. Who called sees the last one, where the first one stood;
+    others see the last one where it stands.
     """
 
     def __init__(self, agent: str, events: Iterable[AgentEvent]) -> None:
         self._agent = agent
         self._calls: set[str | None] = set()
         self._results: dict[str | None, ToolResponseInfo] = {}
+        self._last: dict[str | None, ToolResponseInfo] = {}
         self._shown: dict[str | None, int] = {}  # where: the event's identity
         for event in events:
             if event.author == agent:
                 self._calls.update(call.call_id for call in event.tool_calls)
             for each in event.tool_responses:
+                self._last[each.call_id] = each
                 if each.call_id in self._calls:
                     self._results[each.call_id] = each
                     self._shown.setdefault(each.call_id, id(event))
@@ -162,7 +165,10 @@ class _View:
         lines += [
             f"{who} `{each.tool_name}` tool returned result: {each.result}"
             for each in event.tool_responses
+            if self._last[each.call_id] is each
         ]
+        if event.tool_responses and not lines:
+            return None
         return Turn(USER, "\n".join(["For context:", *lines]))
 
     def _told(self, event: AgentEvent) -> Turn | None:

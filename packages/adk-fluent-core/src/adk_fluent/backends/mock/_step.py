@@ -92,6 +92,8 @@ class Step:
         told = self._told(agent, answers)
         if told:
             yield self._event(agent, tool_responses=told)
+        if self._still_waits(agent, answers):
+            return
         while True:
             calls: list[ToolCallInfo] = []
             reply = await self._leaf.ask(agent, self._strand, targets)
@@ -107,7 +109,8 @@ class Step:
             if outcome.hands_over is not None:
                 self._next = self._target(agent, outcome.hands_over, targets)
                 return
-            if outcome.asked or outcome.escalates or not outcome.settled:
+            waits = outcome.asked or long_running(agent, calls)
+            if waits or outcome.escalates or not outcome.settled:
                 return
 
     def _call_agent(
@@ -135,6 +138,14 @@ class Step:
                 approved = isinstance(decision, Decision) and decision.approved
                 told.append(confirmed(call, approved=approved))
         return told
+
+    def _still_waits(self, agent: Node, answers: Mapping[str, Any]) -> bool:
+        """Whether not all that an agent asked is answered: its model is asked when it is."""
+        asked: Mapping[str, str] = self._strand.frames[-1].get("waits", {}) if answers else {}
+        questions = (
+            self._leaf.session.asked.get((self._path, id)) for id in asked if id not in answers
+        )
+        return any(each is not None and each.asker == agent.name for each in questions)
 
     def _outcome(self, agent: Node, outcome: Outcome) -> list[AgentEvent]:
         """The events of what came of calls: first what can be told, then what is asked for."""

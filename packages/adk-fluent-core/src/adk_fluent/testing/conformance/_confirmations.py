@@ -122,6 +122,20 @@ def _is_short(order: str) -> bool:
 
 def _several() -> Iterator[Program]:
     yield case(
+        "confirmation/of two calls, answered in turn",
+        "confirmation",
+        lambda p: pays(p, "c", orders=("x", "y")),
+        text=None,
+        calls=("c",),
+        events=None,
+        then=(
+            answered(only="y", events=None),
+            answered(
+                only="x", text="yes yes", calls=("c",), events=(f". c {_TOLD}", ". c 'yes yes'")
+            ),
+        ),
+    )
+    yield case(
         "confirmation/of two calls at once",
         "confirmation",
         lambda p: pays(p, "c", orders=("x", "y")),

@@ -27,8 +27,9 @@ from adk_fluent.backends.adk._hooks._chain import (
 )
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._turns import is_held_back
 from adk_fluent.backends.adk._session._events import to_agent_event
-from adk_fluent.backends.adk._session._facts import facts, put_out, text
+from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
 from adk_fluent.backends.adk._session._patching import patch
 from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import RunError, UsageError
@@ -235,6 +236,9 @@ class _Run:
         heard, waits = Heard(), self._waits()
         async with aclosing(self._original(self._agent, self._ctx)) as events:
             async for event in events:
+                if is_held_back(event):
+                    continue
+                unsaid(event)
                 await self._put(event)
                 known = facts(event)
                 if known is None or not known.partial:

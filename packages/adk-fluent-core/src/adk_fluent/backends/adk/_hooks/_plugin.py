@@ -20,7 +20,10 @@ from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._line import speaks
 from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
+from adk_fluent.backends.adk._hooks._transfer import hand_over, is_missing_transfer
+from adk_fluent.backends.adk._hooks._turns import held_back, turn_in
 from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION, to_agent_event
+from adk_fluent.backends.adk._session._facts import unsaid
 from adk_fluent.backends.adk._session._patching import patch
 from adk_fluent.backends.adk._waiting._confirmations import confirmation
 from adk_fluent.backends.adk._waiting._journal import load
@@ -130,6 +133,7 @@ class MiddlewarePlugin(BasePlugin):
         """Only where no flow runs."""
         if not self._is_asked(invocation_context):
             return None
+        unsaid(event)
         stack = self._stack_of(invocation_context)
         said = await stack.after("on_event", invocation_context, to_agent_event(event))
         if said is None:
@@ -176,11 +180,14 @@ class MiddlewarePlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: Any, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """The request that comes next at a site is this agent's."""
+        """The request that comes next at a site is this agent's; not all of a turn is settled."""
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
             return await self._before(callback_context, "before_model", llm_request)
         if ctx.live_request_queue is None:  # what is said in a live run has hooks of its own
+            turn = turn_in(ctx.__dict__)
+            if turn is not None and turn.holds(callback_context.agent_name):
+                return held_back()
             announce(llm_request, callback_context)
         return None
 
@@ -220,7 +227,9 @@ class MiddlewarePlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
     ) -> dict[str, Any] | None:
-        """Only where no flow runs."""
+        """Where no flow runs; and where ADK 1.x does not find the tool that hands over."""
+        if is_missing_transfer(tool, tool_context):
+            return await hand_over(tool_context, tool_args)
         return await self._after(tool_context, "on_tool_error", tool.name, tool_args, error)
 
     def will_close(self, stack: Iterable[Any]) -> None:

@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -15,19 +15,29 @@ from google.genai import types
 from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
+from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
+from adk_fluent.backends.adk._hooks._plugin import can_pause
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
-from adk_fluent.backends.adk._session._facts import facts, put_out, report_end, text
+from adk_fluent.backends.adk._session._facts import (
+    facts,
+    put_out,
+    report_end,
+    text,
+    unsaid,
+    unwritten,
+)
 from adk_fluent.backends.adk._session._returned import returned
-from adk_fluent.backends.adk._session._stamps import journal_key
+from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
 from adk_fluent.errors import BuildError
-from adk_fluent.ir import AgentNode
+from adk_fluent.ir import AgentNode, LoopNode
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -78,6 +88,8 @@ class AdkLeaf:
         place: What events of the root itself are stamped with.
     """
 
+    #: Whether anything can be waited for.
+    waits: ClassVar[bool] = True
     facts = staticmethod(facts)
     text = staticmethod(text)
 
@@ -129,9 +141,11 @@ class AdkLeaf:
     ) -> AsyncGenerator[Event, None]:
         """Run an agent."""
         chain = attached(self._ctx)
-        if chain is None:
-            return self._run(node, strand, answers, {})
         changes: dict[str, Any] = {}
+        if self.waits and can_pause(node):
+            keep_turn(changes, Turn(in_loop=strand.inside(_is_loop)))
+        if chain is None:
+            return self._run(node, strand, answers, changes)
         stamp = partial(self._places.stamp, node, strand)
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
@@ -155,19 +169,21 @@ class AdkLeaf:
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
         ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
+        asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
+        waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
-        answer = self._answers.get(node.name)
+            if turn is not None and not is_flow(agent):
+                turn.go_on(agent.name, seen, waits)
         calls = last_calls(changes)
         try:
-            async with aclosing(self._events_of(agent, ctx)) as events:
+            async with aclosing(self._in_turn(agent, ctx, turn)) as events:
                 async for event in events:
-                    self._mark(event, stamp)
+                    unsaid(event)
+                    mark = self._marked(event, stamp, turn)
                     if (call := calls.get(event.author)) is not None and not call.settled:
                         await settle(call, event)
-                    invalid: OutputInvalidError | None = None
-                    if answer is not None and event.author == node.name:
-                        invalid = put_out(answer, event)
+                    invalid = self._read(event, node, agent, waits, mark)
                     wrote = event.actions.state_delta
                     if not event.partial:
                         report_end(event)
@@ -210,6 +226,42 @@ class AdkLeaf:
         """
         if self._engine is not None and event.actions.state_delta:
             self._engine.keep(strand, node, event, event.author)
+
+    def _read(
+        self, event: Event, node: Node, agent: BaseAgent, waits: set[str], stamp: Stamp
+    ) -> OutputInvalidError | None:
+        """Write what an agent answers; gives the error of an answer that does not fit.
+
+        What is said while something is waited for is no answer yet.
+        """
+        if self.waits and not event.partial:
+            waits.update(event.long_running_tool_ids or ())
+            waits.difference_update(stamp.get("settled", ()))
+        if waits:
+            if stamp_of(event) is stamp:  # a flow below knows what it waits for
+                unwritten(event, agent)
+            return None
+        answer = self._answers.get(node.name)
+        return put_out(answer, event) if answer is not None and event.author == node.name else None
+
+    async def _in_turn(
+        self, agent: BaseAgent, ctx: InvocationContext, turn: Turn | None
+    ) -> AsyncGenerator[Event, None]:
+        """What an agent says, and whom a tool hands over to that was waited for."""
+        here: BaseAgent | None = agent
+        while here is not None:
+            async with aclosing(self._events_of(here, ctx)) as events:
+                async for event in events:
+                    if turn is not None:
+                        if is_held_back(event):
+                            continue
+                        turn.take(event)
+                    yield event
+            if turn is None:
+                return
+            for event in turn.behind(here, ctx):
+                yield event
+            here = turn.next(here)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -342,6 +394,13 @@ class AdkLeaf:
         self._prompts.discard(scopes)
         self._places.discard_above(scopes)
 
+    def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
+        """Mark an event of a step, and give what it is marked with."""
+        gone = [] if turn is None else turn.refused(event)
+        made: Stamp = {**stamp, "settled": gone} if gone else stamp
+        self._mark(event, made)
+        return made
+
     def _mark(self, event: Event, stamp: Stamp) -> None:
         metadata = event.custom_metadata
         if metadata is None:
@@ -430,6 +489,10 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _is_loop(node: Node) -> bool:
+    return isinstance(node, LoopNode)
 
 
 def _drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:

@@ -148,6 +148,8 @@ class LiveLeaf(AdkLeaf):
     Once the user has hung up, those that remain run as in any other run.
     """
 
+    waits = False
+
     _line: Line
     _followed: frozenset[str]
 

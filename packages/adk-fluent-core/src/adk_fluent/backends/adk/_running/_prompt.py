@@ -9,6 +9,7 @@ that ADK would choose, a step gets a copy of the session with a list of its own:
   such a conversation, and ADK before 2.x would send it again in every later run;
 - a step inside a fork sees everything that is over (ADK's rule about branches would hide nested
   and earlier forks from it), and nothing of branches that still run beside it;
+- so is what stood for the result of a call while a person was asked, once it has come;
 - so are messages on which nothing was run, for the run waited for an answer, and answers to gates;
 - a history mode other than ``transcript`` chooses among the rest.
 
@@ -69,6 +70,7 @@ class Prompts:
         self._hidden = _hidden(events) | Used(events).repeats
         for id in self._hidden:  # on which nothing was run
             self._apart.pop(id, None)
+        self._asked = any(event.actions.requested_tool_confirmations for event in session.events)
         #: Some event stands in a branch, so that ADK's rule about branches may hide it.
         self.branched = any(event.branch for event in session.events)
 
@@ -93,7 +95,7 @@ class Prompts:
             attempt: The scopes it works in.
             branch: Its branch.
         """
-        filtered = self._gone or self._unanswered or self._apart or self._hidden
+        filtered = self._gone or self._unanswered or self._apart or self._hidden or self._asked
         if history == "transcript" and not filtered and not (branch and self.branched):
             return None
         events = self._visible(attempt, branch)
@@ -139,6 +141,8 @@ class Prompts:
             visible.append(event)
         if answered:
             visible = without_strangers(visible)
+        if self._asked:
+            visible = _settled(visible)
         return _without(self._unanswered, visible) if self._unanswered else visible
 
     def _counts(self, run: str, attempt: str, own: Collection[str]) -> bool:
@@ -240,6 +244,32 @@ def _without(calls: Collection[str], events: Iterable[Event]) -> list[Event]:
         given = content.parts or () if content is not None else ()
         parts = [p for p in given if p.function_call is None or p.function_call.id not in calls]
         if content is not None and parts:
+            told = content.model_copy(update={"parts": parts})
+            kept.append(event.model_copy(update={"content": told}))
+    return kept
+
+
+def _settled(events: list[Event]) -> list[Event]:
+    """The events without what stood for a result, while a person was asked, that has come."""
+    came = {
+        each.id
+        for event in events
+        for each in event.get_function_responses()
+        if each.id not in event.actions.requested_tool_confirmations
+    }
+    kept: list[Event] = []
+    for event in events:
+        stale = came.intersection(event.actions.requested_tool_confirmations)
+        given, content = event.get_function_responses() if stale else (), event.content
+        if content is None or not any(each.id in stale for each in given):
+            kept.append(event)
+            continue
+        parts = [
+            part
+            for part in content.parts or ()
+            if part.function_response is None or part.function_response.id not in stale
+        ]
+        if parts:
             told = content.model_copy(update={"parts": parts})
             kept.append(event.model_copy(update={"content": told}))
     return kept

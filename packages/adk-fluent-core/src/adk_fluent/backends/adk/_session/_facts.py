@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.genai.types import FinishReason
 
@@ -17,9 +17,12 @@ from adk_fluent.errors import OutputInvalidError
 from adk_fluent.flow import Facts
 
 if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
+    from google.genai.types import Part
 
     from adk_fluent.backends._answers import Answer
+    from adk_fluent.backends.adk._session._stamps import Stamp
 
 #: The calls with which something else is asked for than the result of a tool.
 _KINDS: Final = {
@@ -34,6 +37,8 @@ _ENDS: Final = (None, FinishReason.STOP, FinishReason.FINISH_REASON_UNSPECIFIED)
 def facts(event: Event) -> Facts | None:
     """What the engine must know of an event; None for a plain one."""
     actions, waits = event.actions, event.long_running_tool_ids
+    stamp: Stamp = (stamp_of(event) if event.custom_metadata else None) or {}
+    settled = stamp.get("settled", ())
     if not (
         actions.state_delta
         or actions.escalate
@@ -41,6 +46,7 @@ def facts(event: Event) -> Facts | None:
         or event.partial
         or event.error_code
         or waits
+        or settled
     ):
         return None
     error = None if event.error_code == SAID_NOTHING else event.error_code
@@ -53,7 +59,8 @@ def facts(event: Event) -> Facts | None:
         escalate=bool(actions.escalate),
         transfers=bool(actions.transfer_to_agent),
         error=error or None,
-        stop=(stamp_of(event) or {}).get("why") == "refused",  # in a flow below this one
+        stop=stamp.get("why") == "refused",  # in a flow below this one
+        settled=settled,
         waits={
             c.id: _KINDS.get(c.name or "", "tool") for c in calls if c.id and c.id in (waits or ())
         },
@@ -90,6 +97,39 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
     except OutputInvalidError as error:
         return error
     return None
+
+
+def unsaid(event: Event) -> None:
+    """Take away the words that ADK 2.x makes of what stands for a result until a person answers.
+
+    It does so where an agent is the tool, and takes them for the caller's answer.
+    """
+    asked, content = event.actions.requested_tool_confirmations, event.content
+    if not asked or content is None or event.partial:
+        return
+    kept: list[Part] = []
+    waits = False
+    for part in content.parts or ():
+        if part.function_response is not None:
+            waits = part.function_response.id in asked
+        elif waits and part.text is not None:
+            continue
+        kept.append(part)
+    content.parts = kept
+
+
+def unwritten(event: Event, agent: BaseAgent) -> None:
+    """Take away what ADK writes of words that are said while an answer is waited for.
+
+    Args:
+        event: An event of the agent's, or of one below it.
+        agent: The agent.
+    """
+    delta = event.actions.state_delta
+    author: Any = agent.find_agent(event.author) if delta else None
+    key = getattr(author, "output_key", None)
+    if key in delta and (not event.get_function_responses() or delta[key] == ""):
+        del delta[key]
 
 
 def report_end(event: Event) -> None:

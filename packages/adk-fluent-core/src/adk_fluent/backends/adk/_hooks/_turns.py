@@ -1,0 +1,220 @@
+"""The calls of a model's turn: it is asked again when each of them has a result.
+
+ADK asks it at once, with what stands in the place of the missing results; and of what a tool does
+that runs when its question is answered, it follows nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.flows.llm_flows import functions
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from adk_fluent.backends._config import METADATA_KEY
+from adk_fluent.backends.adk._session._events import (
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+
+_TURN: Final = "_adk_fluent_turn"
+_HELD: Final = {METADATA_KEY: {"why": "unsettled"}}
+_QUESTIONS: Final = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT)
+_USER: Final = "user"
+
+
+class Turn:
+    """What the agents of one step have called and not got yet.
+
+    Args:
+        in_loop: Whether the step is in a loop, which a tool may end.
+    """
+
+    __slots__ = (
+        *("_again", "_asker", "_earlier", "_ends", "_escalates"),
+        *("_in_loop", "_late", "_open", "_refused", "_target"),
+    )
+
+    def __init__(self, *, in_loop: bool = False) -> None:
+        self._in_loop = in_loop
+        self._asker = ""
+        self._open: dict[str, str] = {}
+        self._earlier: dict[str, types.FunctionCall] = {}
+        self._again: list[Event] = []
+        self._late = False
+        self._refused: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._target: str | None = None
+        self._ends = self._escalates = False
+
+    def go_on(self, asker: str, events: Iterable[Event], waits: Collection[str]) -> None:
+        """Take up the turn whose questions are answered.
+
+        Args:
+            asker: The agent that has asked.
+            events: What it sees, with the answers.
+            waits: The questions that are still open.
+        """
+        self._asker = asker
+        answered = False
+        asked: dict[str, str] = {}
+        for event in events:
+            if event.author == _USER:
+                for each in event.get_function_responses():
+                    self._open.pop(each.id or "", None)
+                    answered = True
+                    if each.id in asked and (each.response or {}).get("confirmed") is False:
+                        self._refused.add(asked[each.id])
+            elif event.author == asker and not event.partial:
+                asked.update(_confirmations(event))
+                if calls := _calls(event):
+                    self._begin()
+                    self._open = dict.fromkeys(calls, asker)
+                    self._earlier, answered = calls, False
+                self._returned(event, resumed=answered)
+        self._again = []
+        self._late = self._target is not None or self._escalates
+        # what a tool says of its result meanwhile does not settle the call
+        self._open.update({id: asker for id in waits if id in self._earlier})
+
+    def take(self, event: Event) -> None:
+        """Take in what an agent says now."""
+        if event.partial:
+            return
+        self._open.update(dict.fromkeys(_calls(event), event.author))
+        mine = event.author == self._asker
+        resumed = mine and any(r.id in self._earlier for r in event.get_function_responses())
+        self._returned(event, resumed=resumed)
+
+    def _returned(self, event: Event, *, resumed: bool) -> None:
+        actions = event.actions
+        asked = {**actions.requested_tool_confirmations, **actions.requested_auth_configs}
+        for each in event.get_function_responses():
+            if each.id and each.id not in asked:
+                self._open.pop(each.id, None)
+        if not resumed:
+            return
+        if asked:
+            self._again.append(event)
+        if actions.transfer_to_agent:
+            self._target = actions.transfer_to_agent
+        if actions.escalate and self._in_loop:
+            self._ends = self._escalates = True
+        self._ends = self._ends or bool(actions.skip_summarization)
+
+    def refused(self, event: Event) -> list[str]:
+        """The calls that were not run, as an event says, because a person has refused them."""
+        if not self._refused or event.author != self._asker:
+            return []
+        given = {each.id for each in event.get_function_responses()}
+        return sorted(self._refused.intersection(given))
+
+    def is_open(self, agent: str) -> bool:
+        """Whether a call of an agent's has no result yet."""
+        return agent in self._open.values()
+
+    def holds(self, agent: str) -> bool:
+        """Whether the model of an agent is not asked now."""
+        return self.is_open(agent) or (
+            agent == self._asker and (self._ends or self._target is not None)
+        )
+
+    def behind(self, agent: BaseAgent, ctx: InvocationContext) -> Iterator[Event]:
+        """What else has to be said when an agent has come to its end.
+
+        The questions of tools that have run with an answer; and whatever a tool did while other
+        calls were open, once that is followed.
+        """
+        within = ctx.model_copy(update={"agent": agent}) if self._again or self._late else ctx
+        parts = [types.Part(function_call=each) for each in self._earlier.values()]
+        called = Event(author=agent.name, content=types.Content(role="model", parts=parts))
+        for event in self._again:
+            for made in (
+                functions.generate_auth_event(within, event),
+                functions.generate_request_confirmation_event(within, called, event),
+            ):
+                if made is not None:
+                    yield made
+        self._again = []
+        if self._late and agent.name == self._asker and not self.is_open(agent.name):
+            self._late = False
+            actions = EventActions(transfer_to_agent=self._target, escalate=self._escalates or None)
+            yield Event(
+                author=agent.name,
+                invocation_id=ctx.invocation_id,
+                branch=ctx.branch,
+                actions=actions,
+            )
+
+    def next(self, agent: BaseAgent) -> BaseAgent | None:
+        """Who goes on behind an agent, because a tool that was waited for has handed over.
+
+        Raises:
+            ValueError: There is no such agent; as ADK says it.
+        """
+        name = self._target
+        if name is None or self.is_open(self._asker):
+            return None
+        self._begin()
+        found = agent.root_agent.find_agent(name)
+        if found is None:
+            raise ValueError(f"Agent {name} not found in the agent tree.")
+        return found
+
+
+def _calls(event: Event) -> dict[str, types.FunctionCall]:
+    """The calls of tools, by id."""
+    return {
+        each.id: each
+        for each in event.get_function_calls()
+        if each.id and each.name not in _QUESTIONS
+    }
+
+
+def _confirmations(event: Event) -> dict[str, str]:
+    """The calls that a person is asked about, by id of the question."""
+    found: dict[str, str] = {}
+    for each in event.get_function_calls():
+        if each.name == REQUEST_CONFIRMATION and each.id:
+            asked: Any = (each.args or {}).get("originalFunctionCall") or {}
+            found[each.id] = asked.get("id") or ""
+    return found
+
+
+def keep_turn(changes: dict[str, Any], turn: Turn) -> None:
+    """Let the agents of a step find their turn.
+
+    Args:
+        changes: What its context has and the one it is made of has not.
+        turn: The turn.
+    """
+    changes[_TURN] = turn
+
+
+def turn_in(context: Mapping[str, Any]) -> Turn | None:
+    """The turn that a context keeps."""
+    return context.get(_TURN)
+
+
+def held_back() -> LlmResponse:
+    """What stands for the answer of a model that is not asked: ADK ends the agent with it."""
+    content = types.Content(role="model", parts=[])
+    return LlmResponse(content=content, custom_metadata=dict(_HELD))
+
+
+def is_held_back(event: Event) -> bool:
+    """Whether an event says that a model was not asked; it goes no further."""
+    metadata = event.custom_metadata
+    return metadata is not None and metadata.get(METADATA_KEY) == _HELD[METADATA_KEY]

@@ -1,0 +1,547 @@
+"""Turns in which a call waits: nothing is asked of a model before each of its calls is settled.
+
+And what a tool does when its question is answered is followed as in any other turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from google.adk.tools import LongRunningFunctionTool, ToolContext
+from pydantic import BaseModel
+
+from adk_fluent import Agent, map_over
+from adk_fluent.errors import OutputInvalidError, SessionError
+from adk_fluent.protocol import Middleware
+from adk_fluent.testing import Call, Script, ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from adk_fluent.builders import Builder
+    from adk_fluent.protocol import RunResult
+    from adk_fluent.testing import Asked
+
+pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")]
+
+PATHS = ["step", "branch", "item", "fallback", "enclosed", "delegate", "below"]
+
+
+class Watching(Middleware):
+    """Stands around every agent."""
+
+    name = "watching"
+
+    async def before_agent(self, ctx: Any, agent_name: str) -> None:
+        """Say nothing."""
+
+
+class Bank:
+    """Agents with tools, what was done, and one session."""
+
+    def __init__(self, where: str = "step", service: Any = None) -> None:
+        self.done: list[str] = []
+        self.asked: dict[str, int] = {}
+        self._where = where
+        self._kept: dict[str, Any] = {
+            "session_id": "s",
+            "session_service": service or InMemorySessionService(),
+        }
+        self._pipeline: Builder | None = None
+
+    # --- tools -------------------------------------------------------------------------------
+
+    def pay(self, what: str) -> str:
+        """Pay."""
+        self.done.append(f"paid {what}")
+        return f"paid {what}"
+
+    def look(self, what: str) -> str:
+        """Look."""
+        self.done.append(f"seen {what}")
+        return f"seen {what}"
+
+    def order(self, what: str) -> None:
+        """Order something; it comes later."""
+        self.done.append(f"ordered {what}")
+
+    def file(self, what: str) -> dict[str, str]:
+        """File a request; somebody decides later."""
+        self.done.append(f"filed {what}")
+        return {"status": "pending"}
+
+    def hand_on(self, tool_context: ToolContext) -> str:
+        """Let the other one do it."""
+        self.done.append("handed on")
+        tool_context.actions.transfer_to_agent = "other"
+        return "handed on"
+
+    # --- agents ------------------------------------------------------------------------------
+
+    def agent(self, name: str, *replies: Any) -> Agent:
+        """An agent that says these things, one after the other; a function is told the request."""
+
+        def answer(asked: Asked) -> Any:
+            at = self.asked[name] = self.asked.get(name, 0) + 1
+            said = replies[min(at, len(replies)) - 1]
+            return said(asked) if callable(said) else said
+
+        return Agent(name, ScriptedModel(script=Script(default=answer)))
+
+    def make(self, agent: Any) -> None:
+        """Put an agent where it is tried, with a step behind it."""
+        whole: Builder = agent
+        match self._where:
+            case "branch":
+                whole = self.agent("beside", "beside") | agent
+            case "item":
+                whole = map_over("items", agent, name="each")
+            case "fallback":
+                whole = agent // self.agent("spare", "spare")
+            case "delegate" | "below":
+                below = agent if self._where == "delegate" else (agent >> self.agent("y", "y"))
+                name = below.to_ir().name
+                top = self.agent("top", Call("transfer_to_agent", {"agent_name": name}), "top")
+                whole = top.delegates(below)
+            case _:
+                pass
+        whole = whole >> self.agent("z", "z done")
+        self._pipeline = whole.middleware(Watching()) if self._where == "enclosed" else whole
+
+    async def run(self, message: str = "hi") -> RunResult:
+        assert self._pipeline is not None
+        state = {"items": ["one"]} if self._where == "item" else None
+        return await self._pipeline.run(message, state=state, **self._kept)
+
+    async def resume(self, *answers: Any) -> RunResult:
+        assert self._pipeline is not None
+        return await self._pipeline.resume(*answers, **self._kept)
+
+    async def still(self) -> list[Any]:
+        """What a run waits for, as the session says it."""
+        assert self._pipeline is not None
+        return await self._pipeline.pending(**self._kept)
+
+
+def told(asked: Asked) -> str:
+    """Says what the model was told last."""
+    return asked.turns[-1].text
+
+
+def _asks(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
+    if tool_context.tool_confirmation is None:
+        tool_context.request_confirmation(hint="Sure?")
+        return {"status": "asked"}
+    return None if tool_context.tool_confirmation.confirmed else {"status": "refused"}
+
+
+class Asking(Middleware):
+    """Asks before each tool."""
+
+    name = "asking"
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
+        """Ask, or do what was answered."""
+        return _asks(None, args, ctx)
+
+
+# --- what a tool does when its question is answered ----------------------------------------------
+
+
+def by_require(bank: Bank, agent: Agent) -> Any:
+    return agent.tool(bank.hand_on, require_confirmation=True)
+
+
+def by_callback(bank: Bank, agent: Agent) -> Any:
+    return agent.tool(bank.hand_on).before_tool(_asks)
+
+
+def by_middleware(bank: Bank, agent: Agent) -> Any:
+    return agent.tool(bank.hand_on).middleware(Asking(), scope="agent")
+
+
+def by_itself(bank: Bank, agent: Agent) -> Any:
+    def hand_on(tool_context: ToolContext) -> str:
+        """Let the other one do it."""
+        asked = _asks(None, {}, tool_context)
+        return str(asked) if asked else bank.hand_on(tool_context)
+
+    return agent.tool(hand_on)
+
+
+def by_adks_own(bank: Bank, agent: Agent) -> Any:
+    return agent.before_tool(_asks)
+
+
+WAYS = [by_require, by_callback, by_middleware, by_itself, by_adks_own]
+
+
+def hands_over(bank: Bank, way: Any, *more: Any) -> None:
+    if way is by_adks_own:
+        call = Call("transfer_to_agent", {"agent_name": "other"})
+    else:
+        call = Call("hand_on", {})
+    boss = bank.agent("boss", call, told, told)
+    bank.make(way(bank, boss.delegates(bank.agent("other", "from the other", "once more"))))
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_an_approved_hand_over_happens(where: str) -> None:
+    bank = Bank(where)
+    hands_over(bank, by_require)
+    (question,) = (await bank.run()).pending
+    assert bank.done == []
+    ran = await bank.resume(question.answer(True))
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+    assert bank.done == ["handed on"]
+    assert (bank.asked["boss"], bank.asked["other"], bank.asked["z"]) == (1, 1, 1)
+    assert [e.content for e in ran if e.author == "other"] == ["from the other"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_however_it_was_asked_about(way: Any) -> None:
+    bank = Bank()
+    hands_over(bank, way)
+    (question,) = (await bank.run()).pending
+    assert (bank.asked, bank.done) == ({"boss": 1}, [])
+    ran = await bank.resume(question.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert bank.asked == {"boss": 1, "other": 1, "z": 1}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_refused_hand_over_does_not(way: Any) -> None:
+    bank = Bank()
+    hands_over(bank, way)
+    (question,) = (await bank.run()).pending
+    ran = await bank.resume(question.answer(False))
+    assert (ran.pending, ran.text, bank.done) == ([], "z done", [])
+    assert bank.asked == {"boss": 2, "z": 1}
+
+
+async def test_who_was_handed_over_to_may_ask_and_hand_over_in_turn() -> None:
+    bank = Bank()
+    third = bank.agent("third", "third")
+    call = Call("transfer_to_agent", {"agent_name": "third"})
+    other = bank.agent("other", Call("pay", {"what": "x"}), call).delegates(third)
+    other = other.tool(bank.pay, require_confirmation=True)
+    boss = bank.agent("boss", Call("hand_on", {}), told).delegates(other)
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    (another,) = (await bank.resume(question.answer(True))).pending
+    assert (another.author, bank.done) == ("other", ["handed on"])
+    ran = await bank.resume(another.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert bank.done == ["handed on", "paid x"]
+    assert bank.asked == {"boss": 1, "other": 2, "third": 1, "z": 1}
+
+
+async def test_the_key_of_who_hands_over_is_not_owed() -> None:
+    bank = Bank()
+    boss = bank.agent("boss", Call("hand_on", {}), told).writes("answer")
+    boss = boss.delegates(bank.agent("other", "from the other"))
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    assert (await bank.resume(question.answer(True))).text == "z done"
+
+
+@pytest.mark.parametrize("hands_on_first", [True, False])
+async def test_a_hand_over_waits_for_the_other_calls_of_its_turn(hands_on_first: bool) -> None:
+    bank = Bank()
+    both = reply(Call("hand_on", {}), Call("pay", {"what": "x"}))
+    boss = bank.agent("boss", both, told).writes("answer")
+    boss = boss.delegates(bank.agent("other", "from the other"))
+    boss = boss.tool(bank.hand_on, require_confirmation=True)
+    bank.make(boss.tool(bank.pay, require_confirmation=True))
+    asked = (await bank.run()).pending
+    first, second = sorted(asked, key=lambda each: (each.name == "pay") is hands_on_first)
+    left = await bank.resume(first.answer(True))
+    assert (left.pending, left.text, bank.asked) == ([second], "", {"boss": 1})
+    ran = await bank.resume(second.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert sorted(bank.done) == ["handed on", "paid x"]
+    assert bank.asked == {"boss": 1, "other": 1, "z": 1}
+
+
+async def test_a_tool_that_skips_what_the_model_would_say_does_so_when_it_is_approved() -> None:
+    bank = Bank()
+
+    def finish(tool_context: ToolContext) -> str:
+        """Finish."""
+        tool_context.actions.skip_summarization = True
+        return "finished"
+
+    bank.make(bank.agent("a", Call("finish", {}), told).tool(finish, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    ran = await bank.resume(question.answer(True))
+    assert (ran.pending, ran.text, bank.asked) == ([], "z done", {"a": 1, "z": 1})
+
+
+async def test_a_loop_ends_by_a_tool_that_was_approved() -> None:
+    bank = Bank()
+
+    def leave(tool_context: ToolContext) -> str:
+        """End the loop."""
+        tool_context.actions.escalate = True
+        return "left"
+
+    a = bank.agent("a", Call("leave", {}), told).tool(leave, require_confirmation=True)
+    bank.make((a >> bank.agent("b", "b")) * 3)
+    (question,) = (await bank.run()).pending
+    ran = await bank.resume(question.answer(True))
+    assert (ran.pending, ran.text, bank.asked) == ([], "z done", {"a": 1, "z": 1})
+
+
+async def test_a_tool_may_ask_once_more() -> None:
+    bank = Bank()
+
+    def move(amount: int, tool_context: ToolContext) -> str:
+        """Move money."""
+        bank.done.append(f"called {len(bank.done)}")
+        if len(bank.done) < 3:
+            tool_context.request_confirmation(hint=f"Sure? ({len(bank.done)})")
+            return "asked"
+        return "moved"
+
+    bank.make(bank.agent("a", Call("move", {"amount": 1}), told).tool(move))
+    (first,) = (await bank.run()).pending
+    (second,) = (await bank.resume(first.answer(True))).pending
+    assert (first.message, second.message) == ("Sure? (1)", "Sure? (2)")
+    assert bank.asked == {"a": 1}
+    ran = await bank.resume(second.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert [e.content for e in ran if e.author == "a" and e.content] == [
+        '[result move {"result": "moved"}]'
+    ]
+
+
+# --- results that come later ---------------------------------------------------------------------
+
+
+class Decision(BaseModel):
+    verdict: str
+
+
+def waits_with_words(bank: Bank, **more: Any) -> Agent:
+    """An agent whose tool says something of its result at once, and whose model does, too."""
+    call, final = Call("file", {"what": "leave"}), more.get("final", told)
+    agent = bank.agent("a", call, "It is being looked at.", final)
+    return agent.tool(LongRunningFunctionTool(bank.file))
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_what_a_tool_says_meanwhile_answers_nothing(where: str) -> None:
+    bank = Bank(where)
+    bank.make(waits_with_words(bank))
+    asked = await bank.run()
+    (question,) = asked.pending
+    assert (question.kind, question.name, question.payload) == ("tool", "file", {"what": "leave"})
+    assert [each.id for each in await bank.still()] == [question.id]
+    assert "z" not in bank.asked
+    ran = await bank.resume(question.answer({"status": "approved"}))
+    assert (ran.pending, ran.text, bank.done) == ([], "z done", ["filed leave"])
+    assert [e.content for e in ran if e.author == "a" and e.content] == [
+        '[result file {"status": "approved"}]'
+    ]
+
+
+async def test_ask_says_that_it_has_no_answer_yet() -> None:
+    bank = Bank()
+    agent = waits_with_words(bank)
+    with pytest.raises(SessionError, match="has no answer yet"):
+        await agent.ask_async("hi")
+
+
+async def test_nothing_is_written_of_words_that_are_said_meanwhile() -> None:
+    bank = Bank()
+    bank.make(waits_with_words(bank).writes("answer"))
+    asked = await bank.run()
+    assert [e.content for e in asked if e.content] == ["It is being looked at."]
+    assert "answer" not in asked.state
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert ran.state["answer"] == '[result file {"status": "approved"}]'
+
+
+async def test_nor_of_those_of_a_delegate() -> None:
+    bank = Bank("delegate")
+    bank.make(waits_with_words(bank).writes("answer"))
+    asked = await bank.run()
+    assert "answer" not in asked.state
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert ran.state["answer"] == '[result file {"status": "approved"}]'
+
+
+async def test_nor_are_they_held_against_a_schema() -> None:
+    bank = Bank()
+    bank.make(waits_with_words(bank, final='{"verdict": "yes"}').writes("answer") @ Decision)
+    asked = await bank.run()
+    assert "answer" not in asked.state
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert (ran.text, ran.state["answer"]) == ("z done", {"verdict": "yes"})
+
+
+async def test_the_answer_is_held_against_it() -> None:
+    bank = Bank()
+    bank.make(waits_with_words(bank, final="yes").writes("answer") @ Decision)
+    asked = await bank.run()
+    with pytest.raises(OutputInvalidError):
+        await bank.resume(asked.pending[0].answer({"status": "approved"}))
+
+
+# --- turns that are answered one by one ----------------------------------------------------------
+
+PAYS = reply(Call("pay", {"what": "x"}), Call("pay", {"what": "y"}), Call("look", {"what": "w"}))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def service(request: Any, tmp_path: Path) -> Any:
+    if request.param == "memory":
+        return InMemorySessionService()
+    return SqliteSessionService(str(tmp_path / "sessions.sqlite"))
+
+
+async def _one_by_one(bank: Bank, *, refuse: bool = False) -> None:
+    agent = bank.agent("a", PAYS, told).tool(bank.look)
+    bank.make(agent.tool(bank.pay, require_confirmation=True))
+    x, y = (await bank.run()).pending
+    assert (bank.done, bank.asked["a"]) == (["seen w"], 1)
+    left = await bank.resume(y.answer(not refuse))
+    assert [each.id for each in left.pending] == [x.id]
+    assert bank.done == ["seen w", *([] if refuse else ["paid y"])]
+    assert bank.asked["a"] == 1
+    ran = await bank.resume(x.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert bank.done == ["seen w", *([] if refuse else ["paid y"]), "paid x"]
+    assert bank.asked["a"] == 2
+    (said,) = (e.content for e in ran if e.author == "a" and e.content)
+    assert "paid x" in said
+    assert ("paid y" in said) is not refuse
+    assert "approve or reject" not in said
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_a_model_is_asked_again_when_all_its_calls_are_settled(where: str) -> None:
+    await _one_by_one(Bank(where))
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+async def test_so_it_is_in_every_session_service(service: Any, refuse: bool) -> None:
+    await _one_by_one(Bank(service=service), refuse=refuse)
+
+
+async def test_all_answers_at_once_are_one_turn() -> None:
+    bank = Bank()
+    agent = bank.agent("a", PAYS, told).tool(bank.look)
+    bank.make(agent.tool(bank.pay, require_confirmation=True))
+    x, y = (await bank.run()).pending
+    ran = await bank.resume(x.answer(True), y.answer(True))
+    assert (ran.pending, bank.asked) == ([], {"a": 2, "z": 1})
+    assert sorted(bank.done) == ["paid x", "paid y", "seen w"]
+
+
+@pytest.mark.parametrize("first", ["tool", "confirmation"])
+@pytest.mark.parametrize("later", ["order", "file"])
+async def test_a_confirmation_and_a_result_that_comes_later(first: str, later: str) -> None:
+    bank = Bank()
+    agent = bank.agent("a", reply(Call("pay", {"what": "x"}), Call(later, {"what": "y"})), told)
+    agent = agent.tool(LongRunningFunctionTool(getattr(bank, later)))
+    bank.make(agent.tool(bank.pay, require_confirmation=True))
+    asked = (await bank.run()).pending
+    assert sorted(each.kind for each in asked) == ["confirmation", "tool"]
+    assert bank.asked == {"a": 1}
+    one, two = sorted(asked, key=lambda each: each.kind != first)
+    left = await bank.resume(one.answer({"came": 1} if one.kind == "tool" else True))
+    assert ([each.id for each in left.pending], bank.asked) == ([two.id], {"a": 1})
+    assert ("paid x" in bank.done) is (first == "confirmation")
+    ran = await bank.resume(two.answer({"came": 1} if two.kind == "tool" else True))
+    assert (ran.pending, ran.text, bank.asked) == ([], "z done", {"a": 2, "z": 1})
+    (said,) = (e.content for e in ran if e.author == "a" and e.content)
+    assert "paid x" in said
+    assert '{"came": 1}' in said
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_a_tool_that_has_run_beside_one_whose_result_comes_later(where: str) -> None:
+    bank = Bank(where)
+    calls = reply(Call("order", {"what": "x"}), Call("look", {"what": "w"}))
+    agent = bank.agent("a", calls, told).tool(bank.look)
+    bank.make(agent.tool(LongRunningFunctionTool(bank.order)))
+    (question,) = (await bank.run()).pending
+    assert bank.asked["a"] == 1
+    ran = await bank.resume(question.answer({"came": 1}))
+    assert (ran.pending, ran.text, bank.asked["a"]) == ([], "z done", 2)
+    assert bank.done == ["ordered x", "seen w"]
+
+
+# --- what stands for a result while a person is asked --------------------------------------------
+
+
+def helped(bank: Bank, way: Callable[[Agent], Any]) -> None:
+    helper = bank.agent("helper", "helped")
+    boss = bank.agent("boss", Call("helper", {"request": "r"}), told, told).agent_tool(helper)
+    bank.make(way(boss))
+
+
+def _skips(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> Any:
+    tool_context.actions.skip_summarization = tool_context.tool_confirmation is None
+    return _asks(tool, args, tool_context)
+
+
+class Skipping(Asking):
+    """Asks before each tool, as `Asking`."""
+
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any:
+        """Ask, or do what was answered."""
+        return _skips(None, args, ctx)
+
+
+def callback(boss: Agent) -> Any:
+    return boss.before_tool(_asks)
+
+
+def skipping_callback(boss: Agent) -> Any:
+    return boss.before_tool(_skips)
+
+
+def middleware(boss: Agent) -> Any:
+    return boss.middleware(Asking(), scope="agent")
+
+
+def skipping_middleware(boss: Agent) -> Any:
+    return boss.middleware(Skipping(), scope="agent")
+
+
+@pytest.mark.parametrize("way", [callback, skipping_callback, middleware, skipping_middleware])
+@pytest.mark.parametrize("where", ["step", "branch", "enclosed", "delegate"])
+async def test_nobody_is_told_what_stands_for_the_result_of_an_agent(way: Any, where: str) -> None:
+    bank = Bank(where)
+    helped(bank, way)
+    asked = await bank.run()
+    assert asked.text == ("beside" if where == "branch" else "")
+    ran = await bank.resume(asked.pending[0].answer(True))
+    (said,) = (e.content for e in ran if e.author == "boss" and e.content)
+    assert said == '[result helper {"result": "helped"}]'
+
+
+async def test_nor_are_later_agents_told() -> None:
+    bank = Bank()
+    requests: list[str] = []
+
+    def listens(asked: Asked) -> str:
+        requests.append(str(asked.raw.contents))
+        return "z"
+
+    agent = bank.agent("a", Call("pay", {"what": "x"}), told)
+    agent = agent.tool(bank.pay, require_confirmation=True)
+    bank.make(agent >> bank.agent("listener", listens))
+    (question,) = (await bank.run()).pending
+    await bank.resume(question.answer(True))
+    await bank.run("And now?")
+    assert len(requests) == 2
+    for each in requests:
+        assert "paid x" in each
+        assert "approve or reject" not in each
