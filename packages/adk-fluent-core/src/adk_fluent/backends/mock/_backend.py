@@ -12,6 +12,7 @@ from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._listeners import Listeners, Notices
 from adk_fluent.backends._owner import running
 from adk_fluent.backends._recording import recorded
+from adk_fluent.backends._remotes import with_fallbacks
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
@@ -116,6 +117,7 @@ class MockBackend(BackendBase[MockApp]):
             injection = Injection(node.resources)
         config = config or ExecutionConfig()
         check_config(config)
+        root = with_fallbacks(root)
         agents = agents_of(root)
         mocks = {
             name: script_of(each.mock.value)
