@@ -140,15 +140,19 @@ class Wire:
         error = {"code": code, "message": said}
         self.respond(200, {"jsonrpc": "2.0", "id": self.id, "error": error})
 
-    def stream(self) -> None:
+    def stream(self, **headers: str) -> None:
         """Begin a stream of events."""
-        head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-        self.writer.write(head.encode())
+        given = {"content-type": "text/event-stream", "connection": "close", **headers}
+        lines = "".join(f"{key.replace('_', '-')}: {each}\r\n" for key, each in given.items())
+        self.writer.write(f"HTTP/1.1 200 X\r\n{lines}\r\n".encode())
+
+    def event(self, result: Any) -> bytes:
+        line = json.dumps({"jsonrpc": "2.0", "id": self.id, "result": result})
+        return f"data: {line}\n\n".encode()
 
     async def send(self, result: Any) -> None:
         """Send one event of a stream."""
-        line = json.dumps({"jsonrpc": "2.0", "id": self.id, "result": result})
-        self.writer.write(f"data: {line}\n\n".encode())
+        self.writer.write(self.event(result))
         await self.writer.drain()
 
 
@@ -171,12 +175,19 @@ class Peer:
     requests: list[Request] = field(default_factory=list[Request])
     cards: list[Request] = field(default_factory=list[Request])
     cancelled: list[str] = field(default_factory=list[str])
+    open: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await self._handle(reader, writer)
-        writer.close()
+        here = asyncio.current_task()
+        assert here is not None
+        self.open.add(here)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await self._handle(reader, writer)
+        finally:
+            self.open.discard(here)
+            writer.close()
 
     def _card(self, _: Request, wire: Wire) -> None:
         wire.respond(200, card(self.url))
@@ -217,6 +228,9 @@ async def peer(*replies: Any, card: Any = None) -> AsyncGenerator[Peer]:
         yield made
     finally:
         server.close()
+        for each in list(made.open):
+            each.cancel()
+        await asyncio.gather(*made.open)
 
 
 def says(result: Any) -> Any:

@@ -29,6 +29,8 @@ _FAILED: Final[dict[int, tuple[Kind, str]]] = {
 WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
 _DONE: Final = (TaskState.TASK_STATE_COMPLETED, *WAITING)
 _GRACE: Final = 1.0  # seconds that telling an agent to cancel may hold up our own end
+#: How a wait between tries is made.
+pause: Final = asyncio.sleep
 _cancelling: Final[set[asyncio.Task[Any]]] = set()
 
 
@@ -56,7 +58,7 @@ class Tries:
         if asyncio.get_running_loop().time() + delay >= self.until:
             return False
         self.count += 1
-        await asyncio.sleep(delay)
+        await pause(delay)
         return True
 
     async def run(self, make: Callable[[], Awaitable[Any]]) -> Any:
