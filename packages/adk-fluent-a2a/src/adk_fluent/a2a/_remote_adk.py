@@ -261,10 +261,14 @@ class _Message:
     async def address(
         self, ctx: InvocationContext, message: Message, parameters: ParametersConfig
     ) -> tuple[Message, ParametersConfig]:
-        """Name the task that the message is for, and authenticate."""
-        message.ClearField("task_id")
-        if self._asked is not None:
-            message.task_id = self._asked.task
+        """Let the message say what it has to, and authenticate.
+
+        ADK makes one of its own where a question is answered.
+        """
+        del message.parts[:]
+        message.parts.extend(self._parts)
+        message.context_id = self._context or ""
+        message.task_id = "" if self._asked is None else self._asked.task
         parameters.client_call_context = ClientCallContext(service_parameters=dict(self._headers))
         return message, parameters
 
