@@ -45,7 +45,6 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "estimate_cost",
         ),
     },
-    "adk-fluent-a2a": {"parts": ("a2a", "serve"), "commands": ("serve",)},
     "adk-fluent-debug": {
         "parts": ("debug",),
         "commands": ("replay",),

@@ -12,7 +12,6 @@ WHEELS: Final[dict[str, str]] = {
     "distributed": "adk-fluent-distributed",
     "eval": "adk-fluent-eval",
     "middleware": "adk-fluent-middleware",
-    "serve": "adk-fluent-a2a",
     "state": "adk-fluent-state",
     "telemetry": "adk-fluent-middleware",
 }
@@ -24,7 +23,6 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "eval": "eval",
         "middleware": "middleware",
         "replay": "debug",
-        "serve": "a2a",
         "worker": "distributed",
     },
     "middleware": {

@@ -523,16 +523,27 @@ class RemoteError(RunError, ConnectionError):
 
     Attributes:
         endpoint: The agent's address without credentials.
+        error_code: The kind of the failure, such as ``"A2A_CONNECT"``; empty if unknown.
         retriable: Whether sending the task again may help; `protocol.classify` reads it.
+        status: The HTTP status that was answered, if that was the failure.
     """
 
     code = "ADKF306"
 
     def __init__(
-        self, what: str, *, endpoint: str = "", retriable: bool = True, **details: Unpack[Details]
+        self,
+        what: str,
+        *,
+        endpoint: str = "",
+        error_code: str = "",
+        retriable: bool = True,
+        status: int | None = None,
+        **details: Unpack[Details],
     ) -> None:
         self.endpoint = endpoint
+        self.error_code = error_code
         self.retriable = retriable
+        self.status = status
         super().__init__(what, **details)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         resolve_name,
     )
     from adk_fluent._words import article, describe, public_address
+    from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
@@ -45,6 +46,7 @@ else:  # a type checker must see a misspelt name, not Any
             " unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
+            "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
@@ -72,8 +74,10 @@ else:  # a type checker must see a misspelt name, not Any
 __all__ = [
     "LOG",
     "METADATA_KEY",
+    "Answer",
     "LayerObject",
     "StorageFault",
+    "answer_of",
     "article",
     "caller",
     "describe",

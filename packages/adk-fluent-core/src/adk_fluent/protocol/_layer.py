@@ -25,6 +25,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "middleware": "MiddlewareDesc, of which the entry has the name: to be chosen by that",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
+        "cards": "function: an agent card in any form to its `name`, `endpoint` and `text`",
         "price_books": "PriceBook, or a function without arguments that makes one",
         "pytest_fixtures": "module with pytest fixtures and hooks",
         "telemetry": "function: sets up what a TelemetryConfig asks for, gives RunConfig's fields",

@@ -13,6 +13,7 @@ from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._listeners import Listeners, Notices
 from adk_fluent.backends._owner import running
 from adk_fluent.backends._recording import recorded
+from adk_fluent.backends._remotes import with_fallbacks
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
@@ -118,6 +119,7 @@ class MockBackend(BackendBase[MockApp]):
         config = config or ExecutionConfig()
         check_config(config)
         check_boundaries(node)
+        root = with_fallbacks(root)
         agents = agents_of(root)
         mocks = {
             name: script_of(each.mock.value)

@@ -16,6 +16,7 @@ from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
 from adk_fluent.backends._boundaries import check_boundaries
 from adk_fluent.backends._contracts import hold
+from adk_fluent.backends._remotes import with_fallbacks
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import PassList
 from adk_fluent.backends.adk._caps import CAPS
@@ -173,7 +174,7 @@ def compile_ir(
     check_config(config)
     cx = CompileContext(config, injection)
     description = root.description
-    root = passes(root, cx)
+    root = passes(with_fallbacks(root), cx)
     check_boundaries(node.replace(root=root) if isinstance(node, AppNode) else root)
     agents = cx.agents(root)
     configured = (made_middleware(each, node) for each in config.middlewares)
