@@ -21,13 +21,13 @@ from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
-from adk_fluent.backends.adk._session._facts import facts, put_out, report_end, text
+from adk_fluent.backends.adk._session._facts import Leaving, facts, put_out, report_end, text
 from adk_fluent.backends.adk._session._returned import returned
 from adk_fluent.backends.adk._session._stamps import journal_key
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
 from adk_fluent.errors import BuildError
-from adk_fluent.ir import AgentNode
+from adk_fluent.ir import AgentNode, LoopNode
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -159,9 +159,11 @@ class AdkLeaf:
             agent, ctx, seen = told(agent, ctx, seen, answers)
         answer = self._answers.get(node.name)
         calls = last_calls(changes)
+        leaving = Leaving(self._nodes if strand.inside(_is_loop) else ())
         try:
             async with aclosing(self._events_of(agent, ctx)) as events:
                 async for event in events:
+                    leaving.take(event)
                     self._mark(event, stamp)
                     if (call := calls.get(event.author)) is not None and not call.settled:
                         await settle(call, event)
@@ -430,6 +432,10 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _is_loop(node: Node) -> bool:
+    return isinstance(node, LoopNode)
 
 
 def _drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:
