@@ -16,6 +16,7 @@ from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
+from adk_fluent.backends.adk._hooks._besides import watch
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._lowering._injecting import table_of
@@ -154,6 +155,7 @@ class AdkLeaf:
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
+        over = watch(agent, self._ctx.plugin_manager, changes)
         ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
@@ -164,7 +166,7 @@ class AdkLeaf:
             async with aclosing(self._events_of(agent, ctx)) as events:
                 async for event in events:
                     leaving.take(event)
-                    self._mark(event, stamp)
+                    self._mark(event, {**stamp, "besides": True} if event.author in over else stamp)
                     if (call := calls.get(event.author)) is not None and not call.settled:
                         await settle(call, event)
                     invalid: OutputInvalidError | None = None
@@ -266,7 +268,7 @@ class AdkLeaf:
             node: The step.
             strand: Where it stands.
             content: What is said.
-            answers: Whether it is read as the step's answer is.
+            answers: Whether it is read as the step's answer is, and not said besides.
 
         Returns:
             The event, and the error of an answer that does not fit.
@@ -281,6 +283,8 @@ class AdkLeaf:
         stamp = self._places.stamp(node, strand)
         if content is None:
             stamp["why"] = "around"
+        elif not answers:
+            stamp["besides"] = True
         self._mark(event, stamp)
         read = agent and answers and content is not None
         answer = self._answers.get(node.name) if read else None

@@ -63,8 +63,10 @@ def facts(event: Event) -> Facts | None:
 
 
 def text(event: Event) -> str | None:
-    """The text of an event that is a final answer, else None."""
+    """The text of an event that is a final answer, and not said besides one, else None."""
     if event.partial or not event.is_final_response():
+        return None
+    if event.custom_metadata and (stamp_of(event) or {}).get("besides"):
         return None
     if event.content is None:
         spoken = event.output_transcription  # in a live run

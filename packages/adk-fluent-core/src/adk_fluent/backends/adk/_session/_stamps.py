@@ -31,6 +31,7 @@ class Stamp(TypedDict, total=False):
             call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
         claim: Root, run, revision and owner, where somebody goes on with a run.
         held: Id of the event of the user's on which nothing was run.
+        besides: Whether the step says it besides its answer, when it is done.
         initial: Values that the session was created with and this event is the first to write
             over.
     """
@@ -44,6 +45,7 @@ class Stamp(TypedDict, total=False):
     pending: list[dict[str, Any]]
     claim: list[Any]
     held: str
+    besides: bool
     initial: dict[str, Any]
 
 
