@@ -32,6 +32,7 @@ class Stamp(TypedDict, total=False):
         claim: Root, run, revision and owner, where somebody goes on with a run.
         held: Id of the event of the user's on which nothing was run.
         settled: Ids of calls that a person has refused, so that no result of theirs comes later.
+        besides: Whether the step says it besides its answer, when it is done.
         initial: Values that the session was created with and this event is the first to write
             over.
     """
@@ -46,6 +47,7 @@ class Stamp(TypedDict, total=False):
     claim: list[Any]
     held: str
     settled: list[str]
+    besides: bool
     initial: dict[str, Any]
 
 
