@@ -158,8 +158,13 @@ class Turn:
                 actions=actions,
             )
 
-    def next(self, agent: BaseAgent) -> BaseAgent | None:
+    def next(self, agent: BaseAgent, events: list[Event]) -> BaseAgent | None:
         """Who goes on behind an agent, because a tool that was waited for has handed over.
+
+        Args:
+            agent: The agent.
+            events: What it sees; the other one is shown no answers to calls that are not its own,
+                with which ADK 1.x fails.
 
         Raises:
             ValueError: There is no such agent; as ADK says it.
@@ -171,7 +176,16 @@ class Turn:
         found = agent.root_agent.find_agent(name)
         if found is None:
             raise ValueError(f"Agent {name} not found in the agent tree.")
+        events[:] = [self._without_answers(each) for each in events]
         return found
+
+    def _without_answers(self, event: Event) -> Event:
+        content = event.content
+        given = {each.id for each in event.get_function_responses()}
+        if event.author != _USER or content is None or given.isdisjoint(self._earlier):
+            return event
+        left = [part for part in content.parts or () if part.function_response is None]
+        return event.model_copy(update={"content": types.Content(role=content.role, parts=left)})
 
 
 def _calls(event: Event) -> dict[str, types.FunctionCall]:

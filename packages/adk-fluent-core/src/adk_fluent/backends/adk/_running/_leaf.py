@@ -261,7 +261,7 @@ class AdkLeaf:
                 return
             for event in turn.behind(here, ctx):
                 yield event
-            here = turn.next(here)
+            here = turn.next(here, ctx.session.events)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
