@@ -571,6 +571,36 @@ async def test_nobody_waits_for_the_result_of_what_was_refused(where: str) -> No
     assert (ran.state["answer"], bank.done) == ('[result order {"status": "refused"}]', [])
 
 
+@pytest.mark.parametrize("where", PATHS)
+async def test_nor_for_what_was_answered_without_its_tool(where: str) -> None:
+    bank = Bank(where)
+
+    def knows(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+        return {"known": args["what"]}
+
+    agent = bank.agent("a", Call("file", {"what": "x"}), told).writes("answer")
+    bank.make(agent.tool(LongRunningFunctionTool(bank.file)).before_tool(knows))
+    ran = await bank.run()
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+    assert (ran.state["answer"], bank.done) == ('[result file {"known": "x"}]', [])
+
+
+async def test_nor_for_what_has_failed_and_was_made_good() -> None:
+    bank = Bank()
+
+    def fails(what: str) -> None:
+        """Fail."""
+        raise ConnectionError(what)
+
+    def mends(tool: Any, args: Any, tool_context: Any, error: Exception) -> dict[str, Any]:
+        return {"failed": str(error)}
+
+    agent = bank.agent("a", Call("fails", {"what": "x"}), told)
+    bank.make(agent.tool(LongRunningFunctionTool(fails)).on_tool_error(mends))
+    ran = await bank.run()
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+
+
 # --- what stands for a result while a person is asked --------------------------------------------
 
 

@@ -396,7 +396,7 @@ class AdkLeaf:
 
     def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
         """Mark an event of a step, and give what it is marked with."""
-        gone = [] if turn is None else turn.refused(event)
+        gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)
         return made
