@@ -229,6 +229,22 @@ async def test_a_refused_hand_over_does_not(way: Any) -> None:
     assert bank.asked == {"boss": 2, "z": 1}
 
 
+async def test_who_is_handed_over_to_is_not_told_what_stood_for_the_result() -> None:
+    bank = Bank()
+    requests: list[str] = []
+
+    def listens(asked: Asked) -> str:
+        requests.append(str(asked.raw.contents))
+        return "from the other"
+
+    boss = bank.agent("boss", Call("hand_on", {}), told).delegates(bank.agent("other", listens))
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    await bank.resume(question.answer(True))
+    assert ["handed on" in each for each in requests] == [True]
+    assert "approve or reject" not in requests[0]
+
+
 async def test_who_was_handed_over_to_may_ask_and_hand_over_in_turn() -> None:
     bank = Bank()
     third = bank.agent("third", "third")
@@ -491,6 +507,8 @@ async def _one_by_one(bank: Bank, *, refuse: bool = False) -> None:
     assert "paid x" in said
     assert ("paid y" in said) is not refuse
     assert "approve or reject" not in said
+    answers = [line for line in said.splitlines() if line.startswith("[result pay")]
+    assert ["paid x" in each for each in answers] == [True, False]  # in the order of the calls
 
 
 @pytest.mark.parametrize("where", PATHS)

@@ -23,7 +23,7 @@ from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
-from adk_fluent.backends.adk._running._prompt import Prompts
+from adk_fluent.backends.adk._running._prompt import Prompts, settled
 from adk_fluent.backends.adk._session._facts import (
     facts,
     put_out,
@@ -262,6 +262,8 @@ class AdkLeaf:
             for event in turn.behind(here, ctx):
                 yield event
             here = turn.next(here, ctx.session.events)
+            if here is not None:
+                ctx.session.events[:] = settled(ctx.session.events)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
