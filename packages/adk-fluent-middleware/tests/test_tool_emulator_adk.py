@@ -331,11 +331,12 @@ async def test_the_result_of_a_long_running_tool_comes_at_once() -> None:
         began.append(what)
 
     model = ScriptedModel(Call("order", {"what": "wheel"}), told)
-    desk = Agent("desk", model).tool(LongRunningFunctionTool(order))
-    desk = desk.middleware(tool_emulator(results={"order": {"delivered": 1}}))
-    done = await desk.run("hi")
-    assert json.loads(done.text) == [{"delivered": 1}]
-    assert (done.pending, began) == ([], [])
+    desk = Agent("desk", model).tool(LongRunningFunctionTool(order)).writes("said")
+    after = desk >> Agent("after", ScriptedModel("done"))
+    emulated = after.middleware(tool_emulator(results={"order": {"delivered": 1}}))
+    done = await emulated.run("hi")
+    assert json.loads(done.state["said"]) == [{"delivered": 1}]
+    assert (done.text, done.pending, began) == ("done", [], [])
 
 
 async def test_in_a_pipeline_in_a_pipeline_tools_are_emulated() -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.adk.tools import LongRunningFunctionTool, ToolContext
+from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext
 from pydantic import BaseModel
 
 from adk_fluent import Agent, map_over
+from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import OutputInvalidError, SessionError
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, Script, ScriptedModel, reply
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")]
 
-PATHS = ["step", "branch", "item", "fallback", "enclosed", "delegate", "below"]
+#: Where an agent is tried; "hooks" is a delegate that a middleware stands around.
+PATHS = ["step", "branch", "item", "fallback", "enclosed", "delegate", "hooks", "below"]
 
 
 class Watching(Middleware):
@@ -47,7 +50,7 @@ class Bank:
         self.done: list[str] = []
         self.asked: dict[str, int] = {}
         self._where = where
-        self._kept: dict[str, Any] = {
+        self.options: dict[str, Any] = {
             "session_id": "s",
             "session_service": service or InMemorySessionService(),
         }
@@ -102,29 +105,32 @@ class Bank:
                 whole = map_over("items", agent, name="each")
             case "fallback":
                 whole = agent // self.agent("spare", "spare")
-            case "delegate" | "below":
-                below = agent if self._where == "delegate" else (agent >> self.agent("y", "y"))
+            case "delegate" | "hooks" | "below":
+                below = agent if self._where != "below" else (agent >> self.agent("y", "y"))
                 name = below.to_ir().name
                 top = self.agent("top", Call("transfer_to_agent", {"agent_name": name}), "top")
                 whole = top.delegates(below)
             case _:
                 pass
         whole = whole >> self.agent("z", "z done")
-        self._pipeline = whole.middleware(Watching()) if self._where == "enclosed" else whole
+        watched = self._where in ("enclosed", "hooks")
+        self._pipeline = whole.middleware(Watching()) if watched else whole
 
-    async def run(self, message: str = "hi") -> RunResult:
+    async def run(self, message: str = "hi", **options: Any) -> RunResult:
         assert self._pipeline is not None
-        state = {"items": ["one"]} if self._where == "item" else None
-        return await self._pipeline.run(message, state=state, **self._kept)
+        if self._where == "item":
+            options["state"] = {"items": ["one"]}
+        return await self._pipeline.run(message, **options, **self.options)
 
     async def resume(self, *answers: Any) -> RunResult:
         assert self._pipeline is not None
-        return await self._pipeline.resume(*answers, **self._kept)
+        return await self._pipeline.resume(*answers, **self.options)
 
     async def still(self) -> list[Any]:
         """What a run waits for, as the session says it."""
         assert self._pipeline is not None
-        return await self._pipeline.pending(**self._kept)
+        kept = {key: each for key, each in self.options.items() if key != "config"}
+        return await self._pipeline.pending(**kept)
 
 
 def told(asked: Asked) -> str:
@@ -223,6 +229,22 @@ async def test_a_refused_hand_over_does_not(way: Any) -> None:
     assert bank.asked == {"boss": 2, "z": 1}
 
 
+async def test_who_is_handed_over_to_is_not_told_what_stood_for_the_result() -> None:
+    bank = Bank()
+    requests: list[str] = []
+
+    def listens(asked: Asked) -> str:
+        requests.append(str(asked.raw.contents))
+        return "from the other"
+
+    boss = bank.agent("boss", Call("hand_on", {}), told).delegates(bank.agent("other", listens))
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    await bank.resume(question.answer(True))
+    assert ["handed on" in each for each in requests] == [True]
+    assert "approve or reject" not in requests[0]
+
+
 async def test_who_was_handed_over_to_may_ask_and_hand_over_in_turn() -> None:
     bank = Bank()
     third = bank.agent("third", "third")
@@ -265,6 +287,19 @@ async def test_a_hand_over_waits_for_the_other_calls_of_its_turn(hands_on_first:
     assert (ran.pending, ran.text) == ([], "z done")
     assert sorted(bank.done) == ["handed on", "paid x"]
     assert bank.asked == {"boss": 1, "other": 1, "z": 1}
+
+
+async def test_it_waits_for_a_result_that_comes_later() -> None:
+    bank = Bank()
+    both = reply(Call("hand_on", {}), Call("order", {"what": "x"}))
+    boss = bank.agent("boss", both, told).delegates(bank.agent("other", "from the other"))
+    boss = boss.tool(LongRunningFunctionTool(bank.order))
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    asked = {each.kind: each for each in (await bank.run()).pending}
+    left = await bank.resume(asked["confirmation"].answer(True))
+    assert ([each.kind for each in left.pending], bank.asked) == (["tool"], {"boss": 1})
+    ran = await bank.resume(asked["tool"].answer({"came": 1}))
+    assert (ran.pending, ran.text, bank.asked) == ([], "z done", {"boss": 1, "other": 1, "z": 1})
 
 
 async def test_a_tool_that_skips_what_the_model_would_say_does_so_when_it_is_approved() -> None:
@@ -317,6 +352,36 @@ async def test_a_tool_may_ask_once_more() -> None:
     assert [e.content for e in ran if e.author == "a" and e.content] == [
         '[result move {"result": "moved"}]'
     ]
+
+
+async def test_where_there_is_nobody_to_hand_over_to_is_an_error() -> None:
+    bank = Bank()
+
+    def hand_on(tool_context: ToolContext) -> str:
+        """Hand on."""
+        tool_context.actions.transfer_to_agent = "nobody"
+        return "handed on"
+
+    bank.make(bank.agent("a", Call("hand_on", {}), told).tool(hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    with pytest.raises(ValueError, match="nobody"):
+        await bank.resume(question.answer(True))
+
+
+async def test_an_agent_of_adks_own_does_the_same() -> None:
+    bank = Bank()
+    model = ScriptedModel(reply(Call("hand_on", {}), Call("pay", {"what": "x"})), "once more")
+    tools: list[Any] = [
+        FunctionTool(each, require_confirmation=True) for each in (bank.hand_on, bank.pay)
+    ]
+    other = LlmAgent(name="other", model=ScriptedModel("from the other"))
+    bank.make(LlmAgent(name="boss", model=model, tools=tools, sub_agents=[other]))
+    first, second = (await bank.run()).pending
+    left = await bank.resume(first.answer(True))
+    assert (left.pending, left.text) == ([second], "")
+    ran = await bank.resume(second.answer(True))
+    assert (ran.pending, ran.text) == ([], "z done")
+    assert [e.content for e in ran if e.content] == ["from the other", "z done"]
 
 
 # --- results that come later ---------------------------------------------------------------------
@@ -375,6 +440,26 @@ async def test_nor_of_those_of_a_delegate() -> None:
     assert ran.state["answer"] == '[result file {"status": "approved"}]'
 
 
+async def test_nor_of_those_of_an_agent_of_adks_own() -> None:
+    bank = Bank()
+    model = ScriptedModel(Call("file", {"what": "leave"}), "It is being looked at.", told)
+    tools: list[Any] = [LongRunningFunctionTool(bank.file)]
+    bank.make(LlmAgent(name="a", model=model, tools=tools, output_key="answer"))
+    asked = await bank.run()
+    assert "answer" not in asked.state
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert ran.state["answer"] == '[result file {"status": "approved"}]'
+
+
+async def test_nor_are_they_the_result_of_an_item() -> None:
+    bank = Bank()
+    bank.make(map_over("items", waits_with_words(bank), output_key="all", name="each"))
+    asked = await bank.run(state={"items": [1]})
+    assert "all" not in asked.state
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert ran.state["all"] == ['[result file {"status": "approved"}]']
+
+
 async def test_nor_are_they_held_against_a_schema() -> None:
     bank = Bank()
     bank.make(waits_with_words(bank, final='{"verdict": "yes"}').writes("answer") @ Decision)
@@ -417,10 +502,13 @@ async def _one_by_one(bank: Bank, *, refuse: bool = False) -> None:
     assert (ran.pending, ran.text) == ([], "z done")
     assert bank.done == ["seen w", *([] if refuse else ["paid y"]), "paid x"]
     assert bank.asked["a"] == 2
-    (said,) = (e.content for e in ran if e.author == "a" and e.content)
+    whole = [e for e in ran if not e.is_partial]
+    (said,) = (e.content for e in whole if e.author == "a" and e.content)
     assert "paid x" in said
     assert ("paid y" in said) is not refuse
     assert "approve or reject" not in said
+    answers = [line for line in said.splitlines() if line.startswith("[result pay")]
+    assert ["paid x" in each for each in answers] == [True, False]  # in the order of the calls
 
 
 @pytest.mark.parametrize("where", PATHS)
@@ -431,6 +519,18 @@ async def test_a_model_is_asked_again_when_all_its_calls_are_settled(where: str)
 @pytest.mark.parametrize("refuse", [False, True])
 async def test_so_it_is_in_every_session_service(service: Any, refuse: bool) -> None:
     await _one_by_one(Bank(service=service), refuse=refuse)
+
+
+async def test_so_it_is_where_answers_are_streamed() -> None:
+    bank = Bank()
+    bank.options["config"] = ExecutionConfig(streaming_mode="sse")
+    await _one_by_one(bank)
+
+
+async def test_so_it_is_where_a_run_is_kept_at_each_step() -> None:
+    bank = Bank()
+    bank.options["config"] = ExecutionConfig(resumable=True)
+    await _one_by_one(bank)
 
 
 async def test_all_answers_at_once_are_one_turn() -> None:
@@ -475,6 +575,48 @@ async def test_a_tool_that_has_run_beside_one_whose_result_comes_later(where: st
     ran = await bank.resume(question.answer({"came": 1}))
     assert (ran.pending, ran.text, bank.asked["a"]) == ([], "z done", 2)
     assert bank.done == ["ordered x", "seen w"]
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_nobody_waits_for_the_result_of_what_was_refused(where: str) -> None:
+    bank = Bank(where)
+    agent = bank.agent("a", Call("order", {"what": "x"}), told).writes("answer")
+    bank.make(agent.tool(LongRunningFunctionTool(bank.order)).before_tool(_asks))
+    asked = {each.kind: each for each in (await bank.run()).pending}
+    assert (asked.keys(), bank.done) == ({"tool", "confirmation"}, [])
+    ran = await bank.resume(asked["confirmation"].answer(False))
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+    assert (ran.state["answer"], bank.done) == ('[result order {"status": "refused"}]', [])
+
+
+@pytest.mark.parametrize("where", PATHS)
+async def test_nor_for_what_was_answered_without_its_tool(where: str) -> None:
+    bank = Bank(where)
+
+    def knows(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+        return {"known": args["what"]}
+
+    agent = bank.agent("a", Call("file", {"what": "x"}), told).writes("answer")
+    bank.make(agent.tool(LongRunningFunctionTool(bank.file)).before_tool(knows))
+    ran = await bank.run()
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+    assert (ran.state["answer"], bank.done) == ('[result file {"known": "x"}]', [])
+
+
+async def test_nor_for_what_has_failed_and_was_made_good() -> None:
+    bank = Bank()
+
+    def fails(what: str) -> None:
+        """Fail."""
+        raise ConnectionError(what)
+
+    def mends(tool: Any, args: Any, tool_context: Any, error: Exception) -> dict[str, Any]:
+        return {"failed": str(error)}
+
+    agent = bank.agent("a", Call("fails", {"what": "x"}), told)
+    bank.make(agent.tool(LongRunningFunctionTool(fails)).on_tool_error(mends))
+    ran = await bank.run()
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
 
 
 # --- what stands for a result while a person is asked --------------------------------------------

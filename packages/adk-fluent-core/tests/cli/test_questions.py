@@ -115,6 +115,10 @@ def test_what_can_be_refused() -> None:
     for question in (ASK, PLANNED, CONFIRM):
         assert refusal(question, "no") == question.answer({"approved": False, "note": "no"})
     assert refusal(CONFIRM, "") == CONFIRM.answer(False)
+    own = {"properties": {"approved": {"type": "boolean"}}, "additionalProperties": False}
+    judge = Pending("j1", "gate", "judge", response_schema=own)
+    assert refusal(judge, "") == judge.answer({"result": {"approved": False}})
+    assert isinstance(refusal(judge, "too long"), Fault)
     assert refusal(TOOL, "") == Fault(
         "look_up cannot be refused", "give its result, as JSON or text"
     )

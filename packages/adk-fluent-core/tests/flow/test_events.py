@@ -128,7 +128,7 @@ def test_there_is_a_rule_for_every_node_of_this_wheel_that_runs() -> None:
 
 
 def test_the_pieces_of_the_port_are_plain_values(b: Bench) -> None:
-    assert Facts() == Facts(None, False, False, False, None, None, False)
+    assert Facts() == Facts(None, False, False, False, None, None, False, ())
     assert Note("step") == Note("step", (), None)
     assert new_position() == {"v": 1, "next": 1, "strands": {"0": [{"c": 0}]}}
     engine: Engine[AgentEvent] = b.engine(b.say("a"))

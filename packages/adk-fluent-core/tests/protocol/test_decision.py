@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_fluent.protocol._decision import NO, YES, Decision, Fault, decide
-from adk_fluent.protocol._json_schema import schema_fault, schema_misfit
+from adk_fluent.protocol._json_schema import has_field, schema_fault, schema_misfit
 
 REFUND = json.dumps(
     {
@@ -203,7 +203,53 @@ def test_an_answer_that_does_not_fit(answer: Any, wrong: str) -> None:
     )
 
 
-@pytest.mark.parametrize("schema", [REFUND, "true", '{"required":["approved"]}'])
+#: Schemas with a field ``approved`` of their own.
+OWN = [
+    '{"type":"object","properties":{"approved":{"type":"boolean"}}}',
+    '{"$ref":"#/$defs/a/b~1c","$defs":{"a":{"b/c":{"type":"object","properties":{"approved":{}}}}}}',
+    '{"allOf":[{"type":"object"},{"properties":{"approved":{"type":"boolean"}}}]}',
+    '{"anyOf":[{"type":"null"},{"type":"object","properties":{"approved":{"type":"boolean"}}}]}',
+    '{"oneOf":[{"type":"null"},{"type":"object","required":["approved"]}]}',
+    '{"allOf":[{"$ref":"#"},{"properties":{"approved":{}}}],"x":1}',
+]
+#: Schemas that have none, whatever else they say of the word.
+OTHERS = [
+    REFUND,
+    "true",
+    '{"properties":{"verdict":{"enum":["approved"]}}}',
+    '{"properties":{"legal":{"properties":{"approved":{}}}}}',
+    '{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"},"b":{"properties":{"approved":{}}}}}',
+]
+
+
+@pytest.mark.parametrize("schema", [each for each in OWN if '"#"' not in each])
+@pytest.mark.parametrize(
+    "answer", [{"approved": False}, {"result": {"approved": False}}, '{"approved": false}']
+)
+def test_a_field_of_the_schema_s_own_is_data(schema: str, answer: Any) -> None:
+    assert decide(schema, answer) == Decision(True, {"approved": False})
+
+
+@pytest.mark.parametrize("schema", OWN)
+def test_it_is_found_wherever_it_stands(schema: str) -> None:
+    assert has_field(schema, "approved")
+    assert not has_field(schema, "note")
+
+
+@pytest.mark.parametrize("schema", [*OTHERS, "{", "3", '{"$ref":"#/nowhere"}', '{"$ref":"x"}'])
+def test_it_is_found_nowhere_else(schema: str) -> None:
+    assert not has_field(schema, "approved")
+
+
+def test_such_a_field_refuses_nothing_where_the_answer_does_not_fit() -> None:
+    schema = '{"properties":{"approved":{"type":"boolean"}},"required":["reason"]}'
+    assert decide(schema, {"approved": False}) == Fault(
+        "the answer to gate 'gate' does not fit its schema: 'reason' is a required property",
+        "answer JSON that fits the schema",
+    )
+
+
+@pytest.mark.parametrize("schema", OTHERS)
 @pytest.mark.parametrize(
     "answer", [{"approved": False}, {"result": {"approved": False}}, '{"approved": false}']
 )

@@ -85,6 +85,10 @@ def test_pending_is_what_nobody_answered_yet() -> None:
     answered = AgentEvent("user", tool_responses=[ToolResponseInfo("t", 1, "q2")])
     assert RunResult([asked]).pending == [gate, tool]
     assert RunResult([asked, answered, again]).pending == [gate]
+    meanwhile = AgentEvent("root", tool_responses=[ToolResponseInfo("t", "wait", "q2")])
+    assert RunResult([asked, meanwhile]).pending == [gate, tool]
+    refused = AgentEvent("root", metadata={"settled": ["q2"]})
+    assert RunResult([asked, refused]).pending == [gate]
 
 
 def test_it_survives_pickle_and_copy() -> None:

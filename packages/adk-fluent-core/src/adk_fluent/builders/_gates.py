@@ -69,7 +69,8 @@ def gate(
     """A step that stops the run until a person answers.
 
     The answer is written to state: ``{"approved": True, "note": ...}``, or what fits the schema.
-    A refusal stops the run, and ``{"approved": False, "note": ...}`` is written.
+    A refusal stops the run, and ``{"approved": False, "note": ...}`` is written; but a field
+    ``approved`` of the schema's own is data.
 
     Args:
         predicate: A function of state, sync or async: ask only if it holds. None always asks.

@@ -94,7 +94,11 @@ def refusal(question: Pending, note: str) -> Answer | Fault:
         return Fault(f"{question.name or 'this'} cannot be refused", f"give {prompt(question)}")
     if question.kind == "confirmation":
         return question.answer({"approved": False, "note": note} if note else False)
-    return question.answer({"approved": False, "note": note})
+    schema = None if takes_yes_or_no(question) else question.response_schema
+    if schema is None:
+        return question.answer({"approved": False, "note": note})
+    said = {"approved": False, "note": note} if note else {"approved": False}
+    return _decided(question, json.dumps(schema), said)
 
 
 def whole(question: Pending, values: Mapping[str, Any]) -> Answer | Fault:

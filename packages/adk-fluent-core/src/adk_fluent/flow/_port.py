@@ -31,8 +31,8 @@ class Facts:
         error: An agent reported a failure instead of raising it.
         waits: Calls that wait for an answer from outside: call id to the kind of the question
             (`PendingKind`).
-        settled: Calls that wait no more, though nobody has answered them.
         stop: Nothing after this event may run (a refusal).
+        settled: Calls that wait no more, though nobody has answered them.
     """
 
     delta: Mapping[str, Any] | None = None
@@ -41,8 +41,8 @@ class Facts:
     transfers: bool = False
     error: str | None = None
     waits: Mapping[str, str] | None = None
-    settled: Collection[str] = ()
     stop: bool = False
+    settled: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ which sends typed text as ``{"result": text}``, or from somebody else's program.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.protocol._json_schema import schema_misfit
+from adk_fluent.protocol._json_schema import has_field, is_object, schema_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -67,8 +67,9 @@ def decide(response_schema: str | None, answer: Any, gate: str | None = "gate") 
     """Read the answer to a gate.
 
     Without a schema a gate takes a bool, a word of `YES` or `NO`, or an object that holds one of
-    these as ``approved`` or ``confirmed``. With a schema it takes a value that fits, and whatever
-    the schema says, ``{"approved": false}`` refuses. Either may also be the text of JSON, or stand
+    these as ``approved`` or ``confirmed``. With a schema it takes a value that fits; so that who is
+    asked can refuse in any case, ``{"approved": false}`` does, unless ``approved`` is a field of
+    the schema's own, which is data as every other. Either may also be the text of JSON, or stand
     alone in an object as ``result`` or ``response``. What a form left empty (None) may be absent.
 
     Args:
@@ -93,12 +94,15 @@ def decide(response_schema: str | None, answer: Any, gate: str | None = "gate") 
         )
     if response_schema is None:
         return _approval(readings, asked)
-    return _refusal(readings) or _fitting(response_schema, readings, asked)
+    refused = _refusal(readings)
+    if refused is not None and not has_field(response_schema, "approved"):
+        return refused
+    return _fitting(response_schema, readings, asked)
 
 
 def _approval(readings: list[Any], asked: str) -> Decision | Fault:
     for each in readings:
-        answer = each if _is_object(each) else {"approved": each}
+        answer = each if is_object(each) else {"approved": each}
         said = {_yes_or_no(answer[key]) for key in _VERDICTS if key in answer}
         if said == {True, False}:
             return Fault(
@@ -112,7 +116,7 @@ def _approval(readings: list[Any], asked: str) -> Decision | Fault:
 
 def _refusal(readings: list[Any]) -> Decision | None:
     for each in readings:
-        if _is_object(each) and each.get("approved") is False:
+        if is_object(each) and each.get("approved") is False:
             return _decision(False, each)
     return None
 
@@ -129,10 +133,10 @@ def _fitting(schema: str, readings: list[Any], asked: str) -> Decision | Fault:
         wrong = schema_misfit(schema, readings[-1])
     except ValueError as error:
         return Fault(f"the schema of {asked} cannot be used: {error}", "mend the schema")
-    return Fault(
-        f"the answer to {asked} does not fit its schema: {wrong}",
-        'answer JSON that fits the schema, or {"approved": false} to refuse',
-    )
+    help = "answer JSON that fits the schema"
+    if not has_field(schema, "approved"):
+        help += ', or {"approved": false} to refuse'
+    return Fault(f"the answer to {asked} does not fit its schema: {wrong}", help)
 
 
 def _decision(approved: bool, answer: dict[str, Any]) -> Decision:
@@ -162,19 +166,15 @@ def _readings(answer: Any) -> Iterator[Any]:
             yield _plain(loads(answer))
 
 
-def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
 def _wrapper(answer: Any) -> str | None:
-    if _is_object(answer) and len(answer) == 1:
+    if is_object(answer) and len(answer) == 1:
         return next((key for key in _WRAPPERS if key in answer), None)
     return None
 
 
 def _with_and_without_blanks(value: Any) -> Iterator[Any]:
     yield value
-    if _is_object(value) and None in value.values():
+    if is_object(value) and None in value.values():
         yield {key: each for key, each in value.items() if each is not None}
 
 
@@ -212,7 +212,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _inside(value: Any) -> Collection[Any]:
-    if _is_object(value):
+    if is_object(value):
         return value.values()
     return cast("list[Any]", value) if isinstance(value, list) else ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeGuard, cast
 
 #: Formats that are checked: those that jsonschema knows on every machine. `date-time`, which it
 #: knows only beside a further library, is ours.
@@ -47,6 +47,52 @@ def schema_misfit(schema: str, value: Any) -> str | None:
     except RecursionError:
         return _TOO_DEEP
     return None if error is None else _said(error)
+
+
+def has_field(schema: str, name: str) -> bool:
+    """Whether a schema tells of a field of this name in the values themselves, not deeper in them.
+
+    Args:
+        schema: The schema, as JSON text.
+        name: The field's name.
+    """
+    from json import loads  # noqa: PLC0415  # only where there is a schema
+
+    try:
+        whole = loads(schema)
+    except (ValueError, RecursionError):
+        return False
+    todo, seen = [whole], set[int]()
+    while todo:
+        here: Any = todo.pop()
+        if not is_object(here) or id(here) in seen:
+            continue
+        seen.add(id(here))
+        fields, required = here.get("properties"), here.get("required")
+        if (is_object(fields) and name in fields) or (
+            isinstance(required, list) and name in required
+        ):
+            return True
+        todo.append(_within(whole, here.get("$ref")))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            several = here.get(keyword)
+            todo.extend(cast("list[Any]", several) if isinstance(several, list) else ())
+    return False
+
+
+def _within(schema: Any, reference: Any) -> Any:
+    """What a reference such as ``#/$defs/x`` leads to; None if it leads nowhere."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    here = schema
+    for part in reference[1:].split("/")[1:]:
+        here = here.get(part.replace("~1", "/").replace("~0", "~")) if is_object(here) else None
+    return here
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether it is an object of JSON."""
+    return isinstance(value, dict)
 
 
 def _library(name: str) -> Any:

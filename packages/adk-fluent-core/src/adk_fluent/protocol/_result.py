@@ -81,6 +81,7 @@ class RunResult(list[AgentEvent]):
         """Questions the run waits on; empty when it came to its end."""
         # what a tool says of its result while it is to come, or of a question, answers nothing
         answered = {r.call_id for e in self if e.author == _USER for r in e.tool_responses}
+        answered.update(id for event in self for id in event.metadata.get("settled", ()))
         asked = {p.id: p for event in kept_events(self) for p in event.pending}
         return [p for p in asked.values() if p.id not in answered]
 

@@ -121,13 +121,18 @@ def _is_short(order: str) -> bool:
 
 
 def _several() -> Iterator[Program]:
+    both = (
+        ". c calls pay({'order': 'x'}) calls pay({'order': 'y'})",
+        f". c {_ASKS} {_ASKS}",
+        f". c {_TOLD} {_TOLD}",
+    )
     yield case(
         "confirmation/of two calls, answered in turn",
         "confirmation",
         lambda p: pays(p, "c", orders=("x", "y")),
         text=None,
         calls=("c",),
-        events=None,
+        events=both,
         then=(
             answered(only="y", events=None),
             answered(
@@ -141,11 +146,7 @@ def _several() -> Iterator[Program]:
         lambda p: pays(p, "c", orders=("x", "y")),
         text=None,
         calls=("c",),
-        events=(
-            ". c calls pay({'order': 'x'}) calls pay({'order': 'y'})",
-            f". c {_ASKS} {_ASKS}",
-            f". c {_TOLD} {_TOLD}",
-        ),
+        events=both,
         then=(
             answered(
                 text="yes yes", calls=("c",), events=(f". c {_TOLD} {_TOLD}", ". c 'yes yes'")

@@ -39,6 +39,24 @@ def gates() -> Iterator[Program]:
             calls=("t",),
             raises=Raised("ValueError", text="t is bad", node="ask"),
         )
+    own = {"type": "object", "properties": {"approved": {"type": "boolean"}}}
+    said = {"approved": False}
+    yield case(
+        "gate/a field approved of its schema is data",
+        "gate",
+        lambda p: Pipeline("root", gate(name="ask", response_schema=own), p.agent("z")),
+        text=None,
+        events=(". root asks gate ask",),
+        then=(
+            answered(
+                said,
+                state={"ask": said},
+                text="Z",
+                calls=("z",),
+                events=(f"s0 ask@root {{'ask': {said}}}", "s1 z 'Z'"),
+            ),
+        ),
+    )
     for kind in ("race", "first_complete"):
         yield case(
             f"resumed/{kind} is refused",

@@ -28,7 +28,7 @@ from adk_fluent.backends.adk._hooks._chain import (
 )
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
-from adk_fluent.backends.adk._hooks._turns import is_held_back
+from adk_fluent.backends.adk._hooks._turns import is_held_back, turn_in
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
 from adk_fluent.backends.adk._session._patching import patch
@@ -234,7 +234,7 @@ class _Run:
 
     async def _go_on(self) -> AgentReply:
         self._reply = None
-        heard, waits = Heard(), self._waits()
+        heard, waits, turn = Heard(), self._waits(), turn_in(self._ctx.__dict__)
         async with aclosing(self._original(self._agent, self._ctx)) as events:
             async for event in events:
                 if is_held_back(event):
@@ -246,6 +246,7 @@ class _Run:
                     delta = {} if known is None or not known.delta else dict(known.delta)
                     heard.take(delta, "", text(event) or "", "")
                     waits.update((known and known.waits) or {})
+                    waits.difference_update(() if turn is None else turn.settled(event))
         self._reply = AgentReply(heard.text, heard.delta, paused=bool(waits))
         return self._reply
 

@@ -13,6 +13,7 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.events.event_actions import EventActions
 
 from adk_fluent.backends.adk._hooks._chain import attached, invocation_of, keep_writes
+from adk_fluent.backends.adk._hooks._turns import turn_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _LAST: Final = "_adk_fluent_last_calls"
 _SETTLED: Final = "_adk_fluent_settled"
+_RAN: Final = "_adk_fluent_ran"
 _METADATA: Final = "custom_metadata"
 
 
@@ -98,6 +100,20 @@ def _put(said: LlmResponse, event: Event) -> None:
 def tool_is_settled(context: Any) -> None:
     """Note that what a tool returns has passed its hooks."""
     context.__dict__[_SETTLED] = True
+
+
+def tool_has_run(context: Any) -> None:
+    """Note that the tool itself has returned something."""
+    context.__dict__[_RAN] = True
+
+
+def note_answer(context: Any, tool: BaseTool) -> None:
+    """Note that somebody has answered a long-running call in the place of its tool."""
+    turn = turn_in(invocation_of(context).__dict__)
+    if turn is None or not tool.is_long_running or context.__dict__.get(_RAN, False):
+        return
+    if context.function_call_id not in context.actions.requested_tool_confirmations:
+        turn.answer(context.function_call_id)
 
 
 async def settle_tool(context: Any, tool: BaseTool, args: dict[str, Any], result: Any) -> Any:

@@ -9,7 +9,12 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends.adk._hooks._answered import LastCall, note_last, tool_is_settled
+from adk_fluent.backends.adk._hooks._answered import (
+    LastCall,
+    note_last,
+    tool_has_run,
+    tool_is_settled,
+)
 from adk_fluent.backends.adk._hooks._chain import (
     CALLER,
     Caller,
@@ -218,7 +223,7 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     invocation = invocation_of(context)
     chain = attached(invocation)
     if chain is None and not tools_are_replaced():
-        return await original(tool, args=args, tool_context=context)
+        return await _run(original, tool, args, context)
     if _only_asks(tool, context):
         tool_is_settled(context)
         return await original(tool, args=args, tool_context=context)
@@ -227,7 +232,7 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     call.long_running = tool.is_long_running
 
     async def itself(call: ToolCall) -> Any:
-        return await original(tool, args=call.args, tool_context=call.ctx)
+        return await _run(original, tool, call.args, call.ctx)
 
     if chain is None:
         return await call_replaced(itself, call)
@@ -252,6 +257,12 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
     tool_is_settled(context)
     if result is None and tool.is_long_running:  # ADK makes no event of that
         keep_writes(context)
+    return result
+
+
+async def _run(original: Any, tool: BaseTool, args: dict[str, Any], context: Any) -> Any:
+    result = await original(tool, args=args, tool_context=context)
+    tool_has_run(context)
     return result
 
 

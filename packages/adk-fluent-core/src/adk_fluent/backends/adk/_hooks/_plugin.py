@@ -15,7 +15,7 @@ from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends._stack import Stack
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._hooks._agents import is_flow
-from adk_fluent.backends.adk._hooks._answered import settle_tool
+from adk_fluent.backends.adk._hooks._answered import note_answer, settle_tool
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._line import speaks
@@ -212,7 +212,8 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(tool_context)
         if self._is_asked(ctx):
             return await self._before(tool_context, "before_tool", tool.name, tool_args)
-        if not is_site(tool) and attached(ctx) is not None:
+        told = tool.is_long_running and turn_in(ctx.__dict__) is not None  # whether it has run
+        if not is_site(tool) and (told or attached(ctx) is not None):
             call_site(tool)
         return None
 
@@ -222,6 +223,7 @@ class MiddlewarePlugin(BasePlugin):
         """Where no flow runs; and where somebody else has answered, so that no site was reached."""
         if self._is_asked(invocation_of(tool_context)):
             return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
+        note_answer(tool_context, tool)
         return await settle_tool(tool_context, tool, tool_args, result)
 
     async def on_tool_error_callback(

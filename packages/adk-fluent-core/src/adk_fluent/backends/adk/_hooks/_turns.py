@@ -42,7 +42,7 @@ class Turn:
 
     __slots__ = (
         *("_again", "_asker", "_earlier", "_ends", "_escalates"),
-        *("_in_loop", "_late", "_open", "_refused", "_target"),
+        *("_in_loop", "_late", "_open", "_over", "_target"),
     )
 
     def __init__(self, *, in_loop: bool = False) -> None:
@@ -52,7 +52,7 @@ class Turn:
         self._earlier: dict[str, types.FunctionCall] = {}
         self._again: list[Event] = []
         self._late = False
-        self._refused: set[str] = set()
+        self._over: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -76,7 +76,7 @@ class Turn:
                     self._open.pop(each.id or "", None)
                     answered = True
                     if each.id in asked and (each.response or {}).get("confirmed") is False:
-                        self._refused.add(asked[each.id])
+                        self._over.add(asked[each.id])
             elif event.author == asker and not event.partial:
                 asked.update(_confirmations(event))
                 if calls := _calls(event):
@@ -114,12 +114,16 @@ class Turn:
             self._ends = self._escalates = True
         self._ends = self._ends or bool(actions.skip_summarization)
 
-    def refused(self, event: Event) -> list[str]:
-        """The calls that were not run, as an event says, because a person has refused them."""
-        if not self._refused or event.author != self._asker:
+    def answer(self, call: str | None) -> None:
+        """Note that a call was answered without its tool, which therefore gives no result later."""
+        if call is not None:
+            self._over.add(call)
+
+    def settled(self, event: Event) -> list[str]:
+        """The calls that an event settles for good: refused, or answered without their tool."""
+        if not self._over:
             return []
-        given = {each.id for each in event.get_function_responses()}
-        return sorted(self._refused.intersection(given))
+        return sorted(self._over.intersection(r.id or "" for r in event.get_function_responses()))
 
     def is_open(self, agent: str) -> bool:
         """Whether a call of an agent's has no result yet."""
@@ -158,8 +162,13 @@ class Turn:
                 actions=actions,
             )
 
-    def next(self, agent: BaseAgent) -> BaseAgent | None:
+    def next(self, agent: BaseAgent, events: list[Event]) -> BaseAgent | None:
         """Who goes on behind an agent, because a tool that was waited for has handed over.
+
+        Args:
+            agent: The agent.
+            events: What it sees; the other one is shown no answers to calls that are not its own,
+                with which ADK 1.x fails.
 
         Raises:
             ValueError: There is no such agent; as ADK says it.
@@ -171,7 +180,16 @@ class Turn:
         found = agent.root_agent.find_agent(name)
         if found is None:
             raise ValueError(f"Agent {name} not found in the agent tree.")
+        events[:] = [self._without_answers(each) for each in events]
         return found
+
+    def _without_answers(self, event: Event) -> Event:
+        content = event.content
+        given = {each.id for each in event.get_function_responses()}
+        if event.author != _USER or content is None or given.isdisjoint(self._earlier):
+            return event
+        left = [part for part in content.parts or () if part.function_response is None]
+        return event.model_copy(update={"content": types.Content(role=content.role, parts=left)})
 
 
 def _calls(event: Event) -> dict[str, types.FunctionCall]:

@@ -24,7 +24,7 @@ from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
-from adk_fluent.backends.adk._running._prompt import Prompts
+from adk_fluent.backends.adk._running._prompt import Prompts, settled
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
     facts,
@@ -267,7 +267,9 @@ class AdkLeaf:
                 return
             for event in turn.behind(here, ctx):
                 yield event
-            here = turn.next(here)
+            here = turn.next(here, ctx.session.events)
+            if here is not None:
+                ctx.session.events[:] = settled(ctx.session.events)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -404,7 +406,7 @@ class AdkLeaf:
 
     def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
         """Mark an event of a step, and give what it is marked with."""
-        gone = [] if turn is None else turn.refused(event)
+        gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)
         return made

@@ -9,7 +9,7 @@ that ADK would choose, a step gets a copy of the session with a list of its own:
   such a conversation, and ADK before 2.x would send it again in every later run;
 - a step inside a fork sees everything that is over (ADK's rule about branches would hide nested
   and earlier forks from it), and nothing of branches that still run beside it;
-- so is what stood for the result of a call while a person was asked, once it has come;
+- so is what stood for the result of another step's call while a person was asked, once it has come;
 - so are messages on which nothing was run, for the run waited for an answer, and answers to gates;
 - a history mode other than ``transcript`` chooses among the rest.
 
@@ -99,6 +99,8 @@ class Prompts:
         if history == "transcript" and not filtered and not (branch and self.branched):
             return None
         events = self._visible(attempt, branch)
+        if self._asked:
+            events = settled(events, agent)
         if history == "transcript":
             return events
         if history == "own":
@@ -141,8 +143,6 @@ class Prompts:
             visible.append(event)
         if answered:
             visible = without_strangers(visible)
-        if self._asked:
-            visible = _settled(visible)
         return _without(self._unanswered, visible) if self._unanswered else visible
 
     def _counts(self, run: str, attempt: str, own: Collection[str]) -> bool:
@@ -249,8 +249,14 @@ def _without(calls: Collection[str], events: Iterable[Event]) -> list[Event]:
     return kept
 
 
-def _settled(events: list[Event]) -> list[Event]:
-    """The events without what stood for a result, while a person was asked, that has come."""
+def settled(events: list[Event], step: str | None = None) -> list[Event]:
+    """The events without what stood for a result, while a person was asked, that has come.
+
+    Args:
+        events: The events.
+        step: Whose own are left as they are: ADK puts the result where it stood, and models that
+            know no ids take the results in the order of the calls.
+    """
     came = {
         each.id
         for event in events
@@ -261,7 +267,8 @@ def _settled(events: list[Event]) -> list[Event]:
     for event in events:
         stale = came.intersection(event.actions.requested_tool_confirmations)
         given, content = event.get_function_responses() if stale else (), event.content
-        if content is None or not any(each.id in stale for each in given):
+        own = step is not None and (stamp_of(event) or {}).get("node") == step
+        if content is None or own or not any(each.id in stale for each in given):
             kept.append(event)
             continue
         parts = [

@@ -31,7 +31,8 @@ class Stamp(TypedDict, total=False):
             call does not tell itself: ``kind`` and ``name`` of a gate) and those it repeats.
         claim: Root, run, revision and owner, where somebody goes on with a run.
         held: Id of the event of the user's on which nothing was run.
-        settled: Ids of calls that a person has refused, so that no result of theirs comes later.
+        settled: Ids of calls that were refused, or answered without their tool: no result of theirs
+            comes later.
         besides: Whether the step says it besides its answer, when it is done.
         initial: Values that the session was created with and this event is the first to write
             over.
