@@ -104,7 +104,9 @@ def _writes(node: Node) -> set[str] | None:
     if isinstance(node, FallbackNode):
         parts = [_writes(step) for step in node.attempts]
         known = [part for part in parts if part is not None]
-        return None if len(known) < len(parts) or not known else set.intersection(*known)
+        if len(known) < len(parts) or not known:
+            return None
+        return {key for key in known[0] if all(key in part for part in known)}
     return None
 
 
