@@ -97,7 +97,6 @@ def test_every_example_is_python(name: str) -> None:
 #: Example to the wheel that brings what it imports.
 IMPORTS = {
     "3.4": "adk-fluent-cost",
-    "4.5": "adk-fluent-a2a",
     "8.2": "adk-fluent-debug",
     "8.5": "adk-fluent-debug",
 }
@@ -112,7 +111,9 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"eval", "middleware", "state"}, "a layer has arrived: run its examples"
+    assert arrived == {"a2a", "eval", "middleware", "state"}, (
+        "a layer has arrived: run its examples"
+    )
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -367,19 +368,51 @@ def test_4_2_a_remote_agent_stands_in_a_pipeline() -> None:
 
 
 @pytest.mark.adk
-def test_4_3_running_it_names_its_wheel() -> None:
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-a2a$") as caught:
-        execute("4.2")["pipeline"].to_app()
-    assert caught.value.node == "payment_processor"
+def test_4_3_it_compiles_to_an_agent_with_a_fallback_beside_it() -> None:
+    """ADR-003: a `BaseAgent` that overrides `_run_async_impl` alone."""
+    from google.adk.agents.base_agent import BaseAgent
+
+    root = execute("4.2")["pipeline"].to_app().root_agent
+    remote = root.find_agent("payment_processor")
+    assert isinstance(remote, BaseAgent)
+    assert type(remote)._run_async_impl is not BaseAgent._run_async_impl
+    assert type(remote).run_async is BaseAgent.run_async
+    fallback = root.find_agent("fallback_processor")
+    assert fallback is not None
+    assert fallback.parent_agent is root
 
 
-def test_4_4_cards_and_the_server_come_with_their_wheel() -> None:
+@pytest.mark.adk
+async def test_4_3_status_updates_are_events_and_a_failure_starts_the_fallback() -> None:
+    """The example, with scripted models and the address of nobody."""
+    source = PYTHON["4.2"].replace("https://payments.internal/a2a", "http://127.0.0.1:9/a2a")
+    source = source.replace('"gemini-2.5-flash"', "scripted")
+    source = source.replace('Agent("fallback_processor")', 'Agent("fallback_processor", scripted)')
+    source = source.replace('manually")', 'manually").outputs("resolution")')
+    from adk_fluent.testing import ScriptedModel
+
+    made = execute("4.2", source, scripted=ScriptedModel(default="done"))
+    result = await made["pipeline"].run("Refund.", state={"user_query": "refund"})
+    assert [each.author for each in result if each.is_final] == [
+        "classifier",
+        "fallback_processor",
+        "responder",
+    ]
+    assert result.state["resolution"] == "done"
+
+
+def test_4_4_cards_and_the_server_come_with_a_later_version() -> None:
     pipeline = Agent("billing") >> Agent("refund")
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-a2a$"):
+    with pytest.raises(UnsupportedNodeError, match="a later version of adk-fluent-a2a"):
         execute("4.4", pipeline=pipeline)
     line = next(line for line in PYTHON["4.4"].splitlines() if line.startswith("from "))
-    with pytest.raises(ModuleNotFoundError, match=r"pip install adk-fluent-a2a$"):
+    with pytest.raises(ModuleNotFoundError, match="a later version of adk-fluent-a2a brings it$"):
         execute("4.4", line)
+
+
+def test_4_5_directories_come_with_a_later_version() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'AgentDirectory'"):
+        execute("4.5")
 
 
 # --- 5: telemetry --------------------------------------------------------------------------------

@@ -77,3 +77,8 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "token_budget": "middleware",
     },
 }
+
+#: Part of adk_fluent and command -> the wheel of which a later version will bring it.
+LATER: Final[dict[str, str]] = {
+    "serve": "adk-fluent-a2a",
+}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import time
 from collections.abc import Mapping
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -173,7 +173,7 @@ class Cards:
         Raises:
             RemoteError: It cannot be fetched, or must not be used.
         """
-        if self._card is not None and time.monotonic() < self._until:
+        if self._card is not None and monotonic() < self._until:
             return self._card
         node, card, source = self._node, None, None
         if node.card is not None:
@@ -181,7 +181,7 @@ class Cards:
             until = float("inf")
         else:
             source, text = await self._fetch(client, headers)
-            until = time.monotonic() + node.card_ttl_seconds
+            until = monotonic() + node.card_ttl_seconds
             try:
                 card = parse_agent_card(json.loads(text))
             except Exception as error:
