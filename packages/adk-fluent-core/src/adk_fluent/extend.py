@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
+    from adk_fluent.flow._current import CurrentStep, current_step
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -52,6 +53,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
+            "flow._current": "CurrentStep current_step",
             "protocol._json_schema": "schema_misfit",
         }.items()
         for name in names.split()
@@ -72,10 +74,12 @@ else:  # a type checker must see a misspelt name, not Any
 __all__ = [
     "LOG",
     "METADATA_KEY",
+    "CurrentStep",
     "LayerObject",
     "StorageFault",
     "article",
     "caller",
+    "current_step",
     "describe",
     "find_middleware",
     "is_journal_key",

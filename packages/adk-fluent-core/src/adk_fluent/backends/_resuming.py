@@ -56,6 +56,12 @@ class Tell:
 
 
 Verdict: TypeAlias = Begin | GoOn | Tell
+_HOW: Final[dict[JournalStatus, str]] = {
+    "waiting": "paused",
+    "failed": "failed",
+    "running": "was cut off",
+    "boundary": "stopped at an execution boundary",
+}
 
 
 class Pipeline:
@@ -204,7 +210,7 @@ def check_free(pipeline: Pipeline, entry: JournalEntry | None) -> None:
 
 
 def _how(entry: JournalEntry) -> str:
-    return {"waiting": "paused", "failed": "failed", "running": "was cut off"}[entry.status]
+    return _HOW[entry.status]
 
 
 def _not_open(
@@ -260,7 +266,7 @@ def _still_waits(waits: Collection[str]) -> Tell:
 def _nothing_to_go_on_with(pipeline: Pipeline, others: Mapping[str, JournalEntry]) -> Tell:
     what = "there is no run to go on with in this session"
     for name, entry in others.items():
-        how = {"waiting": "waits", "failed": "failed", "running": "was cut off"}[entry.status]
+        how = "waits" if entry.status == "waiting" else _HOW[entry.status]
         what = f"there is no run of {pipeline.node.name} to go on with in this session; one of "
         what += f"{name} {how}"
         help = _of_another(pipeline, name, entry, "go on with it")

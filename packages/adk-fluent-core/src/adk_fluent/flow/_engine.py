@@ -69,6 +69,8 @@ class Engine(RunState[E]):
         limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
             of a run with another limit, or with none, can be gone on from.
         promises: What the pipeline promises about state.
+        segment: Do the steps of this segment alone, and pause before those of others; "" is what
+            stands outside of every execution boundary, None does all of them.
 
     Attributes:
         root: What runs; where there is a limit, the timeout around it.
@@ -83,6 +85,7 @@ class Engine(RunState[E]):
         errors: Those of attempts and branches, while something else is tried.
         queue: What steps hand over while the run goes on; None ends it.
         promises: What the pipeline promises about state.
+        segments: The segments whose steps it has paused before, in order.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Engine(RunState[E]):
         around: Around | None = None,
         limit: float | None = None,
         promises: Promises | None = None,
+        segment: str | None = None,
     ) -> None:
         super().__init__(
             root,
@@ -113,6 +117,9 @@ class Engine(RunState[E]):
             promises=promises,
         )
         self.outcome: Signal | None = None
+        self.segments: tuple[str, ...] = ()
+        self._segment = segment
+        self._stops: dict[str, str] = {}
         self._around = around
         self._operations = Operations(leaf, answers or {}, self.failed)
         self.pending: dict[str, dict[str, Any]] = self._operations.pending
@@ -155,6 +162,9 @@ class Engine(RunState[E]):
         open_calls = questions_at(self.position)
         self.pending = {call: asked for call, asked in self.pending.items() if call in open_calls}
         self.questions = [each for each in self.questions if each.id in open_calls]
+        strands = self.position["strands"]
+        stops = (part for id, part in self._stops.items() if id in strands)
+        self.segments = tuple(dict.fromkeys(stops))
 
     def _after(self, commit: Commit[E]) -> Callable[[], None] | None:
         """What becomes true in the moment that something is committed; None when nothing does."""
@@ -237,6 +247,10 @@ class Engine(RunState[E]):
             s.busy = isinstance(todo, Emit)  # what it writes is there already
             if s.cancelled or s.overdue:
                 await _give_up(s)
+            if self._segment is not None and self._is_elsewhere(s, todo):
+                self._stops[s.id] = s.part
+                s.outcome = PAUSE
+                return
             if self._moved(done, todo):
                 await self.stepped()
                 if self.journals_apart(s) and not isinstance(todo, Emit):
@@ -267,6 +281,13 @@ class Engine(RunState[E]):
             if signal is PAUSE:
                 s.outcome = PAUSE
                 return
+
+    def _is_elsewhere(self, s: Strand, todo: Operation) -> bool:
+        """Whether a step is another segment's; a question that stays open is nobody's."""
+        if isinstance(todo, Emit) or s.part == self._segment:
+            return False
+        waits: dict[str, str] = s.frames[-1].get("waits", {})
+        return not waits or self._operations.is_answered(waits)
 
     def _moved(self, done: Operation | None, todo: Operation) -> bool:
         """Whether what was done brought a strand further than what is written down."""
