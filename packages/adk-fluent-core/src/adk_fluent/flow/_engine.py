@@ -18,7 +18,7 @@ from adk_fluent.flow._failures import raise_error
 from adk_fluent.flow._fork import ForkRun
 from adk_fluent.flow._operations import Operations
 from adk_fluent.flow._port import E
-from adk_fluent.flow._position import ENDED, questions_at
+from adk_fluent.flow._position import ENDED, INSIDE, questions_at
 from adk_fluent.flow._rules import RULES, leaf_rule
 from adk_fluent.flow._run_state import RunState
 from adk_fluent.flow._signals import (
@@ -284,9 +284,12 @@ class Engine(RunState[E]):
 
     def _is_elsewhere(self, s: Strand, todo: Operation) -> bool:
         """Whether a step is another segment's; a question that stays open is nobody's."""
+        frame = s.frames[-1]
         if isinstance(todo, Emit) or s.part == self._segment:
             return False
-        waits: dict[str, str] = s.frames[-1].get("waits", {})
+        if isinstance(todo, Fork | Enclose) and (frame.get("strands") or INSIDE in frame):
+            return False  # what has begun inside of it says for itself whose it is
+        waits: dict[str, str] = frame.get("waits", {})
         return not waits or self._operations.is_answered(waits)
 
     def _moved(self, done: Operation | None, todo: Operation) -> bool:

@@ -55,6 +55,7 @@ class SegmentResult:
 
     Attributes:
         status: How the run stands.
+        segment: The segment that was called.
         next: The segment that comes next, if one does.
         answer: The answer so far.
         state: The session's state without ``temp:`` keys, where the run rests.
@@ -63,6 +64,7 @@ class SegmentResult:
     """
 
     status: Status
+    segment: str = ""
     next: str | None = None
     answer: str = ""
     state: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -112,7 +114,7 @@ def status_of(call: Mapping[str, Any], result: Mapping[str, Any] | None) -> RunS
     return RunStatus(
         call["run_id"],
         result["status"],
-        call["segment"],
+        result.get("segment") or call["segment"],
         answer=result.get("answer", ""),
         state=result.get("state", {}),
         pending=tuple(Pending(**each) for each in result.get("pending", ())),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,13 @@ from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.backends.adk import Compiled
-    from adk_fluent.distributed._call import SegmentCall
+    from adk_fluent.distributed._call import SegmentCall, Status
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import JournalEntry, RunResult
@@ -68,9 +70,11 @@ class Station:
         """The compiled form of a segment."""
         if segment not in self._compiled:
             part = self.plan[segment].part
-            self._compiled[segment] = self._backend.compile(
-                self.plan.node, self._config, segment=part
-            )
+            compiled = self._backend.compile(self.plan.node, self._config, segment=part)
+            with warnings.catch_warnings():  # of ADK, about what we have chosen and tested
+                warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig")
+                _ = compiled.app
+            self._compiled[segment] = compiled
         return self._compiled[segment]
 
     async def advance(self, call: SegmentCall) -> SegmentResult:
@@ -94,8 +98,8 @@ class Station:
             result = await self._backend.recall(compiled, **where)
             entry = await self._backend.standing(compiled, **where)
         except AdkFluentError as raised:
-            return SegmentResult("failed", error=error or _told(raised))
-        return self._result(result, entry, error)
+            return SegmentResult("failed", call.segment, error=error or _told(raised))
+        return self._result(call.segment, result, entry, error)
 
     async def recall(self, run_id: str, user_id: str) -> RunResult:
         """What a run has given so far."""
@@ -117,15 +121,22 @@ class Station:
                 await self._backend.run(compiled, Resume(tuple(answers)), **where)
 
     def _result(
-        self, result: RunResult, entry: JournalEntry | None, error: dict[str, str] | None
+        self,
+        segment: str,
+        result: RunResult,
+        entry: JournalEntry | None,
+        error: dict[str, str] | None,
     ) -> SegmentResult:
         if error is None and entry is not None and entry.status == "boundary":
-            return SegmentResult("running", next=self.plan.named(entry.segments[0]))
-        status = "failed" if error is not None else "waiting" if entry is not None else "completed"
+            return SegmentResult("running", segment, next=self.plan.named(entry.segments[0]))
+        status: Status = "waiting" if entry is not None else "completed"
+        if error is not None:
+            status = "failed"
         if status == "completed" and any(e.metadata.get("why") == "refused" for e in result):
             status = "rejected"
         return SegmentResult(
             status,
+            segment,
             answer=result.text,
             state=result.state,
             pending=[asdict(each) for each in result.pending] if status == "waiting" else [],
@@ -184,3 +195,12 @@ def _told(error: Exception) -> dict[str, str]:
         "node": str(node),
         "help": getattr(error, "help", None) or "",
     }
+
+
+def artifacts(folder: Path) -> BaseArtifactService | None:
+    """Artifacts in files that all workers see; None where the installed ADK has no such service."""
+    try:
+        from google.adk.artifacts import FileArtifactService  # noqa: PLC0415  # not on ADK 1.25
+    except ImportError:
+        return None
+    return FileArtifactService(folder)
