@@ -1,4 +1,4 @@
-"""What all tests here share: `segmented`, made importable."""
+"""What all tests here share: helpers that are importable, and a folder for a database."""
 
 from __future__ import annotations
 
@@ -16,5 +16,6 @@ def _provide(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-if "segmented" not in sys.modules:
-    _provide("segmented")
+for helper in ("segmented", "distributed_jobs"):
+    if helper not in sys.modules:
+        _provide(helper)

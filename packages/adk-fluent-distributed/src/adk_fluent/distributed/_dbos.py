@@ -18,10 +18,10 @@ from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from dbos import WorkflowStatus
+    from dbos import DBOSClient, WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.distributed._runtime import Runtime
@@ -84,6 +84,7 @@ class DbosEngine:
         self._lease, self._poll = lease_seconds, poll_seconds
         self._stations: dict[str, Station] = {}
         self._runtime: Runtime | None = None
+        self._control: DBOSClient | None = None
         self._launching = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -170,9 +171,10 @@ class DbosEngine:
         runtime = await self._launched()
         if await self._last(call.run_id) is None:
             await runtime.begin(call)
-        stands = self._known(await self._last(call.run_id), call)
+        stands, pause = self._known(await self._last(call.run_id), call), 0.002
         while not stands.is_over:
-            await asyncio.sleep(self._poll)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._poll)
             stands = self._known(await self._last(call.run_id), call)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
@@ -235,12 +237,15 @@ class DbosEngine:
             await client.cancel_workflow_async(row.workflow_id)
         return _status(await self._found(run_id))
 
-    async def serve(self, segments: Sequence[str] | None = None) -> None:
+    async def serve(
+        self, segments: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None
+    ) -> None:
         """Take calls of registered pipelines from their queues until cancelled.
 
         Args:
             segments: Names of the segments to serve; None is all of them, and then runs of `run`
                 whose process died, too.
+            ready: Called once calls are taken.
 
         Raises:
             BoundaryError: There is no such segment, or it has all the workers it may have.
@@ -252,6 +257,8 @@ class DbosEngine:
             )
         await self._launched(segments, serving=True)
         try:
+            if ready is not None:
+                ready()
             await asyncio.Event().wait()
         finally:
             await self.aclose()
@@ -382,14 +389,12 @@ class DbosEngine:
         refuse_other(_call_in(row), self._stations[call.fingerprint].plan, call.run_id)
         return _status(row)
 
-    async def _client(self) -> Any:
+    async def _client(self) -> DBOSClient:
         from adk_fluent.distributed._runtime import new_client  # noqa: PLC0415  # imports DBOS
 
         if self._control is None:
             self._control = await asyncio.to_thread(new_client, self.url)
         return self._control
-
-    _control: Any = None
 
 
 def _whole() -> str:
@@ -405,7 +410,7 @@ def _call_in(row: WorkflowStatus) -> SegmentCall:
         EngineError: It holds none.
     """
     try:
-        (data,) = row.input["args"]  # type: ignore[index]
+        (data,) = (row.input or {})["args"]
         return SegmentCall(**data)
     except (TypeError, ValueError, KeyError) as error:
         raise EngineError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adk_fluent.errors import RunError, UsageError
+from adk_fluent.errors import RunError, SessionStoreError, UsageError
 
 
 class BoundaryError(UsageError):
@@ -35,7 +35,7 @@ class DistributedRunError(RunError):
         super().__init__(what, found=found, help=help)
 
 
-class EngineError(RunError):
+class EngineError(SessionStoreError):
     """The engine cannot be used.
 
     Cause: its database cannot be opened or written, is no database of this engine, or this process

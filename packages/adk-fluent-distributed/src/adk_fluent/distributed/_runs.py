@@ -27,14 +27,18 @@ def unknown_run(run_id: str) -> DistributedRunError:
 
 def failed_run(stands: RunStatus) -> DistributedRunError:
     """The error about a run that ended with one, or was cancelled."""
-    error = stands.error or {"type": "", "message": "it was cancelled", "node": ""}
-    found = f"{error['type']}: {error['message']}" if error["type"] else error["message"]
+    error = stands.error
+    if error is None:
+        return DistributedRunError(
+            f"run {stands.run_id!r} was cancelled",
+            run_id=stands.run_id,
+            help="begin another run, with an id of its own",
+        )
     return DistributedRunError(
-        f"run {stands.run_id!r} {stands.status} in segment {stands.segment!r}",
+        f"run {stands.run_id!r} failed in segment {stands.segment!r}",
         run_id=stands.run_id,
-        found=found,
-        help=error.get("help")
-        or f"correct the cause; answer({stands.run_id!r}) runs the step again",
+        found=f"{error['type']}: {error['message']}",
+        help=error.get("help") or f"correct the cause; answer({stands.run_id!r}) resumes the run",
     )
 
 

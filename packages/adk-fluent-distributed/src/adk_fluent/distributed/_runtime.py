@@ -19,7 +19,7 @@ from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dbos import DBOSConfig, EnqueueOptions
 
@@ -82,11 +82,14 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 @DBOS.workflow(name=WHOLE)
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
-    while True:
-        result = await _advance(data)
-        if result["next"] is None:
-            return result
-        data = {**data, "segment": result["next"], "answers": {}}
+    try:
+        while True:
+            result = await _advance(data)
+            if result["next"] is None:
+                return result
+            data = {**data, "segment": result["next"], "answers": {}}
+    finally:
+        Runtime.current().ended(workflow_id(data["run_id"], data["number"]))
 
 
 class Runtime:
@@ -114,6 +117,7 @@ class Runtime:
         self._over = threading.Event()
         self._watcher: threading.Thread | None = None
         self._tasks: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = {}
+        self._waiting: dict[str, Callable[[], object]] = {}
 
     @classmethod
     def current(cls) -> Runtime:
@@ -179,11 +183,31 @@ class Runtime:
         """While a call runs in this task, so that it can be cancelled."""
         return _AtWork(self._tasks, workflow_id(call.run_id, call.number))
 
-    async def begin(self, call: SegmentCall) -> dict[str, Any]:
-        """Run all of a run here, and return what came of it."""
-        with SetWorkflowID(workflow_id(call.run_id, call.number)):
-            handle = await DBOS.start_workflow_async(_whole, call.to_dict())
-        return await handle.get_result()
+    async def begin(self, call: SegmentCall) -> None:
+        """Run all of a run here, on DBOS's event loop, and wait until it ends or waits.
+
+        DBOS's async functions are not called in the caller's loop: they would give it a pool of
+        threads that ends with DBOS.
+        """
+        id, loop = workflow_id(call.run_id, call.number), asyncio.get_running_loop()
+        over = loop.create_future()
+        self._waiting[id] = lambda: loop.call_soon_threadsafe(over.set_result, None)
+        try:
+            await asyncio.to_thread(self._begin, id, call)
+            await over
+        finally:
+            self._waiting.pop(id, None)
+
+    def ended(self, id: str) -> None:
+        """Let who waits for a run know that it has come to its end, or is about to."""
+        if (tell := self._waiting.pop(id, None)) is not None:
+            with suppress(RuntimeError):  # nobody is there any more
+                tell()
+
+    @staticmethod
+    def _begin(id: str, call: SegmentCall) -> None:
+        with SetWorkflowID(id):
+            DBOS.start_workflow(_whole, call.to_dict())
 
     def _stop(self) -> None:
         Runtime._current = None
