@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._engine import EngineCapabilities
 from adk_fluent.distributed._errors import EngineError
-from adk_fluent.distributed._runs import answering, failed_run, refuse_other, unknown_run
+from adk_fluent.distributed._runs import (
+    answering,
+    failed_run,
+    first_line,
+    refuse_other,
+    unknown_run,
+)
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import ScalingConfig
@@ -463,6 +469,6 @@ def _path_of(url: Any) -> str:
 def _unusable(error: Exception) -> EngineError:
     return EngineError(
         "the database of the engine cannot be used",
-        found=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+        found=f"{type(error).__name__}: {first_line(error)}",
         help="see that the file is there, can be written, and has room; runs keep their place",
     )

@@ -25,6 +25,11 @@ def unknown_run(run_id: str) -> DistributedRunError:
     )
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; those of databases add the statement and a link."""
+    return str(error).partition("\n")[0]
+
+
 def failed_run(stands: RunStatus) -> DistributedRunError:
     """The error about a run that ended with one, or was cancelled."""
     error = stands.error

@@ -10,11 +10,12 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from dbos import DBOS, DBOSClient, SetWorkflowID, run_dbos_database_migrations
+from dbos import DBOS, DBOSClient, SetWorkflowID
 
 from adk_fluent.distributed._call import SegmentCall
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
+from adk_fluent.distributed._runs import first_line
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG
 
@@ -282,7 +283,7 @@ def new_client(url: str) -> DBOSClient:
         EngineError: It cannot be opened, or is no database of DBOS's.
     """
     try:
-        run_dbos_database_migrations(url)
+        DBOS.migrate(url)
         return DBOSClient(
             system_database_url=url,
             serializer=JsonSerializer(),
@@ -292,6 +293,6 @@ def new_client(url: str) -> DBOSClient:
     except Exception as error:
         raise EngineError(
             "the database of the engine cannot be used",
-            found=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            found=f"{type(error).__name__}: {first_line(error)}",
             help="give a file that can be written, such as sqlite:///runs.sqlite",
         ) from error

@@ -246,12 +246,17 @@ class ADKBackend(BackendBase[Compiled]):
         service = session_service or self.session_service
         name = compiled.config.app_name
         session = await existing_session(service, name, user_id, session_id)
+        entry = load(session.state, compiled.root.name)
+        waits = () if entry is None else entry.waits
+        told = [
+            to_agent_event(event)
+            for event in session.events
+            if event.author != USER and not _is_bookkeeping(event)
+        ]
+        for event in told:  # what was asked and answered is no question any more
+            event.pending = tuple(each for each in event.pending if each.id in waits)
         return RunResult(
-            (
-                to_agent_event(event)
-                for event in session.events
-                if event.author != USER and not _is_bookkeeping(event)
-            ),
+            told,
             state={key: value for key, value in session.state.items() if _is_told(key, value)},
             session_id=session.id,
             user_id=user_id,
