@@ -52,7 +52,6 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "middleware": ("recorder",),
         "names": ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder"),
     },
-    "adk-fluent-distributed": {"parts": ("distributed",), "commands": ("worker",)},
 }
 
 _HEAD: Final = '''\

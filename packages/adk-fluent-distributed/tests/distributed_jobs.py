@@ -44,4 +44,6 @@ job = (
     >> Agent("close").mock("Done: {amount}")
 )
 
-asks = Agent("first").mock("One.") >> gate(message="Go on?", name="ok") >> Agent("last").mock("Two.")
+asks = (
+    Agent("first").mock("One.") >> gate(message="Go on?", name="ok") >> Agent("last").mock("Two.")
+)

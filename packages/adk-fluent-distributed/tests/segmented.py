@@ -11,7 +11,6 @@ from collections import Counter
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.backends.adk import ADKBackend, Compiled
 from adk_fluent.distributed import SegmentPlan, split
 from adk_fluent.errors import SessionError
 from adk_fluent.ir import (
@@ -30,6 +29,7 @@ from adk_fluent.protocol import BackendBase, Resume, RunResult
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from adk_fluent.backends.adk import ADKBackend, Compiled
     from adk_fluent.protocol import AgentEvent, Pending
 
 RESUME = Resume(())
@@ -98,7 +98,9 @@ class CutBackend(BackendBase[Cut]):
         here, said = compiled.first, prompt
         kwargs.setdefault("session_id", "one")
         where = {
-            key: kwargs[key] for key in ("user_id", "session_id", "session_service") if key in kwargs
+            key: kwargs[key]
+            for key in ("user_id", "session_id", "session_service")
+            if key in kwargs
         }
         while True:
             async with aclosing(self.adk.stream(here, said, **kwargs)) as events:
@@ -119,11 +121,16 @@ class CutBackend(BackendBase[Cut]):
         async with aclosing(self.stream(compiled, prompt, **kwargs)) as events:
             made = [event async for event in events]
         where = {
-            key: kwargs[key] for key in ("user_id", "session_id", "session_service") if key in kwargs
+            key: kwargs[key]
+            for key in ("user_id", "session_id", "session_service")
+            if key in kwargs
         }
         told = await self.adk.recall(compiled.first, **where)
         return RunResult(
-            made, state=told.state, session_id=told.session_id, user_id=told.user_id,
+            made,
+            state=told.state,
+            session_id=told.session_id,
+            user_id=told.user_id,
             app_name=told.app_name,
         )
 

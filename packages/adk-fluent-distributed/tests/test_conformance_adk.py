@@ -79,9 +79,7 @@ def test_boundaries_do_not_show(program: Program) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "program", [each for at, each in enumerate(SAME) if at % FEW], ids=str
-)
+@pytest.mark.parametrize("program", [each for at, each in enumerate(SAME) if at % FEW], ids=str)
 def test_boundaries_do_not_show_in_any_program(program: Program) -> None:
     test_boundaries_do_not_show(program)
 

@@ -46,7 +46,7 @@ async def engine(url: str) -> AsyncIterator[DbosEngine]:
 
 async def over(engine: DbosEngine, run_id: str) -> RunStatus:
     async with asyncio.timeout(SECONDS):
-        while not (stands := await engine.status(run_id)).is_over:
+        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
             await asyncio.sleep(0.02)
     return stands
 
@@ -102,7 +102,7 @@ async def test_nothing_is_kept_as_pickle(engine: DbosEngine, tmp_path: Path) -> 
                 ("output", "workflow_output"),
                 ("output", "operation_outputs"),
             )
-            for (text,) in db.execute(f"select {column} from {table}")  # noqa: S608  # ours
+            for (text,) in db.execute(f"select {column} from {table}")  # ours
         ]
     assert codecs == [("adk_fluent_json",)]
     kept = [json.loads(text) for text in texts]
@@ -156,7 +156,7 @@ async def test_a_worker_of_one_segment_leaves_the_others(url: str) -> None:
         for segment, until in (("pipeline", "heavy"), ("heavy", "pipeline")):
             serving = asyncio.create_task(engine.serve([segment]))
             async with asyncio.timeout(SECONDS):
-                while (await engine.status("r")).segment != until:
+                while (await engine.status("r")).segment != until:  # noqa: ASYNC110  # of another process
                     await asyncio.sleep(0.02)
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
@@ -196,8 +196,8 @@ async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
 
 
 async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path) -> None:
-    from adk_fluent.distributed._runtime import queue_of  # noqa: PLC0415  # imports DBOS
-    from adk_fluent.distributed._workers import Workers  # noqa: PLC0415  # with it
+    from adk_fluent.distributed._runtime import queue_of  # imports DBOS
+    from adk_fluent.distributed._workers import Workers  # with it
 
     step = Agent("heavy").mock("H").execution_boundary(scaling=ScalingConfig(max_instances=1))
     async with DbosEngine(url) as engine:
@@ -215,7 +215,7 @@ async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path)
 
 
 def test_who_is_dead(tmp_path: Path) -> None:
-    from adk_fluent.distributed._workers import Workers  # noqa: PLC0415  # beside the others
+    from adk_fluent.distributed._workers import Workers  # beside the others
 
     path = str(tmp_path / "w.sqlite")
     living, gone = Workers(path, lease=30), Workers(path, lease=30)
@@ -260,7 +260,7 @@ async def test_a_database_that_is_none(tmp_path: Path) -> None:
 async def test_a_corrupt_row(engine: DbosEngine, tmp_path: Path) -> None:
     await engine.run(Agent("a").mock("A"), "Go.", run_id="r")
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
-        db.execute("update workflow_input set inputs = '{\"args\": [{\"newer\": 1}]}'")
+        db.execute('update workflow_input set inputs = \'{"args": [{"newer": 1}]}\'')
     with pytest.raises(EngineError, match="holds no call of a segment"):
         await engine.status("r")
 

@@ -96,7 +96,7 @@ async def test_every_effect_has_a_key_of_its_own() -> None:
 
 
 async def test_a_tool_has_the_key_of_its_step() -> None:
-    from adk_fluent.testing import Call, ScriptedModel  # noqa: PLC0415  # imports ADK
+    from adk_fluent.testing import Call, ScriptedModel  # imports ADK
 
     seen: list[str] = []
 
@@ -198,7 +198,9 @@ async def test_temporary_keys_never_cross() -> None:
     def read(state: State) -> None:
         seen.append((state.get("temp:token"), state.get("kept")))
 
-    pipeline = Pipeline(write, read) >> (Agent("b").mock("B") >> read).named("heavy").execution_boundary()
+    pipeline = (
+        Pipeline(write, read) >> (Agent("b").mock("B") >> read).named("heavy").execution_boundary()
+    )
     await InlineEngine().run(pipeline, "Go.")
     assert seen == [("x", 1), (None, 1)]
     with pytest.raises(UsageError, match="'temp:t' cannot cross"):
@@ -215,7 +217,7 @@ async def test_keys_of_users_are_shared_by_runs() -> None:
 
 
 async def test_a_deadline_crosses() -> None:
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
     async def slow(state: State) -> None:
         await asyncio.sleep(60)
@@ -237,7 +239,7 @@ async def test_the_trace_crosses() -> None:
     pipeline = Agent("a").mock("A") >> (Agent("b").mock("B") >> look).named("heavy")
     engine = InlineEngine()
     with trace.use_span(trace.NonRecordingSpan(context)):
-        from adk_fluent.distributed._station_adk import trace_now  # noqa: PLC0415  # imports ADK
+        from adk_fluent.distributed._station_adk import trace_now  # imports ADK
 
         assert "traceparent" in trace_now()
         await engine.submit(pipeline, "Go.", run_id="r")

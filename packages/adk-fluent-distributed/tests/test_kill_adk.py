@@ -89,7 +89,7 @@ async def test_another_worker_completes_the_run(
 
     workers.append(Worker(tmp_path))
     async with asyncio.timeout(SECONDS):
-        while not (stands := await engine.status(run_id)).is_over:
+        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
             await asyncio.sleep(0.05)
 
     key = f"{run_id}:heavy:s2.s1/charge"

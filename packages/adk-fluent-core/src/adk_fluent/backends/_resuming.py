@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adk_fluent.backends._owner import is_at_work
 from adk_fluent.errors import PlanChangedError, SessionError, UsageError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from adk_fluent.errors import AdkFluentError
-    from adk_fluent.protocol import JournalEntry
+    from adk_fluent.protocol import JournalEntry, JournalStatus
 
 
 @dataclass(frozen=True, slots=True)

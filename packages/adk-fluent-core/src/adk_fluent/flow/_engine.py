@@ -243,14 +243,10 @@ class Engine(RunState[E]):
         signal: Any = ENTER
         done: Operation | None = None
         operations = self._operations
-        while (todo := self._advance(s, signal)) is not None:
+        while (todo := self._next(s, signal)) is not None:
             s.busy = isinstance(todo, Emit)  # what it writes is there already
             if s.cancelled or s.overdue:
                 await _give_up(s)
-            if self._segment is not None and self._is_elsewhere(s, todo):
-                self._stops[s.id] = s.part
-                s.outcome = PAUSE
-                return
             if self._moved(done, todo):
                 await self.stepped()
                 if self.journals_apart(s) and not isinstance(todo, Emit):
@@ -281,6 +277,15 @@ class Engine(RunState[E]):
             if signal is PAUSE:
                 s.outcome = PAUSE
                 return
+
+    def _next(self, s: Strand, signal: Any) -> Operation | None:
+        """Follow the rules to the next operation that is done here; None when there is none."""
+        todo = self._advance(s, signal)
+        if todo is None or self._segment is None or not self._is_elsewhere(s, todo):
+            return todo
+        self._stops[s.id] = s.part
+        s.outcome = PAUSE
+        return None
 
     def _is_elsewhere(self, s: Strand, todo: Operation) -> bool:
         """Whether a step is another segment's; a question that stays open is nobody's."""

@@ -39,7 +39,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--user", default="user", show_default=True, help="Whose run it is.")
 @_database
 @_json
-def submit(
+def submit(  # noqa: PLR0917  # click calls it by name
     target: str,
     message: str,
     run_id: str | None,

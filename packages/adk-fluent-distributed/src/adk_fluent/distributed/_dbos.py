@@ -46,8 +46,8 @@ class DbosEngine:
     queues of its segments, from which workers take it: `serve`, or ``adk-fluent worker``. When a
     process dies, another goes on where the run's session stands.
 
-    Sessions and artifacts are kept beside the database: ``runs.sqlite`` has ``runs.sessions.sqlite``
-    and ``runs.artifacts/``.
+    Sessions and artifacts are kept beside the database: ``runs.sqlite`` has
+    ``runs.sessions.sqlite`` and ``runs.artifacts/``.
 
     Args:
         url: The database, as ``sqlite:///runs.sqlite``; it is made if it is not there.
@@ -258,9 +258,7 @@ class DbosEngine:
             EngineError: Nothing is registered, or the database cannot be used.
         """
         if not self._stations:
-            raise EngineError(
-                "there is nothing to serve", help="register(pipeline) before serve()"
-            )
+            raise EngineError("there is nothing to serve", help="register(pipeline) before serve()")
         await self._launched(segments, serving=True)
         try:
             if ready is not None:
@@ -323,7 +321,7 @@ class DbosEngine:
             runtime = self._runtime
             if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
                 return runtime
-            while runtime is not None and not runtime.is_idle:
+            while runtime is not None and not runtime.is_idle:  # noqa: ASYNC110  # threads
                 await asyncio.sleep(self._poll)
             if runtime is not None:
                 queues = {**runtime.queues, **queues}

@@ -208,5 +208,3 @@ class InlineEngine:
         if run_id not in self._runs:
             raise unknown_run(run_id)
         return self._runs[run_id]
-
-

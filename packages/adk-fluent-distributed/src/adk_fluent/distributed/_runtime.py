@@ -235,7 +235,7 @@ class Runtime:
                 self.workers.beat()
                 self._end_cancelled()
                 self._reap()
-            except Exception:
+            except Exception:  # noqa: BLE001  # it goes on, and is told
                 LOG.warning("a worker could not look after its database", exc_info=True)
 
     def _end_cancelled(self) -> None:

@@ -100,8 +100,8 @@ class SegmentPlan:
     def to_app(self, name: str, config: ExecutionConfig | None = None) -> App:
         """Compile one segment to an App of ADK's.
 
-        The Apps of a plan share the App's name and so their sessions. A run of one does the steps of
-        its segment and stops, resumable, before those of another.
+        The Apps of a plan share the App's name and so their sessions. A run of one does the steps
+        of its segment and stops, resumable, before those of another.
 
         Args:
             name: The segment.
