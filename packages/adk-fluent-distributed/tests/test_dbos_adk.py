@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from distributed_jobs import asks
@@ -178,7 +178,10 @@ async def test_a_running_step_is_cancelled(engine: DbosEngine) -> None:
             ended.append("cancelled")
             raise
 
-    pipeline = Agent("a").mock("A") >> hang >> (lambda _: ended.append("after"))
+    def after(state: State) -> None:
+        ended.append("after")
+
+    pipeline = Agent("a").mock("A") >> hang >> after
     running = asyncio.create_task(engine.run(pipeline, "Go.", run_id="r"))
     await asyncio.wait_for(began.wait(), SECONDS)
     assert (await engine.cancel("r")).status == "cancelled"
@@ -235,7 +238,7 @@ def test_who_is_dead(tmp_path: Path) -> None:
     [
         (lambda: DbosEngine("postgresql://u:pa55@host/db"), EngineError),
         (lambda: DbosEngine("sqlite:///"), EngineError),
-        (lambda: DbosEngine(3), EngineError),  # type: ignore[arg-type]
+        (lambda: DbosEngine(cast("Any", 3)), EngineError),
         (lambda: DbosEngine("sqlite:///r", concurrency=0), UsageError),
         (lambda: DbosEngine("sqlite:///r", lease_seconds=-1), UsageError),
     ],

@@ -145,7 +145,11 @@ async def test_gates_of_two_segments_that_wait_together() -> None:
 
 async def test_a_refused_gate_rejects_the_run() -> None:
     ran: list[str] = []
-    pipeline = gate(message="Sure?", name="sure") >> (lambda _: ran.append("after"))
+
+    def after(state: State) -> None:
+        ran.append("after")
+
+    pipeline = gate(message="Sure?", name="sure") >> after
     engine = InlineEngine()
     asked = await engine.submit(pipeline, "Go.", run_id="r")
     stands = await engine.answer("r", asked.pending[0].answer(False))
@@ -180,7 +184,11 @@ async def test_a_failed_run_keeps_its_place() -> None:
 
 async def test_a_run_is_begun_once() -> None:
     calls: list[int] = []
-    pipeline, engine = Agent("a").mock("A") >> (lambda _: calls.append(1)), InlineEngine()
+
+    def note(state: State) -> None:
+        calls.append(1)
+
+    pipeline, engine = Agent("a").mock("A") >> note, InlineEngine()
     assert isinstance(engine, SegmentEngine)
     for _ in range(2):
         assert (await engine.submit(pipeline, "Go.", run_id="r")).status == "completed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from adk_fluent import Agent, gate
@@ -15,7 +17,7 @@ pytestmark = [
     pytest.mark.adk,
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),
 ]
-IDS = {"user_id": "ann", "session_id": "s"}
+IDS: Any = {"user_id": "ann", "session_id": "s"}
 
 
 async def test_a_run_stops_at_a_boundary_and_goes_on_in_its_segment() -> None:
@@ -93,7 +95,7 @@ async def test_without_segments_boundaries_are_plain_steps() -> None:
 
 
 async def test_code_knows_the_step_it_runs_in() -> None:
-    seen: list[object] = []
+    seen: list[Any] = []
 
     def look(state: State) -> None:
         seen.append(current_step())
@@ -101,7 +103,7 @@ async def test_code_knows_the_step_it_runs_in() -> None:
     assert current_step() is None
     nested = Agent("boss").mock("Fine.")
     await (nested >> Pipeline("p", look, look) * 2).run("Go.")
-    assert [tuple(each) for each in seen if each is not None] == [  # type: ignore[attr-defined]
+    assert [tuple(each) for each in seen if each is not None] == [
         ("s1.l0.s0", "look"),
         ("s1.l0.s1", "look"),
         ("s1.l1.s0", "look"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from adk_fluent.protocol import Answer, Pending
@@ -43,6 +43,19 @@ class SegmentCall:
     def to_dict(self) -> dict[str, Any]:
         """The call as JSON data."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SegmentCall:
+        """The call of JSON data.
+
+        Raises:
+            TypeError: It is none.
+        """
+        return cls(**data)
+
+    def next(self, segment: str) -> SegmentCall:
+        """The call of the segment that comes next."""
+        return replace(self, segment=segment, number=self.number + 1, answers={})
 
     def given(self) -> list[Answer]:
         """The answers as core takes them."""

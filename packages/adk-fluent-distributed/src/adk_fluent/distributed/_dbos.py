@@ -361,7 +361,10 @@ class DbosEngine:
         )
 
     async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> str:
-        from adk_fluent.distributed._runtime import options_of  # noqa: PLC0415  # imports DBOS
+        from adk_fluent.distributed._runtime import (  # noqa: PLC0415  # imports DBOS
+            options_of,
+            workflow_id,
+        )
 
         client, options = await self._client(), options_of(call, whole=whole)
         if delay:
@@ -370,7 +373,7 @@ class DbosEngine:
             await client.enqueue_async(options, call.to_dict())
         except Exception as error:
             raise _unusable(error) from error
-        return options["workflow_id"]
+        return workflow_id(call.run_id, call.number)
 
     async def _last(self, run_id: str) -> WorkflowStatus | None:
         """The last call of a run."""
@@ -408,20 +411,9 @@ def _whole() -> str:
 
 
 def _call_in(row: WorkflowStatus) -> SegmentCall:
-    """The call that a row holds.
+    from adk_fluent.distributed._runtime import call_in  # noqa: PLC0415  # imports DBOS
 
-    Raises:
-        EngineError: It holds none.
-    """
-    try:
-        (data,) = (row.input or {})["args"]
-        return SegmentCall(**data)
-    except (TypeError, ValueError, KeyError) as error:
-        raise EngineError(
-            f"the row of call {row.workflow_id!r} holds no call of a segment",
-            found=describe(row.input),
-            help="only adk-fluent writes these rows; a newer version may have written this one",
-        ) from error
+    return call_in(row)
 
 
 def _status(row: WorkflowStatus) -> RunStatus:

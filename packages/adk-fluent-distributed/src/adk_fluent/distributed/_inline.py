@@ -192,8 +192,7 @@ class InlineEngine:
             if result.next is None:
                 run.result = result
                 return
-            number = run.call.number + 1
-            run.call = replace(run.call, segment=result.next, number=number)
+            run.call = run.call.next(result.next)
 
     def _station(self, pipeline: Pipeline | Node) -> Station:
         from adk_fluent.distributed._station_adk import Station  # noqa: PLC0415  # imports ADK

@@ -17,12 +17,12 @@ from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
 from adk_fluent.distributed._runs import first_line
 from adk_fluent.distributed._workers import Workers
-from adk_fluent.extend import LOG
+from adk_fluent.extend import LOG, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dbos import DBOSConfig, EnqueueOptions
+    from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
     from adk_fluent.distributed._station_adk import Station
 
@@ -57,11 +57,29 @@ def options_of(call: SegmentCall, *, whole: bool) -> EnqueueOptions:
     }
 
 
+def call_in(row: WorkflowStatus) -> SegmentCall:
+    """The call that a row holds.
+
+    Raises:
+        EngineError: It holds none.
+    """
+    found: Any = row.input
+    try:
+        (data,) = found["args"]
+        return SegmentCall.from_dict(data)
+    except (TypeError, ValueError, KeyError) as error:
+        raise EngineError(
+            f"the row of call {row.workflow_id!r} holds no call of a segment",
+            found=describe(found),
+            help="only adk-fluent writes these rows; a newer version may have written this one",
+        ) from error
+
+
 @DBOS.step(name="adk_fluent_advance")
 async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     """Run one call; recorded, so that it is not run again once it has come to its end."""
     runtime = Runtime.current()
-    call = SegmentCall(**data)
+    call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
         return (await runtime.station(call.fingerprint).advance(call)).to_dict()
 
@@ -71,9 +89,7 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
     """Run one segment, and put what comes next into its queue."""
     result = await _advance(data)
     if result["next"] is not None:
-        call = SegmentCall(
-            **{**data, "segment": result["next"], "number": data["number"] + 1, "answers": {}}
-        )
+        call = SegmentCall.from_dict(data).next(result["next"])
         await DBOS.enqueue_workflow_with_options_async(
             options_of(call, whole=False), call.to_dict()
         )
@@ -254,8 +270,7 @@ class Runtime:
                 status="PENDING", executor_id=dead, load_input=True, load_output=False
             )
             for row in left:
-                (data,) = row.input["args"] if row.input else ({},)
-                call = SegmentCall(**data)
+                call = call_in(row)
                 queue = options_of(call, whole=row.name == WHOLE)["queue_name"]
                 self.client.resume_workflows([row.workflow_id], queue_name=queue)
                 LOG.warning("run %s goes on: worker %s has died", call.run_id, dead)

@@ -83,7 +83,7 @@ class Station:
         Called again after a crash, it goes on where the run stands, and does nothing where the
         segment was done before. An error of a step is part of the result.
         """
-        where = {"user_id": call.user_id, "session_id": call.run_id}
+        where: Any = {"user_id": call.user_id, "session_id": call.run_id}
         compiled = self.compiled(call.segment)
         token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
@@ -106,7 +106,7 @@ class Station:
         compiled = self.compiled(self.plan.name)
         return await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
 
-    async def _run(self, compiled: Compiled, call: SegmentCall, where: Mapping[str, str]) -> None:
+    async def _run(self, compiled: Compiled, call: SegmentCall, where: Any) -> None:
         try:
             entry = await self._backend.standing(compiled, **where)
             begun = entry is not None or bool(await self._backend.recall(compiled, **where))
