@@ -44,3 +44,7 @@ class EngineError(SessionStoreError):
     """
 
     code = "ADKF852"
+
+
+for _kind in (BoundaryError, DistributedRunError, EngineError):
+    _kind.__module__ = "adk_fluent.distributed"  # as users import it
