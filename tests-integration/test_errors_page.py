@@ -29,6 +29,7 @@ PACKAGES = Path(__file__).resolve().parent.parent / "packages"
 PAGES = {
     "adk-fluent-core": ("FLW", "adk_fluent."),
     "adk-fluent-a2a": ("RMT", "adk_fluent.a2a"),
+    "adk-fluent-distributed": ("DST", "adk_fluent.distributed"),
     "adk-fluent-eval": ("EVA", "adk_fluent.eval"),
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
     "adk-fluent-state": ("STA", "adk_fluent.state"),

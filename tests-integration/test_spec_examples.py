@@ -16,6 +16,8 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -28,6 +30,7 @@ from adk_fluent._hints import WHEELS
 from adk_fluent._registry import found
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport, check_all
+from adk_fluent.distributed import BoundaryError, InlineEngine, split
 from adk_fluent.errors import (
     MissingLayerError,
     StateKeyError,
@@ -48,7 +51,7 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import Middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _BLOCK = re.compile(r"^## (\S+)\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TEXT = Path(__file__).with_name("spec_examples.md").read_text("utf-8")
@@ -111,7 +114,7 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"a2a", "eval", "middleware", "state"}, (
+    assert arrived == {"a2a", "distributed", "eval", "middleware", "state"}, (
         "a layer has arrived: run its examples"
     )
 
@@ -816,6 +819,46 @@ def test_9_2_what_it_makes_is_refused_where_all_of_it_would_run_in_one_process()
     assert caught.value.node == "heavy_processor"
     plain = heavy.replace(boundary=ir.ExecutionBoundary())
     assert (Agent("classifier").mock("x") >> plain).ask("hello") == "heavy"
+
+
+@pytest.mark.adk
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+def test_9_3_boundaries_split_it_into_apps() -> None:
+    plan = split(execute("9.2")["pipeline"])
+    assert plan.names == ("pipeline", "heavy_processor")
+    apps = [plan.to_app(name) for name in plan.names]
+    assert apps[0] is not apps[1]
+    assert all(app.resumability_config.is_resumable for app in apps if app.resumability_config)
+    assert all(app.resumability_config for app in apps)
+
+
+@pytest.mark.adk
+def test_9_2_the_spec_names_a_transport_that_comes_later() -> None:
+    with pytest.raises(BoundaryError, match="cannot host segment 'heavy_processor'") as raised:
+        InlineEngine().register(execute("9.2")["pipeline"])
+    assert "pubsub://" in (raised.value.found or "")
+
+
+@pytest.mark.adk
+async def test_9_3_state_crosses_by_its_schema() -> None:
+    from adk_fluent.state import StateSchema
+
+    class Billing(StateSchema):
+        due: date
+        amount: Decimal
+
+    def bill(state: Mapping[str, Any]) -> dict[str, Any]:
+        return {"due": date(2026, 1, 31), "amount": Decimal("12.50")}
+
+    seen: list[Any] = []
+
+    def read(state: Mapping[str, Any]) -> None:
+        seen.extend([Billing.bind(state).due, Billing.bind(state).amount])
+
+    heavy = (Agent("heavy").mock("x") >> read).named("heavy_processor").execution_boundary()
+    pipeline = (Agent("classifier").mock("x") >> bill >> heavy).state(Billing)
+    await InlineEngine().run(pipeline, "Go.")
+    assert seen == [date(2026, 1, 31), Decimal("12.50")]
 
 
 # --- 10: the checker -----------------------------------------------------------------------------

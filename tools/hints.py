@@ -51,7 +51,6 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "middleware": ("recorder",),
         "names": ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder"),
     },
-    "adk-fluent-distributed": {"parts": ("distributed",), "commands": ("worker",)},
 }
 
 #: Part of adk_fluent and command -> the wheel that is there and will bring it in a later version.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
+    from adk_fluent.flow._current import CurrentStep, current_step
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -54,6 +55,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
+            "flow._current": "CurrentStep current_step",
             "protocol._json_schema": "schema_misfit",
         }.items()
         for name in names.split()
@@ -75,11 +77,13 @@ __all__ = [
     "LOG",
     "METADATA_KEY",
     "Answer",
+    "CurrentStep",
     "LayerObject",
     "StorageFault",
     "answer_of",
     "article",
     "caller",
+    "current_step",
     "describe",
     "find_middleware",
     "is_journal_key",

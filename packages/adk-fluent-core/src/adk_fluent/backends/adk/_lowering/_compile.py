@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -146,7 +147,11 @@ def _check_plugins(plugins: Any) -> None:
 
 
 def compile_ir(
-    node: Node, config: ExecutionConfig | None = None, *, standalone: bool = False
+    node: Node,
+    config: ExecutionConfig | None = None,
+    *,
+    standalone: bool = False,
+    segment: str | None = None,
 ) -> Compiled:
     """Compile a pipeline.
 
@@ -154,6 +159,7 @@ def compile_ir(
         node: The pipeline.
         config: How it runs; None is the configuration of its `AppNode`, or the default.
         standalone: The root agent will run without the App that belongs to it.
+        segment: The segment whose steps its runs do; None does all.
 
     Raises:
         UsageError: A field of the configuration holds a value that has no meaning.
@@ -171,6 +177,8 @@ def compile_ir(
         injection = Injection(node.resources)
         config = config or node.execution
     config = config or ExecutionConfig()
+    if segment is not None:  # the run is to go on elsewhere
+        config = replace(config, resumable=True)
     check_config(config)
     cx = CompileContext(config, injection)
     description = root.description
@@ -195,6 +203,7 @@ def compile_ir(
         answers=cx.answers,
         opens=True,
         limit=config.timeout_seconds,
+        segment=segment,
     )
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
     if config.streaming_mode == "bidi":
