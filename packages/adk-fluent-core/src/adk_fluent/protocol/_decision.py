@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 def _has_nul(value: Any) -> bool:
     """Whether a text in it, or a key, has what databases cut text off at."""
-    if _is_object(value) and any("\0" in key for key in value):
+    if is_object(value) and any("\0" in key for key in value):
         return True
     return "\0" in value if isinstance(value, str) else any(map(_has_nul, _inside(value)))
 
