@@ -57,7 +57,7 @@ FluentCase("Hi", trajectory_match="fuzzy")  # type: ignore[arg-type]  # pyright:
 FluentCase("Hi", rubrics=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.case("Hi", expected=[])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.run_sync(engine="local")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-suite.run_sync(cache=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+suite.run_sync(cash=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 async def use() -> None:

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         TurnOutcome,
     )
     from adk_fluent.eval._report._compare import CaseChange, RegressionReport
+    from adk_fluent.eval._report._matrix import ModelMatrix
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
+    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
     _MODULES = {
@@ -49,8 +51,10 @@ else:
             *("Step", "Tokens", "ToolUse", "TurnOutcome"),
         ),
         "_report._compare": ("CaseChange", "RegressionReport"),
+        "_report._matrix": ("ModelMatrix",),
         "_report._report": ("FluentEvalReport",),
         "_report._summaries": ("MetricSummary", "TagSummary"),
+        "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -78,8 +82,10 @@ __all__ = [
     "MetricStatus",
     "MetricSummary",
     "MetricUnavailableError",
+    "ModelMatrix",
     "PrebuiltMetrics",
     "RegressionReport",
+    "ResponseCache",
     "Status",
     "Step",
     "TagSummary",

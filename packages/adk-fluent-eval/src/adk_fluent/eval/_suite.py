@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
 from adk_fluent.eval._errors import EvalError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
     from google.adk.evaluation.eval_set import EvalSet
+    from google.adk.models import BaseLlm
     from google.genai.types import Content, Part
 
     from adk_fluent.eval._cases._case import CaseFields
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._report._matrix import ModelMatrix
 
 _DEFAULT: Final = Gate()
 
@@ -167,6 +169,38 @@ class FluentEvalSuite:
             async for each in outcomes:
                 yield each
 
+    async def matrix(
+        self,
+        models: Iterable[str | BaseLlm] | Mapping[str, str | BaseLlm],
+        **options: Unpack[RunOptions],
+    ) -> ModelMatrix:
+        """Run the cases once with each model in place of every model of the pipeline.
+
+        Args:
+            models: Names of models, BaseLlms, or either by a name of your own.
+            **options: See `RunOptions`.
+
+        Raises:
+            EvalError: A model or something that the suite names does not exist; no model was
+                called.
+        """
+        from adk_fluent.eval._report._matrix import ModelMatrix  # noqa: PLC0415  # rarely needed
+
+        named: dict[str, str | BaseLlm] = {}
+        for name, model in _named_models(models):
+            if name in named:
+                raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
+            named[name] = model
+        if not named:
+            raise EvalError("models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        if {"model", "journal"} & options.keys():
+            raise EvalError("a matrix takes no model= and no journal=")
+        every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
+        for each in every:
+            self.check(**each)
+        reports = [await self.run(**each) for each in every]
+        return ModelMatrix(dict(zip(named, reports, strict=True)))
+
     def check(self, **options: Unpack[RunOptions]) -> None:
         """Check everything that the suite names, without running anything.
 
@@ -256,6 +290,35 @@ class FluentEvalSuite:
 
         return cls._from_data(read_eval_set(source, registry, config_path), pipeline, more)
 
+    @classmethod
+    def from_table(
+        cls,
+        path: str | PathLike[str],
+        pipeline: Any = None,
+        *,
+        map: Mapping[str, str] | None = None,
+        registry: Mapping[str, Callable[..., Any]] | None = None,
+        **more: Any,
+    ) -> Self:
+        """Return a suite with a case for each row of a CSV file, or each line of JSON lines.
+
+        The columns, or keys, are fields of `FluentCase`; ``metadata.x`` is an entry of metadata. In
+        CSV, lists are separated by ``|`` or written as JSON, and mappings as JSON.
+
+        Args:
+            path: The file, ``.csv`` or ``.jsonl``.
+            pipeline: What is evaluated.
+            map: Column to its field, such as ``{"question": "input"}``.
+            registry: The functions that the file may name, by name.
+            **more: Other arguments of the suite.
+
+        Raises:
+            EvalFileError: The file is missing or invalid; names the line and field.
+        """
+        from adk_fluent.eval._files._table import load_table  # noqa: PLC0415  # rarely needed
+
+        return cls._from_data(load_table(path, map, registry), pipeline, more)
+
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
 
@@ -314,3 +377,12 @@ class FluentEvalSuite:
     def __repr__(self) -> str:
         cases, runs = plural(len(self.cases), "case"), plural(self.num_runs, "run")
         return f"FluentEvalSuite({self.name!r}, {cases}, {runs})"
+
+
+def _named_models(models: Any) -> list[tuple[str, Any]]:
+    if isinstance(models, Mapping):
+        return [(str(name), each) for name, each in cast("Mapping[Any, Any]", models).items()]
+    return [
+        (each if isinstance(each, str) else str(getattr(each, "model", each)), each)
+        for each in listed("models", models)
+    ]

@@ -27,6 +27,7 @@ from adk_fluent.extend import caller, describe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from google.adk.sessions import Session
     from google.genai.types import Content, Part
 
     from adk_fluent.eval._cases._turn import Contains, StateMap, TrajectoryMatch
@@ -140,6 +141,25 @@ class FluentCase:
             raise self.error(error.what, found=error.found, help=error.help) from None
         if self.id is None and isinstance(name := self.metadata.get("id"), str) and name.strip():
             self.id = name  # where the specification puts it
+
+    @classmethod
+    def from_session(cls, session: Session, **fields: Any) -> FluentCase:
+        """Return the case that a session of ADK was: what was said once is said again.
+
+        Each user message is a turn. The tool calls and the last answer of each become its
+        expectations, and the state that the session began with the initial state.
+
+        Args:
+            session: The session, with its events.
+            **fields: Fields of the case that are different.
+
+        Raises:
+            EvalError: The user says nothing in the session, or a field is invalid.
+        """
+        from adk_fluent.eval._files._session_adk import captured  # noqa: PLC0415  # imports ADK
+
+        check_field_names(fields)
+        return cls(**(captured(session) | fields))
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -32,6 +32,7 @@ class Observation:
         cost_unknown: Why the cost is not known; empty if it is.
         tokens_unknown: Why the tokens are incomplete; empty if they are complete.
         tools_unknown: The same of the tool calls.
+        failure: What ended the run, if something was raised or reported.
     """
 
     case: FluentCase
@@ -49,6 +50,7 @@ class Observation:
     cost_unknown: str = ""
     tokens_unknown: str = ""
     tools_unknown: str = ""
+    failure: BaseException | None = None
 
     @property
     def tokens(self) -> Tokens:

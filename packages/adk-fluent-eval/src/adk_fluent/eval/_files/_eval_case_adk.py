@@ -68,22 +68,6 @@ def content_data(message: Message) -> dict[str, Any]:
     return to_content(message).model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
 
-def text_or_content(content: Content) -> str | Content:
-    """Return the text of a Content that is one text and nothing else, or the Content."""
-    parts = content.parts or []
-    if len(parts) == 1 and parts[0].text:
-        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
-        if held == {"text"}:
-            return parts[0].text
-    return content
-
-
-def answer_text(content: Content | None) -> str:
-    """Return the text of an answer, without thoughts."""
-    parts = (content.parts if content else None) or []
-    return "".join(part.text for part in parts if part.text and not part.thought)
-
-
 def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:
     """Return the Content of plain data; media are base64."""
     try:

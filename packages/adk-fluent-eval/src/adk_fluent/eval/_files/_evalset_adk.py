@@ -19,14 +19,11 @@ from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_py
 from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import ToolCall, Turn
+from adk_fluent.eval._files._content_adk import answer_text, text_or_content
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._eval_case_adk import (
-    answer_text,
-    invalid,
-    text_or_content,
-    to_eval_case,
-)
+from adk_fluent.eval._files._eval_case_adk import invalid, to_eval_case
 from adk_fluent.eval._files._reader import Reader
+from adk_fluent.eval._files._results_adk import set_id
 from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
@@ -54,7 +51,7 @@ def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
     name = str(data.fields["name"])
     return EvalSet(
-        eval_set_id=re.sub(r"[^a-zA-Z0-9_]+", "_", name).strip("_") or "suite",
+        eval_set_id=set_id(name),
         name=name,
         description=data.fields.get("description") or None,
         # each case has a user of its own: no case sees what another writes for the user

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Registry: TypeAlias = Mapping[str, Callable[..., Any]]
 
 _TURN = tuple(Turn.__dataclass_fields__)
-_CASE = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
+CASE_FIELDS = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
 
 
 class Reader:
@@ -75,7 +75,7 @@ class Reader:
 
     def case(self, at: At, value: Any) -> FluentCase:
         """Return a case."""
-        fields = self._fields(at, value, _CASE, "a case")
+        fields = self._fields(at, value, CASE_FIELDS, "a case")
         if isinstance(given := fields.get("input"), list):
             turns = cast("list[Any]", given)
             fields["input"] = [self._turn((*at, "input", n), each) for n, each in enumerate(turns)]

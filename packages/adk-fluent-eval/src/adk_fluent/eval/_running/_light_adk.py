@@ -118,14 +118,21 @@ class LightEvalService(BaseEvalService):
             raise
         except ExceptionGroup as error:  # parallel branches of google-adk 1.x
             problem = "; ".join(error_line(each, None) for each in error.exceptions)
+            recorder.failed(error)
         except Exception as error:  # noqa: BLE001  # user code
             problem = error_line(error, None)
+            recorder.failed(error)
         return recorder.end(problem)
 
     async def evaluate(
         self, evaluate_request: EvaluateRequest
     ) -> AsyncGenerator[EvalCaseResult, None]:
         """Compute the metrics of a conversation that was run."""
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
+            user_id=self._session.user_id,
+            session_id=self._session_id,
+        )
         for inference in evaluate_request.inference_results:
             actual, expected = inference.inferences or [], self._case.conversation or []
             scores = await self._score(actual)
@@ -148,7 +155,7 @@ class LightEvalService(BaseEvalService):
                     for at, invocation in enumerate(actual)
                 ],
                 session_id=self._session_id,
-                session_details=None,
+                session_details=session,
                 user_id=self._session.user_id,
             )
 

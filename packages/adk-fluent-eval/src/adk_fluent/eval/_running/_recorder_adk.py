@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent.backends import adk
+from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
 from adk_fluent.eval._values import error_line, plain
@@ -50,17 +51,18 @@ class _Answer:
 class Recorder:
     """Records one run of a case, turn by turn."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  # of one caller
         self,
         seen: Observation,
         state: Mapping[str, Any],
         target: Target,
         mocks: Mocks,
         prices: PriceBook | None,
+        model: str | None = None,
     ) -> None:
         self._seen = seen
         self._state = dict(state)
-        self._models = target.models
+        self._models = target.models if model is None else dict.fromkeys(target.models, model)
         self._mocks = mocks
         self._prices = prices
         self._turn: TurnOutcome | None = None
@@ -134,12 +136,19 @@ class Recorder:
             use.error = self._mocks.errors.get(use.call_id, "")
         if error is not None and len(waiting) == 1 and not waiting[0].error:
             waiting[0].error = error  # the one tool that was running
+        if error is None and result.errors:
+            last = result.errors[-1]
+            seen.failure = AgentReportedError(str(last), error_code=last.code)
         problems = [
             *self._mocks.problems,
             *map(str, result.errors),
             *map(_question, result.pending),
         ]
         return error or next(iter(problems), None)
+
+    def failed(self, error: Exception) -> None:
+        """Note what the run raised."""
+        self._seen.failure = error
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take a state as the one after the current turn."""
