@@ -38,7 +38,6 @@ from adk_fluent.eval import (
     FluentJudge,
     Gate,
     MetricStatus,
-    MetricUnavailableError,
     PrebuiltMetrics,
     Status,
     ToolCall,
@@ -350,13 +349,6 @@ def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
     suite.cases[1] = cast("Any", "hello")
     with pytest.raises(EvalError, match="takes FluentCases"):
         suite.run_sync()
-
-
-@pytest.mark.parametrize("name", ["final_response_match_v2", "safety_v1", "hallucinations_v1"])
-def test_metrics_of_adks_evaluators_are_refused_with_the_reason(name: str) -> None:
-    suite = FluentEvalSuite("s", desk(), [FluentCase("a", reference_response="b")], metrics=[name])
-    with pytest.raises(MetricUnavailableError, match="ADK's own evaluators"):
-        suite.check()
 
 
 async def test_run_sync_is_not_for_event_loops() -> None:

@@ -54,7 +54,7 @@ assert_type(suite.case("Hi", expected_trajectory=[], id="hi"), FluentEvalSuite)
 
 FluentCase(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 FluentCase("Hi", trajectory_match="fuzzy")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-FluentCase("Hi", rubrics=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+FluentCase("Hi", rubrik=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.case("Hi", expected=[])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.run_sync(engine="local")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 suite.run_sync(cash=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
+from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._report._report import FluentEvalReport
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._report._matrix import ModelMatrix
 
 _DEFAULT: Final = Gate()
+_SAMPLES: Final = 5  # ADK's default
 
 
 class FluentEvalSuite:
@@ -50,6 +52,9 @@ class FluentEvalSuite:
         custom_judges: Metrics of your own.
         gate: The conditions under which the suite passes.
         description: What the suite is for.
+        judge_model: The model of ADK's judges, by name or as a BaseLlm.
+        judge_samples: How often a judge is asked about each turn; the majority decides.
+        simulation: The user of cases with one message and no simulation of their own.
 
     Raises:
         EvalError: An argument is invalid.
@@ -67,6 +72,9 @@ class FluentEvalSuite:
         gate: Gate = _DEFAULT,
         *,
         description: str = "",
+        judge_model: str | BaseLlm | None = None,
+        judge_samples: int = _SAMPLES,
+        simulation: UserSimulation | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
             raise EvalError("name= of a suite must not be empty", found=describe(name))
@@ -91,6 +99,11 @@ class FluentEvalSuite:
             check_judges([*self.custom_judges])
         self.gate = gate
         self.description = description
+        self.judge_model: str | BaseLlm | None = judge_model
+        self.judge_samples: int = positive("judge_samples", judge_samples)
+        if simulation is not None and not isinstance(simulation, UserSimulation):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
+        self.simulation: UserSimulation | None = simulation
         self.add(*listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
@@ -371,6 +384,9 @@ class FluentEvalSuite:
             "thresholds": dict(self.thresholds),
             "num_runs": self.num_runs,
             "gate": self.gate,
+            "judge_model": self.judge_model if isinstance(self.judge_model, str) else None,
+            "judge_samples": self.judge_samples if self.judge_samples != _SAMPLES else None,
+            "simulation": self.simulation,
         }
         return SuiteData(fields, tuple(self.cases))
 

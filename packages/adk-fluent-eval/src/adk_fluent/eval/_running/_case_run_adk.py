@@ -20,18 +20,20 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
-from adk_fluent.eval._cases._case import initial_state
-from adk_fluent.eval._cases._turn import text_of
+from adk_fluent.eval._cases._case import initial_state, simulation_of
+from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._cache import Answers
+from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
+from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
@@ -65,6 +68,9 @@ class RunSettings:
     timeout_s: float | None = None
     model: BaseLlm | None = None
     cache: ResponseCache | None = None
+    judge_model: BaseLlm | None = None
+    judge_samples: int = 1
+    simulation: UserSimulation | None = None
 
 
 class CaseRun:
@@ -81,6 +87,8 @@ class CaseRun:
         self._target = target
         self._settings = settings
         self._seen = Observation(case, case.turns)
+        self._simulation = simulation_of(case, settings.simulation)
+        self._seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
         self.outcome: CaseOutcome = new_outcome(case, run)
         self._answers = Answers(settings.cache, case.name, run)
@@ -145,14 +153,17 @@ class CaseRun:
             artifact_service=settings.artifact_service or InMemoryArtifactService(),
             memory_service=settings.memory_service or InMemoryMemoryService(),
         )
-        case = to_eval_case(self._case, app_name=name, user_id=outcome.user_id)
-        service = LightEvalService(runner, case, outcome.session_id, recorder, self._score)
+        case = to_eval_case(
+            self._case, app_name=name, user_id=outcome.user_id, simulation=settings.simulation
+        )
+        user = user_of(self._case, self._simulation, self._models)
+        service = LightEvalService(runner, case, outcome.session_id, recorder, user, self._score)
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
         with replace_tools(self._mocks), replace_models(self._models):
             [inference] = [each async for each in service.perform_inference(request)]
-        outcome.error = inference.error_message
+        outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if settings.session_service is not None and self._seen.turns:
             session = await sessions.get_session(
                 app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
@@ -172,7 +183,20 @@ class CaseRun:
     async def _score(self, invocations: list[Any]) -> list[MetricScore]:
         self._seen.invocations = invocations
         planned = self._settings.plan.of(self._case)
-        self.outcome.scores = [await compute(each, self._seen, self._ask) for each in planned]
+        if self._seen.simulated:  # what is expected of an answer is expected of the last one
+            earlier = [Turn(turn.input) for turn in self._seen.turns[:-1]]
+            self._seen.expected = [*earlier, *self._case.turns]
+        settings = self._settings
+        by_adk = AdkMetrics(
+            self._seen,
+            self._models,
+            settings.judge_model,
+            settings.judge_samples,
+            self._simulation,
+        )
+        self.outcome.scores = [
+            await compute(each, self._seen, self._ask, by_adk.score) for each in planned
+        ]
         return self.outcome.scores
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
@@ -43,6 +44,9 @@ class Suite(Protocol):
     num_runs: int
     custom_judges: tuple[FluentJudge, ...]
     gate: Gate
+    judge_model: Any
+    judge_samples: int
+    simulation: UserSimulation | None
 
 
 @dataclass(frozen=True, slots=True)

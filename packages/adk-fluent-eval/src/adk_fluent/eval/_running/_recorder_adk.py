@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.evaluation.app_details import AgentDetails, AppDetails
 from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent.backends import adk
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
     from google.genai import types
@@ -71,6 +73,7 @@ class Recorder:
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
         self._began = 0.0
+        self._requests: dict[str, dict[str, Any]] = {}
         seen.cost_usd = None if prices is None else 0.0
         seen.cost_unknown = "there is no price book" if prices is None else ""
         self._foreign = target.foreign
@@ -104,6 +107,26 @@ class Recorder:
             self._events.append(made)
             self._state.update(made.state_delta)
         self._add_steps(turn, made, event, inside)
+
+    def add_request(self, invocation: str, agent: str, request: LlmRequest) -> None:
+        """Record the first request of an agent, which judges are told of."""
+        self._requests.setdefault(invocation, {}).setdefault(agent, request.config)
+
+    def app_details(self) -> dict[str, AppDetails]:
+        """Return instructions and tools of the agents, by invocation."""
+        return {
+            invocation: AppDetails(
+                agent_details={
+                    name: AgentDetails(
+                        name=name,
+                        instructions=_text_of(config.system_instruction),
+                        tool_declarations=list(config.tools or ()),
+                    )
+                    for name, config in agents.items()
+                }
+            )
+            for invocation, agents in self._requests.items()
+        }
 
     def add_answer(self, agent: str, response: LlmResponse) -> None:
         """Record an answer of a model, wherever in the pipeline."""
@@ -226,6 +249,12 @@ class Recorder:
             seen.cost_usd += float(price.usd)
 
 
+def _text_of(instruction: Any) -> str:
+    if isinstance(instruction, str | None):
+        return instruction or ""
+    return "\n".join(part.text for part in getattr(instruction, "parts", None) or () if part.text)
+
+
 def _snapshot(value: Any) -> Any:
     """A copy of a value, as its writer may change it later."""
     try:
@@ -261,6 +290,14 @@ class RecorderPlugin(BasePlugin):
         self._session = self._session or session
         if session != self._session:
             self._inside[session] = invocation_context.agent.name
+        return None
+
+    async def before_model_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Record a request."""
+        context = callback_context
+        self._recorder.add_request(context.invocation_id, context.agent_name, llm_request)
         return None
 
     async def after_model_callback(

@@ -16,7 +16,7 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval._cases._case import check_cases, initial_state
+from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import Status
@@ -73,7 +73,14 @@ class SuiteRun:
                 help="give FluentEvalSuite(pipeline=...), or --pipeline",
             )
         judges = suite.custom_judges
-        plan = MetricPlan(suite.metrics, suite.thresholds, judges, suite.cases)
+        plan = MetricPlan(
+            suite.metrics,
+            suite.thresholds,
+            judges,
+            suite.cases,
+            has_judge_model=suite.judge_model is not None,
+            simulation=suite.simulation,
+        )
         check_gate(suite.gate, suite.cases, plan, judges)
         self._settings = RunSettings(
             plan,
@@ -83,8 +90,11 @@ class SuiteRun:
             options.get("plugins") or (),
             options.get("prices") or _installed_prices(),
             options.get("timeout_s"),
-            _model_of(options.get("model")),
+            _model_of(options.get("model"), "model="),
             _cache_of(options.get("cache")),
+            _model_of(suite.judge_model, "judge_model="),
+            suite.judge_samples,
+            suite.simulation,
         )
         self._targets = Targets(suite.pipeline)
         _check_suite(self.cases, self._targets, judges, self._settings)
@@ -97,6 +107,7 @@ class SuiteRun:
         self._done = 0
         self._told: list[Any] = [
             *(suite.metrics, suite.thresholds, judges, options.get("model"), __version__),
+            *(suite.judge_model, suite.judge_samples, suite.simulation),
             *(self._settings.timeout_s, [type(each) for each in self._settings.plugins]),
         ]
         path = options.get("journal")
@@ -236,11 +247,11 @@ class SuiteRun:
         self._open.clear()
 
 
-def _model_of(given: str | BaseLlm | None) -> BaseLlm | None:
+def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
     try:
         return None if given is None else resolve_model(given)
     except (AdkFluentError, ValueError) as error:
-        raise EvalError("model= cannot be used", found=error_line(error)) from error
+        raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
@@ -288,6 +299,8 @@ def _check_suite(
         if case.skip is None:
             settings.plan.of(case)
         check_mocks(case)
+        if (user := simulation_of(case, settings.simulation)) is not None:
+            _model_of(user.model, "the model of a simulated user")
         initial_state(case)
         for turn in case.turns:
             to_content(turn.input)
