@@ -316,7 +316,7 @@ def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
         ({"gate": Gate(min_metric={"y": 1})}, {}, "metric 'y', which the suite does not"),
         ({}, {"filter_tags": ["ta"]}, "has no tag 'ta'"),
         ({}, {"case_ids": ["cc"]}, "has no case 'cc'"),
-        ({}, {"engine": "local"}, "not supported yet"),
+        ({}, {"engine": "lokal"}, "unknown engine 'lokal'"),
         ({}, {"engin": "light"}, "did you mean 'engine'"),
         ({}, {"cash": 1}, "did you mean 'cache'"),
         ({}, {"cache": 1}, "a cache is a folder"),

@@ -56,7 +56,7 @@ FluentCase(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 FluentCase("Hi", trajectory_match="fuzzy")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 FluentCase("Hi", rubrik=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.case("Hi", expected=[])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-suite.run_sync(engine="local")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+suite.run_sync(engine="lokal")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 suite.run_sync(cash=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 

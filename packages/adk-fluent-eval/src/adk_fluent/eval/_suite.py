@@ -150,7 +150,7 @@ class FluentEvalSuite:
             self.name,
             self.gate,
             self.metrics,
-            "light",
+            run.engine,
             run.adk_version,
             began,
             time.monotonic() - clock,

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._running._local_adk import LocalCaseService
     from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
@@ -71,6 +72,7 @@ class RunSettings:
     judge_model: BaseLlm | None = None
     judge_samples: int = 1
     simulation: UserSimulation | None = None
+    engine: str = "light"
 
 
 class CaseRun:
@@ -139,7 +141,10 @@ class CaseRun:
                     call_site(agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self._seen, state, target, self._mocks, settings.prices, named)
-        first = RecorderPlugin(recorder, self._mocks)  # before plugins that hide things from others
+        local = settings.engine == "local"
+        first = RecorderPlugin(
+            recorder, self._mocks, records_all=local
+        )  # before plugins that hide things from others
         name = target.app.name
         if settings.session_service is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
@@ -147,17 +152,31 @@ class CaseRun:
         app = target.app.model_copy(
             update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
         )
-        runner = Runner(
-            app=app,
-            session_service=sessions,
-            artifact_service=settings.artifact_service or InMemoryArtifactService(),
-            memory_service=settings.memory_service or InMemoryMemoryService(),
-        )
+        services: dict[str, Any] = {
+            "session_service": sessions,
+            "artifact_service": settings.artifact_service or InMemoryArtifactService(),
+            "memory_service": settings.memory_service or InMemoryMemoryService(),
+        }
         case = to_eval_case(
             self._case, app_name=name, user_id=outcome.user_id, simulation=settings.simulation
         )
         user = user_of(self._case, self._simulation, self._models)
-        service = LightEvalService(runner, case, outcome.session_id, recorder, user, self._score)
+        service: LightEvalService | LocalCaseService
+        if local:
+            from adk_fluent.eval._running._local_adk import LocalCaseService  # noqa: PLC0415  # needs the extra
+
+            planned = settings.plan.of(self._case)
+            cases = (self._case, case)
+            service = LocalCaseService(
+                app, cases, outcome.session_id, recorder, user, planned, self._compute, **services
+            )
+            metrics = service.metrics
+        else:
+            runner = Runner(app=app, **services)
+            service = LightEvalService(
+                runner, case, outcome.session_id, recorder, user, self._score
+            )
+            metrics = []
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
@@ -175,17 +194,27 @@ class CaseRun:
         if outcome.error is not None:
             return None
         evaluation = EvaluateRequest(
-            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=[])
+            inference_results=[inference],
+            evaluate_config=EvaluateConfig(eval_metrics=metrics),
         )
+        self._seen.invocations = inference.inferences or []
+        self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
+        if not isinstance(service, LightEvalService):
+            outcome.scores = service.scores(result)
         return result
 
     async def _score(self, invocations: list[Any]) -> list[MetricScore]:
-        self._seen.invocations = invocations
         planned = self._settings.plan.of(self._case)
+        self.outcome.scores = [await self._compute(each) for each in planned]
+        return self.outcome.scores
+
+    def _expect(self) -> None:
         if self._seen.simulated:  # what is expected of an answer is expected of the last one
             earlier = [Turn(turn.input) for turn in self._seen.turns[:-1]]
             self._seen.expected = [*earlier, *self._case.turns]
+
+    async def _compute(self, planned: PlannedMetric) -> MetricScore:
         settings = self._settings
         by_adk = AdkMetrics(
             self._seen,
@@ -194,10 +223,7 @@ class CaseRun:
             settings.judge_samples,
             self._simulation,
         )
-        self.outcome.scores = [
-            await compute(each, self._seen, self._ask, by_adk.score) for each in planned
-        ]
-        return self.outcome.scores
+        return await compute(planned, self._seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""

@@ -18,6 +18,7 @@ from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_case import Invocation
 from google.adk.evaluation.eval_metrics import EvalMetric
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
+from google.adk.evaluation.evaluator import EvaluationResult
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.models.registry import LLMRegistry
@@ -32,7 +33,6 @@ from adk_fluent.eval._values import error_line, shown
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence
 
-    from google.adk.evaluation.evaluator import EvaluationResult
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.eval._cases._simulation import UserSimulation
@@ -267,7 +267,10 @@ class AdkMetrics:
                 expected_invocations=expected,
                 conversation_scenario=scenario,
             )
-            return hearing, await made if isawaitable(made) else made
+            try:
+                return hearing, await made if isawaitable(made) else made
+            except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
+                return hearing, EvaluationResult()
 
     async def _cloud(self, metric: Metric, threshold: float) -> EvaluationResult:
         evaluator = _evaluator(metric, threshold, {})

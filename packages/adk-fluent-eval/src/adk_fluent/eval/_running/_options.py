@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.protocol import PriceBook
 
-Engine = Literal["auto", "light"]
+Engine = Literal["auto", "light", "local"]
 
 
 class Suite(Protocol):
@@ -62,7 +62,8 @@ class RunOptions(TypedDict, total=False):
     """Keyword arguments of everything that runs a suite.
 
     Attributes:
-        engine: ``light``, our own implementation of ADK's eval service; ``auto`` is ``light``.
+        engine: ``light``, our own implementation of ADK's eval service; ``local``, ADK's
+            LocalEvalService, which needs google-adk 2.x with its extra; ``auto`` is ``light``.
         parallelism: Runs at the same time, at most; 10 by default. While a service answers that
             there are too many calls, there are fewer, and refused runs are repeated after a pause.
         session_service: ADK's; None gives each run its own in memory.
@@ -113,8 +114,7 @@ def check_options(options: RunOptions) -> RunOptions:
             raise EvalError(f"a run has no option {name!r}", help=help)
     engine: str = options.get("engine", "auto")
     if engine not in get_args(Engine):
-        found = "ADK's LocalEvalService is not supported yet" if engine == "local" else None
-        raise EvalError(f"unknown engine {engine!r}", found=found, help='use engine="light"')
+        raise EvalError(f"unknown engine {engine!r}", help=f"one of {', '.join(get_args(Engine))}")
     positive("parallelism", options.get("parallelism", 10))
     shard: Any = options.get("shard")
     if shard is not None:

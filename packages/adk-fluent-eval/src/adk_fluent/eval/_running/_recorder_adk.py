@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.protocol import AgentEvent, Pending, PriceBook
 
-_TEMPORARY: Final = "temp:"
+#: Keys that ADK drops, and one that its LocalEvalService leaves behind.
+_INTERNAL: Final = ("temp:", "__llm_request_key__")
 _USER: Final = "user"
 #: The counts of ``usage_metadata`` that tell prompt from answer; a sum alone has no price.
 _COUNTS: Final = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
@@ -73,6 +74,7 @@ class Recorder:
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
         self._began = 0.0
+        self.problem: str | None = None
         self._requests: dict[str, dict[str, Any]] = {}
         seen.cost_usd = None if prices is None else 0.0
         seen.cost_unknown = "there is no price book" if prices is None else ""
@@ -179,7 +181,7 @@ class Recorder:
         seen.state = {
             key: value
             for key, value in state.items()
-            if value is not None and not key.startswith(_TEMPORARY) and not is_journal_key(key)
+            if value is not None and not key.startswith(_INTERNAL) and not is_journal_key(key)
         }
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
@@ -277,8 +279,9 @@ class RecorderPlugin(BasePlugin):
     ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
     """
 
-    def __init__(self, recorder: Recorder, mocks: Mocks) -> None:
+    def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool = False) -> None:
         super().__init__(name="adk_fluent_eval")
+        self._records_all = records_all
         self._recorder = recorder
         self._mocks = mocks
         self._session = ""
@@ -290,6 +293,21 @@ class RecorderPlugin(BasePlugin):
         self._session = self._session or session
         if session != self._session:
             self._inside[session] = invocation_context.agent.name
+        elif self._records_all:
+            self._recorder.begin(invocation_context.user_content)
+        return None
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """End a turn of the case's session."""
+        if self._records_all and invocation_context.session.id == self._session:
+            problem = self._recorder.end()
+            self._recorder.problem = self._recorder.problem or problem
+
+    async def on_model_error_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Note what a model raised."""
+        self._recorder.failed(error)
         return None
 
     async def before_model_callback(
@@ -309,9 +327,11 @@ class RecorderPlugin(BasePlugin):
         return None
 
     async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
-        """Record an event inside a tool; those of the case's session come from the runner."""
+        """Record an event inside a tool; with ``light``, the others come from the runner."""
         if (inside := self._inside.get(invocation_context.session.id)) is not None:
             self._recorder.add(event, inside)
+        elif self._records_all:
+            self._recorder.add(event)
         return None
 
     async def before_tool_callback(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import aclosing
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,6 +66,9 @@ class SuiteRun:
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.adk_version: str = __version__
+        self.engine: str = "local" if options.get("engine") == "local" else "light"
+        if self.engine == "local":
+            _check_local()
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         if suite.pipeline is None:
@@ -95,6 +99,7 @@ class SuiteRun:
             _model_of(suite.judge_model, "judge_model="),
             suite.judge_samples,
             suite.simulation,
+            self.engine,
         )
         self._targets = Targets(suite.pipeline)
         _check_suite(self.cases, self._targets, judges, self._settings)
@@ -203,7 +208,8 @@ class SuiteRun:
                 if self._stopped:
                     return None
                 outcome, failure = await self._run(case, run)
-                refusal = refusal_in(failure)
+                # an error from which the pipeline recovered is none of the run
+                refusal = None if outcome.error is None else refusal_in(failure)
                 if refusal is None:
                     pace.succeeded()
                 elif pace.refused(refusal, attempt, began):
@@ -252,6 +258,25 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
         return None if given is None else resolve_model(given)
     except (AdkFluentError, ValueError) as error:
         raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
+
+
+def _check_local() -> None:
+    """Check that ADK's LocalEvalService can run a case."""
+    if __version__.startswith("1."):
+        raise EvalError(
+            'engine="local" needs google-adk 2.x',
+            found=f"the LocalEvalService of {__version__} runs agents without plugins, so that "
+            "tools cannot be mocked and state is not seen",
+            help='use engine="light"',
+        )
+    try:
+        import_module("adk_fluent.eval._running._local_adk")
+    except ImportError as error:
+        raise EvalError(
+            'engine="local" needs google-adk[eval]',
+            found=error_line(error),
+            help='pip install "adk-fluent-eval[adk]", or use engine="light"',
+        ) from error
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
