@@ -35,6 +35,7 @@ from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
+from adk_fluent.eval._running._options import Engine
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
@@ -96,6 +97,9 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of a run, at most."
 )
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
+@click.option(
+    "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
+)
 @click.option("--model", help="Answers in place of every model of the pipeline.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
 @click.option(
@@ -198,6 +202,7 @@ class _Job:
             "fail_fast": options["fail_fast"],
             "timeout_s": options["timeout"],
             "baseline": None if options["update_baseline"] else self._baseline,
+            "engine": options["engine"],
             "shard": options["shard"],
             "model": options["model"],
             "cache": options["cache"] and ResponseCache(options["cache"], options["cache_mode"]),
@@ -247,7 +252,7 @@ class _Job:
                 self.suite.name,
                 self.suite.gate,
                 self.suite.metrics,
-                "light",
+                "local" if self._options.get("engine") == "local" else "light",
                 installed_version("google-adk") or "",
                 began,
                 time.monotonic() - clock,
