@@ -252,9 +252,10 @@ suite = FluentEvalSuite(
 @pytest.mark.parametrize("engine", ["light", "local"])
 async def test_criterion_10_evaluation_gives_valid_results_of_adk(engine: Any) -> None:
     """By our own BaseEvalService, and by ADK's LocalEvalService where it can run."""
-    from adk_fluent.eval import EvalError
     from google.adk.evaluation.eval_metrics import EvalStatus
     from google.adk.evaluation.eval_result import EvalCaseResult
+
+    from adk_fluent.eval import EvalError
 
     space: dict[str, Any] = {}
     exec(DESK, space)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,7 +24,7 @@ from adk_fluent.eval import (
     Turn,
     UserSimulation,
 )
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import ScriptedModel, reply
 
 MAJOR = int(adk_version.partition(".")[0])
 HAS_EXTRA = all(find_spec(name) for name in ("pandas", "rouge_score", "vertexai"))
@@ -215,3 +216,83 @@ def test_state_does_not_leak_between_cases_or_into_results(engine: Any) -> None:
     ]
     assert all(set(each.state) == {"user:bill", "app:bill"} for each in report.outcomes)
     assert all(each.session_details is not None for each in report.case_results)
+
+
+@closed
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_that_takes_too_long_or_reports_an_error_is_an_error(engine: Any) -> None:
+    async def slow(asked: Any) -> Any:
+        if "wait" in asked.prompt:
+            await asyncio.sleep(60)
+        return reply(error_code="SAFETY", error_message="no")
+
+    cases = [
+        FluentCase("wait", id="a", expected_trajectory=[], timeout_s=0.5),
+        FluentCase("hi", id="b", expected_trajectory=[]),
+    ]
+    suite = FluentEvalSuite("s", desk(answer=slow), cases)
+    first, second = suite.run_sync(engine=engine).outcomes
+    assert (first.status, second.status) == (Status.ERROR, Status.ERROR)
+    assert "longer than 0.5 s" in str(first.error)
+    assert "SAFETY" in str(second.error)
+
+
+# --- what ADK's service does by itself -----------------------------------------------------------
+
+
+async def by_adk(agent: Any, case: Any, *metrics: str) -> Any:
+    """ADK's result of a case, without anything of ours."""
+    from google.adk.evaluation import base_eval_service as base
+    from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric
+    from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
+    from google.adk.evaluation.local_eval_service import LocalEvalService
+
+    sets = InMemoryEvalSetsManager()
+    sets.create_eval_set(app_name="app", eval_set_id="s")
+    sets.add_eval_case("app", "s", case)
+    service = LocalEvalService(root_agent=agent, eval_sets_manager=sets)
+    request = base.InferenceRequest(
+        app_name="app", eval_set_id="s", inference_config=base.InferenceConfig()
+    )
+    inferences = [each async for each in service.perform_inference(request)]
+    asked = [
+        EvalMetric(metric_name=name, threshold=1.0, criterion=BaseCriterion(threshold=1.0))
+        for name in metrics
+    ]
+    config = base.EvaluateConfig(eval_metrics=asked)
+    evaluation = base.EvaluateRequest(inference_results=inferences, evaluate_config=config)
+    [result] = [each async for each in service.evaluate(evaluation)]
+    return result
+
+
+@LOCAL
+@pytest.mark.filterwarnings("ignore")
+async def test_adk_itself_passes_what_cannot_pass_here() -> None:
+    from google.adk.agents.llm_agent import LlmAgent
+    from google.adk.evaluation.eval_set import EvalSet
+
+    def agent(says: Any = "good morning") -> LlmAgent:
+        return LlmAgent(name="desk", model=ScriptedModel(default=says), output_key="answer")
+
+    asserted = FluentCase(
+        "hi", id="a", expected_trajectory=[], state_assertions={"answer": "it is lost"}
+    )
+    [case] = FluentEvalSuite("s", agent(), [asserted]).to_eval_set().eval_cases
+    # an unknown metric is left out, and state is not looked at
+    result = await by_adk(agent(), case, "tool_trajectory_avg_score", "no_such_metric")
+    assert result.final_eval_status.name == "PASSED"
+    suite = FluentEvalSuite.from_eval_set(EvalSet(eval_set_id="s", eval_cases=[case]), agent())
+    [outcome] = (await suite.run(engine="local")).outcomes
+    assert outcome.status is Status.FAILED
+    assert "it is lost" in outcome.reasons[0]
+    suite.metrics = ("no_such_metric",)
+    with pytest.raises(EvalError, match="unknown metric"):
+        suite.check()
+
+    def broken(_: Any) -> Any:
+        raise ValueError("no model")
+
+    # the reason of a failed run is not in its result
+    result = await by_adk(agent(broken), case, "tool_trajectory_avg_score")
+    assert (result.final_eval_status.name, result.overall_eval_metric_results) == ("FAILED", [])
+    assert "no model" not in result.model_dump_json()

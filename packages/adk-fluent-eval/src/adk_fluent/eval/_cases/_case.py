@@ -27,6 +27,7 @@ from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Unpack
 
     from google.adk.sessions import Session
     from google.genai.types import Content, Part
@@ -152,7 +153,7 @@ class FluentCase:
             self.id = name  # where the specification puts it
 
     @classmethod
-    def from_session(cls, session: Session, **fields: Any) -> FluentCase:
+    def from_session(cls, session: Session, **fields: Unpack[CaseFields]) -> FluentCase:
         """Return the case that a session of ADK was: what was said once is said again.
 
         Each user message is a turn. The tool calls and the last answer of each become its
@@ -168,7 +169,8 @@ class FluentCase:
         from adk_fluent.eval._files._session_adk import captured  # noqa: PLC0415  # imports ADK
 
         check_field_names(fields)
-        return cls(**(captured(session) | fields))
+        made: dict[str, Any] = {**captured(session), **fields}
+        return cls(**made)
 
     @property
     def turns(self) -> tuple[Turn, ...]:

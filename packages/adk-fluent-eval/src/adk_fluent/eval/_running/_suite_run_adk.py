@@ -111,7 +111,14 @@ class SuiteRun:
         self._stopped = False
         self._done = 0
         self._told: list[Any] = [
-            *(suite.metrics, suite.thresholds, judges, options.get("model"), __version__),
+            *(
+                suite.metrics,
+                suite.thresholds,
+                judges,
+                options.get("model"),
+                __version__,
+                self.engine,
+            ),
             *(suite.judge_model, suite.judge_samples, suite.simulation),
             *(self._settings.timeout_s, [type(each) for each in self._settings.plugins]),
         ]
