@@ -675,9 +675,23 @@ async def test_6_8_and_6_9_parts_and_typed_state(name: str) -> None:
     assert "confidence" in str(report.outcomes[0].reasons)
 
 
-def test_6_10_simulated_users_come_later() -> None:
-    with pytest.raises(ImportError, match="UserSimulation"):
-        execute("6.10")
+@pytest.mark.adk
+async def test_6_10_a_user_is_simulated() -> None:
+    """Correction 6: ADK cannot compute the trajectory of such a case; it is the conversation's."""
+    from adk_fluent.eval import FluentCase, PrebuiltMetrics
+    from adk_fluent.testing import ScriptedModel
+
+    code = PYTHON["6.10"].replace('model="gemini-2.5-flash"', "model=user")
+    user = ScriptedModel("A refund for it, too.", "Thanks. </finished>")
+    names: dict[str, Any] = {"user": user, "PrebuiltMetrics": PrebuiltMetrics}
+    suite = execute("6.10", code, pipeline=billing_desk(), **names)["suite"]
+    calls = ["classify_intent", "process_refund"] * 2
+    suite.add(FluentCase("a refund", id="refund", expected_trajectory=calls))
+    [outcome] = (await suite.run()).outcomes
+    assert outcome.passed, outcome.reasons
+    assert [each.input for each in outcome.turns] == ["a refund", "A refund for it, too."]
+    assert outcome.stop_reason == "stop_signal"
+    assert "Frustrated customer" in str(user.calls[0].raw.config.system_instruction)
 
 
 @pytest.fixture

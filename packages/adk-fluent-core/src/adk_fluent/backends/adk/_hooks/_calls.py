@@ -23,7 +23,12 @@ from adk_fluent.backends.adk._hooks._chain import (
     keep_writes,
     where,
 )
-from adk_fluent.backends.adk._hooks._stand_in import call_replaced, tools_are_replaced
+from adk_fluent.backends.adk._hooks._stand_in import (
+    call_replaced,
+    call_replaced_model,
+    models_are_replaced,
+    tools_are_replaced,
+)
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -89,6 +94,9 @@ def generate(
     announced = _ANNOUNCED.get()
     call = None if announced is None else announced.take(request)
     if announced is None or call is None:
+        if models_are_replaced():
+            call = ModelCall(request, model=model, stream=stream)
+            return _alone(_Model(model, original), call)
         return original(model, request, stream=stream)
     call.model, call.stream = model, stream
     hooks = _ModelHooks(announced.last, _Model(model, original))
@@ -103,7 +111,10 @@ class _Model:
         self._original = original
 
     async def drain(self, call: ModelCall) -> ModelReply:
-        """Call it: fragments go out at once, all else is the reply."""
+        """Call it, or what stands in for it: fragments go out at once, all else is the reply."""
+        return await call_replaced_model(self._drain, call)
+
+    async def _drain(self, call: ModelCall) -> ModelReply:
         reply = ModelReply()
         if call.model is self._model:
             calling = self._original(call.model, call.request, stream=call.stream)
@@ -160,6 +171,19 @@ class _ModelHooks:
                 for each in reply.responses
             ]
         )
+
+
+async def _alone(model: _Model, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+    """A call without middlewares."""
+    fragments: list[LlmResponse] = []
+
+    async def keep(response: LlmResponse) -> None:
+        fragments.append(response)
+
+    call.sink = Sink(keep)
+    reply = await model.drain(call)
+    for response in (*fragments, *reply.responses):
+        yield response
 
 
 async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
