@@ -242,8 +242,8 @@ BROKEN = {
     "it cannot be imported": ("1 / 0", "ZeroDivisionError: division by zero"),
     "it ends the program": ("raise SystemExit(3)", "SystemExit: 3"),
     "it needs another layer": (
-        "from adk_fluent import estimate_cost",
-        "MissingLayerError: 'estimate_cost' needs the layer 'cost'",
+        "from adk_fluent import diff_events",
+        "MissingLayerError: 'diff_events' needs the layer 'debug'",
     ),
     **{
         f"a name stands twice in {slot}": (
@@ -403,7 +403,7 @@ def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(toy: Site) ->
 def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(site: Site) -> None:
     site.wheel("acme-cost", {"cost": "bad_layer:L"}, bad_layer="1 / 0")
     needed: tuple[Callable[[], object], ...] = (
-        lambda: resolve_name("CostModel"),
+        lambda: resolve_name("CostAttributionMiddleware"),
         lambda: find_middleware("cost_attribution"),
         lambda: require_layer("cost", "budget="),
     )
@@ -557,7 +557,7 @@ def test_a_known_name_of_a_present_layer_says_where_it_is(site: Site) -> None:
     source = "from adk_fluent.protocol import Layer\nL = Layer('cost', {})"
     site.wheel("acme-cost", {"cost": "cost_layer:L"}, cost_layer=source)
     with pytest.raises(UnknownNameError, match=r"write: from adk_fluent\.cost import"):
-        resolve_name("CostModel")
+        resolve_name("CostAttributionMiddleware")
 
 
 def test_an_unknown_name_comes_with_the_nearest(toy: Site) -> None:

@@ -20,7 +20,6 @@ WHEELS: Final[dict[str, str]] = {
 #: Slot -> name in it -> the layer that provides it.
 PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
-        "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
         "replay": "debug",
@@ -32,7 +31,6 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "circuit_breaker": "middleware",
         "context_editing": "middleware",
         "context_warning": "middleware",
-        "cost_attribution": "cost",
         "human_in_the_loop": "middleware",
         "model_call_limit": "middleware",
         "model_fallback": "middleware",
@@ -53,8 +51,6 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
     },
     "names": {
         "AppScoped": "state",
-        "CostAttributionMiddleware": "cost",
-        "CostModel": "cost",
         "FluentCase": "eval",
         "FluentEvalReport": "eval",
         "FluentEvalSuite": "eval",
@@ -68,11 +64,8 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "StateSchema": "state",
         "StructuredLogMiddleware": "middleware",
         "Temp": "state",
-        "TrafficAssumptions": "cost",
         "UserScoped": "state",
-        "cost_attribution": "cost",
         "diff_events": "debug",
-        "estimate_cost": "cost",
         "otel_enrichment": "middleware",
         "recorder": "debug",
         "structured_log": "middleware",

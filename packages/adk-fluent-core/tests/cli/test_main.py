@@ -274,7 +274,7 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("command", "wheel"),
-    [("estimate", "adk-fluent-cost"), ("serve", "adk-fluent-a2a")],
+    [("replay", "adk-fluent-debug"), ("serve", "adk-fluent-a2a")],
 )
 def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str, cli: Cli) -> None:
     done = cli(command, "--any", "thing")

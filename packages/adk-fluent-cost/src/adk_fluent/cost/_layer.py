@@ -1,0 +1,17 @@
+"""What this package provides, as data: nothing it names is imported before it is needed."""
+
+from __future__ import annotations
+
+from adk_fluent.protocol import Entry, Layer
+
+LAYER = Layer(
+    "cost",
+    {
+        "price_books": "adk_fluent.cost:default_prices",
+        "middleware": Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
+        "names": tuple(
+            Entry(f"adk_fluent.cost:{name}", name)
+            for name in ("Budget", "CostAttributionMiddleware", "cost_attribution", "cost_of")
+        ),
+    },
+)
