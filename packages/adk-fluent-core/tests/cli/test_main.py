@@ -238,13 +238,13 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
 def test_a_broken_layer_of_ours_is_told_where_its_command_is_called(
     layer: Write, here: Cli
 ) -> None:
-    install(layer, "cost", "cost_layer:LAYER")
-    layer("site/cost_layer.py", "1 / 0")
+    install(layer, "debug", "debug_layer:LAYER")
+    layer("site/debug_layer.py", "1 / 0")
     refresh()
-    done = here("estimate", "x")
+    done = here("replay", "x")
     assert done.code == 3
-    assert "cannot load cost_layer:LAYER" in done.err
-    assert "layer 'cost' of acme-cost 0.3" in done.err
+    assert "cannot load debug_layer:LAYER" in done.err
+    assert "layer 'debug' of acme-debug 0.3" in done.err
 
 
 @pytest.mark.adk

@@ -40,6 +40,7 @@ from adk_fluent.protocol._hooks import (
     OnUserMessage,
     WrapAgent,
     WrapModelCall,
+    WrapModelRequest,
     WrapRun,
     WrapToolCall,
 )
@@ -143,6 +144,7 @@ __all__ = [
     "UuidIds",
     "WrapAgent",
     "WrapModelCall",
+    "WrapModelRequest",
     "WrapRun",
     "WrapToolCall",
     "asked_key",

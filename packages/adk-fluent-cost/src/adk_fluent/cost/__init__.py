@@ -5,13 +5,20 @@ Importing this imports neither ADK nor OpenTelemetry.
 
 from __future__ import annotations
 
+from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
 from adk_fluent.cost._errors import LedgerError, PriceError, PriceFileError, UnknownPriceError
 from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
 from adk_fluent.cost._prices._genai import GenaiPrices
+from adk_fluent.cost._records import CostRecord
+from adk_fluent.cost._report import CostLine, CostReport, cost_of
 from adk_fluent.protocol import Money, PriceBook, Unknown
 
 __all__ = [
     "BuiltInPrices",
+    "CostAttributionMiddleware",
+    "CostLine",
+    "CostRecord",
+    "CostReport",
     "GenaiPrices",
     "LedgerError",
     "Money",
@@ -22,5 +29,7 @@ __all__ = [
     "PriceTable",
     "Unknown",
     "UnknownPriceError",
+    "cost_attribution",
+    "cost_of",
     "default_prices",
 ]

@@ -7,11 +7,12 @@ from adk_fluent.protocol import Entry, Layer
 LAYER = Layer(
     "cost",
     {
+        "passes": "adk_fluent.cost._passes:PASSES",
         "price_books": "adk_fluent.cost:default_prices",
         "middleware": Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
         "names": tuple(
             Entry(f"adk_fluent.cost:{name}", name)
-            for name in ("Budget", "CostAttributionMiddleware", "cost_attribution", "cost_of")
+            for name in ("CostAttributionMiddleware", "cost_attribution", "cost_of")
         ),
     },
 )

@@ -34,7 +34,7 @@ def read_rows(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str
     if len(text) > _MOST:
         raise PriceFileError(f"the prices in {path} are too large", found=f"{len(text)} characters")
     try:
-        root: Any = yaml.compose(text, yaml.SafeLoader)  # pyright: ignore[reportUnknownMemberType]  # half typed
+        root = cast("Any", yaml).compose(text, yaml.SafeLoader)  # half typed
         rows: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise PriceFileError(f"{path} is no YAML", found=_place(error)) from error
@@ -46,7 +46,7 @@ def read_rows(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str
         if len(again) > 1:
             where = ", ".join(str(each.start_mark.line + 1) for each in again)
             raise PriceFileError(f"{path} has {model!r} more than once", found=f"lines {where}")
-        made: Any = yaml.safe_load(yaml.serialize(value))  # pyright: ignore[reportUnknownMemberType]  # half typed
+        made: Any = yaml.safe_load(cast("Any", yaml).serialize(value))
         try:
             check({model: made})
         except PriceError as error:
