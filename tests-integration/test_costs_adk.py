@@ -1,4 +1,4 @@
-"""Costs and budgets beside the middlewares of the other wheel: everything is charged exactly once."""
+"""Costs and budgets beside the middlewares of the other wheel: all is charged exactly once."""
 
 from __future__ import annotations
 

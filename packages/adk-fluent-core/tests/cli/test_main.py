@@ -496,3 +496,47 @@ def test_no_encoding_of_standard_output_is_too_narrow(
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"instruction: " + shown in done.stdout
+
+
+# --- options of layers for `run` -----------------------------------------------------------------
+
+OPTION = """
+class Count:
+    def __init__(self):
+        self.seen = 0
+        self.middlewares = [self]
+    async def wrap_run(self, call, next):
+        self.seen += 1
+        return await next(call)
+    def report(self, *, as_json):
+        return f'{{"runs": {self.seen}}}' if as_json else f"runs: {self.seen}"
+"""
+COUNTS = """
+from adk_fluent.protocol import Entry, Layer
+LAYER = Layer("toy", {"run_options": (
+    Entry("toy_parts:Count", "run_count", "Count the runs."), Entry("toy_parts:Count", "model"),
+)})
+"""
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("fails", [False, True])
+def test_run_has_the_options_of_layers_and_prints_their_report(
+    layer: Write, write: Write, here: Cli, fails: bool
+) -> None:
+    install(layer, "toy", "toy_layer:LAYER")
+    layer("site/toy_layer.py", COUNTS)
+    layer("site/toy_parts.py", OPTION)
+    refresh()
+    told = here("run", "--help").out
+    assert "--run-count" in told
+    assert "Count the runs." in told
+    assert told.count("--model ") == 1  # that of core stays core's
+    steps = 'Agent("a").mock("A") >> (lambda s: 1 / 0)' if fails else 'Agent("a").mock("A")'
+    write("desk.py", f"from adk_fluent import Agent\npipeline = {steps}")
+    done = here("run", "desk.py", "hi", "--run-count")
+    assert done.err.rstrip().splitlines().count("runs: 1") == 1
+    assert "runs" not in done.out
+    lines = here("run", "desk.py", "hi", "--run-count", "--json").out.splitlines()
+    assert lines[-1] == '{"runs": 1}'
+    assert "runs" not in here("run", "desk.py", "hi").err

@@ -45,7 +45,15 @@ from adk_fluent.protocol._hooks import (
     WrapToolCall,
 )
 from adk_fluent.protocol._journal import Journal, JournalEntry, JournalStatus, RunKey
-from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer, StateRules
+from adk_fluent.protocol._layer import (
+    SLOTS,
+    Entries,
+    Entry,
+    FieldRef,
+    Layer,
+    RunOption,
+    StateRules,
+)
 from adk_fluent.protocol._middleware import (
     HOOKS,
     HOOKS_OF_RUNS,
@@ -131,6 +139,7 @@ __all__ = [
     "Resume",
     "RunCall",
     "RunKey",
+    "RunOption",
     "RunResult",
     "Sink",
     "StateRules",

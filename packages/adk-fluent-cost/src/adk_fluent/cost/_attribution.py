@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 #: The step in which a model is asked.
 _STEP: Final[ContextVar[str]] = ContextVar("adk_fluent_cost_step", default="")
-#: Somebody further out charges what is asked here.
-_CHARGED: Final[ContextVar[bool]] = ContextVar("adk_fluent_cost_charged", default=False)
+#: Somebody further out charges what is asked here, and tells these of it.
+_CHARGED: Final[ContextVar[list[Callable[[CostRecord], None]] | None]] = ContextVar(
+    "adk_fluent_cost_charged", default=None
+)
 
 
 class CostAttributionMiddleware(Middleware):
@@ -111,10 +113,13 @@ class CostAttributionMiddleware(Middleware):
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        if _CHARGED.get():
+        told = _CHARGED.get()
+        own = [] if self._on_record is None else [self._on_record]
+        if told is not None:
+            told += own
             return await next(call)
         watched, responses = Watched(call), list[Any]()
-        token = _CHARGED.set(True)
+        token = _CHARGED.set(own)
         try:
             reply = await next(watched.call)
             responses = reply.responses
@@ -122,7 +127,9 @@ class CostAttributionMiddleware(Middleware):
             _CHARGED.reset(token)
             spent = watched.spent(responses)
             if spent is not None:
-                self._charge(call, spent)
+                record = self._charge(call, spent)
+                for each in own:
+                    each(record)
         return reply
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
@@ -138,7 +145,7 @@ class CostAttributionMiddleware(Middleware):
         session = getattr(invocation_of(ctx), "session", None)
         return not self._session or getattr(session, "id", self._session) == self._session
 
-    def _charge(self, call: ModelCall, spent: Spent) -> None:
+    def _charge(self, call: ModelCall, spent: Spent) -> CostRecord:
         now = self._clock.now()
         model = requested(call)  # a budget inside may have had another one asked
         quote = quoted(self.prices, model, spent, datetime.fromtimestamp(now, UTC))
@@ -171,8 +178,7 @@ class CostAttributionMiddleware(Middleware):
             priced = {**attributes, "adk_fluent.price.source": record.source}
             measure("adk_fluent.llm.cost", usd, priced)
             note_on_span(usd)
-        if self._on_record is not None:
-            self._on_record(record)
+        return record
 
     def _warn(self, record: CostRecord) -> None:
         if record.model not in self._warned and isinstance(record.cost, Unknown):

@@ -8,6 +8,9 @@ LAYER = Layer(
     "cost",
     {
         "passes": "adk_fluent.cost._passes:PASSES",
+        "run_options": Entry(
+            "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
+        ),
         "price_books": "adk_fluent.cost:default_prices",
         "middleware": Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
         "names": tuple(
