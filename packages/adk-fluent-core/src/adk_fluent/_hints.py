@@ -27,6 +27,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "worker": "distributed",
     },
     "middleware": {
+        "budget": "cost",
         "cache": "middleware",
         "circuit_breaker": "middleware",
         "context_editing": "middleware",
@@ -37,6 +38,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "model_fallback": "middleware",
         "otel_enrichment": "middleware",
         "pii_filter": "middleware",
+        "price_limit": "cost",
         "rate_limiter": "middleware",
         "recorder": "debug",
         "retry": "middleware",
@@ -52,6 +54,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
     },
     "names": {
         "AppScoped": "state",
+        "Budget": "cost",
         "CostAttributionMiddleware": "cost",
         "FluentCase": "eval",
         "FluentEvalReport": "eval",
@@ -71,6 +74,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "cost_of": "cost",
         "diff_events": "debug",
         "otel_enrichment": "middleware",
+        "price_limit": "cost",
         "recorder": "debug",
         "structured_log": "middleware",
         "token_budget": "middleware",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._records import KEY, CostRecord
 from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted, requested
 from adk_fluent.cost._telemetry import measure, note_on_span
@@ -118,16 +120,20 @@ class CostAttributionMiddleware(Middleware):
         if told is not None:
             told += own
             return await next(call)
-        watched, responses = Watched(call), list[Any]()
+        watched, responses, cut = Watched(call), list[Any](), False
+        first = requested(call)
         token = _CHARGED.set(own)
         try:
             reply = await next(watched.call)
             responses = reply.responses
+        except asyncio.CancelledError:
+            cut = True
+            raise
         finally:
             _CHARGED.reset(token)
-            spent = watched.spent(responses)
+            spent = watched.spent(responses, cut=cut)
             if spent is not None:
-                record = self._charge(call, spent)
+                record = self._charge(call, spent, first)
                 for each in own:
                     each(record)
         return reply
@@ -145,7 +151,7 @@ class CostAttributionMiddleware(Middleware):
         session = getattr(invocation_of(ctx), "session", None)
         return not self._session or getattr(session, "id", self._session) == self._session
 
-    def _charge(self, call: ModelCall, spent: Spent) -> CostRecord:
+    def _charge(self, call: ModelCall, spent: Spent, first: str) -> CostRecord:
         now = self._clock.now()
         model = requested(call)  # a budget inside may have had another one asked
         quote = quoted(self.prices, model, spent, datetime.fromtimestamp(now, UTC))
@@ -153,7 +159,7 @@ class CostAttributionMiddleware(Middleware):
             agent=call.agent,
             model=model,
             served=spent.served or model,
-            provider=provider_of(call),
+            provider=provider_of(call) if model == first else model_id(model).provider or "",
             usage=spent.usage,
             cost=quote.money,
             source=quote.source,

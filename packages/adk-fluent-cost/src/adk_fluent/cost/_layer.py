@@ -12,10 +12,17 @@ LAYER = Layer(
             "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
         ),
         "price_books": "adk_fluent.cost:default_prices",
-        "middleware": Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
+        "middleware": (
+            Entry("adk_fluent.cost:Budget.DESC", "budget"),
+            Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
+            Entry("adk_fluent.cost._budget:PRICE_LIMIT", "price_limit"),
+        ),
         "names": tuple(
             Entry(f"adk_fluent.cost:{name}", name)
-            for name in ("CostAttributionMiddleware", "cost_attribution", "cost_of")
+            for name in (
+                *("Budget", "CostAttributionMiddleware", "cost_attribution", "cost_of"),
+                "price_limit",
+            )
         ),
     },
 )

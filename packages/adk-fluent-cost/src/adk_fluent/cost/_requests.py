@@ -72,11 +72,12 @@ class Watched:
 
         self.call = replace(call, sink=Sink(forward, call.emitted))
 
-    def spent(self, responses: Sequence[Any]) -> Spent | None:
-        """Return what the request used; None when nobody was asked or nothing was said.
+    def spent(self, responses: Sequence[Any], *, cut: bool = False) -> Spent | None:
+        """Return what the request used; None when nobody was asked or it failed at once.
 
         Args:
             responses: The answer; empty when it failed or was cut off.
+            cut: It was cancelled: the prompt was sent, whatever of the answer was made by then.
         """
         said = next((each for each in reversed(responses)), self._last)
         if said is not None and STOPPED in (said.custom_metadata or {}):
@@ -88,7 +89,7 @@ class Watched:
         if usage is not None and usage.total:
             return Spent(usage, served=served, tier=_tier(request, reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
-        if not texts:
+        if not texts and not cut:
             return None
         output = estimate_tokens(texts)
         usage = Usage(prompt=estimate_tokens(request), output=output)
