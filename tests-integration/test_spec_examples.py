@@ -96,7 +96,6 @@ def test_every_example_is_python(name: str) -> None:
 
 #: Example to the wheel that brings what it imports.
 IMPORTS = {
-    "3.4": "adk-fluent-cost",
     "4.5": "adk-fluent-a2a",
     "8.2": "adk-fluent-debug",
     "8.5": "adk-fluent-debug",
@@ -112,7 +111,9 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"eval", "middleware", "state"}, "a layer has arrived: run its examples"
+    assert arrived == {"cost", "eval", "middleware", "state"}, (
+        "a layer has arrived: run its examples"
+    )
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -300,18 +301,22 @@ def test_3_3_the_setter_makes_a_selector() -> None:
     assert made.instruction == "Classify: {user_query}"
 
 
-def test_3_3_what_it_makes_is_reported_as_absent() -> None:
+def test_3_3_that_it_cannot_run_yet_is_reported() -> None:
     report = check_all(selecting_agent())
-    assert not report.ok
-    assert "pip install adk-fluent-cost" in str(report)
+    assert [each.code for each in report.errors] == ["CST001"]
 
 
 @pytest.mark.adk
-def test_3_3_what_it_makes_names_its_wheel() -> None:
+def test_3_3_that_it_cannot_run_yet_is_an_error() -> None:
     from adk_fluent.backends.adk import to_app
 
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-cost$"):
+    with pytest.raises(UnsupportedNodeError, match="cannot choose models at run time"):
         to_app(selecting_agent())
+
+
+def test_3_4_costs_cannot_be_estimated_yet() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'estimate_cost'"):
+        execute("3.4")
 
 
 @pytest.mark.adk
@@ -400,7 +405,7 @@ def test_5_4_metrics_are_opentelemetrys_own() -> None:
 
 
 @pytest.mark.adk
-def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
+def test_5_6_telemetry_is_configured_and_costs_are_attributed() -> None:
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     exporter = InMemorySpanExporter()
@@ -412,8 +417,12 @@ def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
     assert config.telemetry.enable_cost_metrics
     assert hash(config) == hash(dataclasses.replace(config))
     assert ir.verify(ir.AppNode("support", AgentNode("a"), execution=config)) == ()
-    with pytest.raises(MissingLayerError, match="adk-fluent-cost"):
-        Agent("a").mock("x").ask("hello", config=config)
+    from adk_fluent.cost import cost_of
+
+    offline = dataclasses.replace(config.telemetry, trace_to_cloud=False)
+    config = dataclasses.replace(config, telemetry=offline)
+    result = asyncio.run(Agent("a").mock("x").run("hello", config=config))
+    assert [each.agent for each in cost_of(result).records] == ["a"]
 
 
 # --- 6: evaluation -------------------------------------------------------------------------------
@@ -703,7 +712,7 @@ def test_6_12_the_command_writes_what_adk_eval_reads(billing_files: Path) -> Non
 def test_11_1_the_built_in_middlewares_are_there_and_the_others_name_their_wheels() -> None:
     lines = re.findall(r"^    ([^#\n]+)", PYTHON["11.1"], re.MULTILINE)
     listed = {name for line in lines for name in re.findall(r"\w+", line)}
-    elsewhere = {"cost_attribution": "adk-fluent-cost", "recorder": "adk-fluent-debug"}
+    elsewhere = {"recorder": "adk-fluent-debug"}
     assert listed > elsewhere.keys()
     execute("11.1", f"from adk_fluent.middleware import {', '.join(listed - elsewhere.keys())}")
     for name, wheel in elsewhere.items():

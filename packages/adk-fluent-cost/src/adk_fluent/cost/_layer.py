@@ -7,6 +7,7 @@ from adk_fluent.protocol import Entry, Layer
 LAYER = Layer(
     "cost",
     {
+        "checkers": Entry("adk_fluent.cost._checkers:check_selectors", "selectors"),
         "passes": "adk_fluent.cost._passes:PASSES",
         "run_options": Entry(
             "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
