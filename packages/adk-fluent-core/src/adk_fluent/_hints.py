@@ -20,6 +20,7 @@ WHEELS: Final[dict[str, str]] = {
 #: Slot -> name in it -> the layer that provides it.
 PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
+        "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
         "replay": "debug",
@@ -56,6 +57,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "AppScoped": "state",
         "Budget": "cost",
         "CostAttributionMiddleware": "cost",
+        "CostModel": "cost",
         "FluentCase": "eval",
         "FluentEvalReport": "eval",
         "FluentEvalSuite": "eval",
@@ -69,10 +71,12 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "StateSchema": "state",
         "StructuredLogMiddleware": "middleware",
         "Temp": "state",
+        "TrafficAssumptions": "cost",
         "UserScoped": "state",
         "cost_attribution": "cost",
         "cost_of": "cost",
         "diff_events": "debug",
+        "estimate_cost": "cost",
         "otel_enrichment": "middleware",
         "price_limit": "cost",
         "recorder": "debug",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
 from adk_fluent.cost._budget import Budget, price_limit
 from adk_fluent.cost._errors import LedgerError, PriceError, PriceFileError, UnknownPriceError
+from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
 from adk_fluent.cost._ledger._sqlite import SqliteLedger
 from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
@@ -22,6 +24,7 @@ __all__ = [
     "BuiltInPrices",
     "CostAttributionMiddleware",
     "CostLine",
+    "CostModel",
     "CostRecord",
     "CostReport",
     "GenaiPrices",
@@ -36,10 +39,12 @@ __all__ = [
     "PriceTable",
     "Reservation",
     "SqliteLedger",
+    "TrafficAssumptions",
     "Unknown",
     "UnknownPriceError",
     "cost_attribution",
     "cost_of",
     "default_prices",
+    "estimate_cost",
     "price_limit",
 ]

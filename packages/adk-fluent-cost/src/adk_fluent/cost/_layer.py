@@ -7,6 +7,9 @@ from adk_fluent.protocol import Entry, Layer
 LAYER = Layer(
     "cost",
     {
+        "commands": Entry(
+            "adk_fluent.cost._cli:estimate", "estimate", "Estimate what a pipeline will cost."
+        ),
         "checkers": Entry("adk_fluent.cost._checkers:check_selectors", "selectors"),
         "passes": "adk_fluent.cost._passes:PASSES",
         "run_options": Entry(
@@ -21,8 +24,8 @@ LAYER = Layer(
         "names": tuple(
             Entry(f"adk_fluent.cost:{name}", name)
             for name in (
-                *("Budget", "CostAttributionMiddleware", "cost_attribution", "cost_of"),
-                "price_limit",
+                *("Budget", "CostAttributionMiddleware", "CostModel", "TrafficAssumptions"),
+                *("cost_attribution", "cost_of", "estimate_cost", "price_limit"),
             )
         ),
     },
