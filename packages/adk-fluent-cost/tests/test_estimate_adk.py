@@ -214,7 +214,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_runs_cost(case: Any) -> Non
     actual = sum(float(cost_of(each).total.usd) for each in runs) / len(runs)
     assert estimate(pipeline, **traffic).mean == pytest.approx(actual, rel=0.2)
     measured = TrafficAssumptions.from_results(runs, invocations_per_day=5)
-    again = estimate_cost(pipeline, measured, prices=PRICES)
+    again = estimate_cost(watched, measured, prices=PRICES)
     assert again.mean == pytest.approx(actual, rel=0.01)
     assert again.daily == pytest.approx(5 * again.mean)
 

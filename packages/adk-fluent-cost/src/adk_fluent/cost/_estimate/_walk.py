@@ -214,8 +214,9 @@ class Walk:
             return _exactly(0.0 if node.mock else self._output(node))
         inside = [self.positions[each] for each in here.inside]
         each_says = [each.says.times(each.share) for each in inside]
-        if isinstance(node, RouteNode) and each_says:
-            return _of_one_way(each_says, sure=node.default is not None)
+        if isinstance(node, RouteNode) and inside:
+            mean = sum(each.mean for each in each_says)
+            return _of_one_way(mean, [each.says for each in inside], node)
         if isinstance(node, RaceNode) and each_says:
             return Range(*(max(column) for column in zip(*each_says, strict=True)))
         if isinstance(node, FallbackNode) and inside:
@@ -255,7 +256,8 @@ class Walk:
         """How often agents run in all, of those whose calls were measured."""
         runs: dict[str, float] = {}
         for each in self.positions:
-            if each.node.name in self._traffic.measured_calls:
+            measured = each.node.name in self._traffic.measured_calls
+            if measured and isinstance(each.node, AgentNode):  # what is around it has its name
                 runs[each.node.name] = runs.get(each.node.name, 0.0) + each.runs.mean
         return runs
 
@@ -304,10 +306,8 @@ class Walk:
             each.cost.times(each.share) for each in (self.positions[at] for at in here.inside)
         ]
         if isinstance(node, RouteNode) and inside:
-            whole = [self.positions[at].cost for at in here.inside]
             mean = sum(each.mean for each in inside)
-            lows = [each.lo for each in whole] + ([] if node.default is not None else [0.0])
-            return Range(mean, min(lows), max(each.hi for each in whole))
+            return _of_one_way(mean, [self.positions[at].cost for at in here.inside], node)
         for each in inside:
             total = total.plus(each)
         return total
@@ -317,10 +317,10 @@ def _exactly(number: float) -> Range:
     return Range(number, number, number)
 
 
-def _of_one_way(ways: list[Range], *, sure: bool) -> Range:
-    """What is said where one of several ways is taken."""
-    lo = min(each.lo for each in ways) if sure else 0.0
-    return Range(sum(each.mean for each in ways), lo, max(each.hi for each in ways))
+def _of_one_way(mean: float, ways: list[Range], node: RouteNode) -> Range:
+    """What comes of one of several ways; without a default, none may be taken."""
+    lo = 0.0 if node.default is None else min(each.lo for each in ways)
+    return Range(mean, lo, max(each.hi for each in ways))
 
 
 def _seen(node: AgentNode, here: Position) -> Range:
