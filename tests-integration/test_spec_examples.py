@@ -99,7 +99,6 @@ def test_every_example_is_python(name: str) -> None:
 
 #: Example to the wheel that brings what it imports.
 IMPORTS = {
-    "3.4": "adk-fluent-cost",
     "8.2": "adk-fluent-debug",
     "8.5": "adk-fluent-debug",
 }
@@ -114,7 +113,7 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"a2a", "distributed", "eval", "middleware", "state"}, (
+    assert arrived == {"a2a", "cost", "distributed", "eval", "middleware", "state"}, (
         "a layer has arrived: run its examples"
     )
 
@@ -304,18 +303,31 @@ def test_3_3_the_setter_makes_a_selector() -> None:
     assert made.instruction == "Classify: {user_query}"
 
 
-def test_3_3_what_it_makes_is_reported_as_absent() -> None:
+def test_3_3_that_it_cannot_run_yet_is_reported() -> None:
     report = check_all(selecting_agent())
-    assert not report.ok
-    assert "pip install adk-fluent-cost" in str(report)
+    assert [each.code for each in report.errors] == ["CST001"]
 
 
 @pytest.mark.adk
-def test_3_3_what_it_makes_names_its_wheel() -> None:
+def test_3_3_that_it_cannot_run_yet_is_an_error() -> None:
     from adk_fluent.backends.adk import to_app
 
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-cost$"):
+    with pytest.raises(UnsupportedNodeError, match="cannot choose models at run time"):
         to_app(selecting_agent())
+
+
+def test_3_4_costs_are_estimated(capsys: pytest.CaptureFixture[str]) -> None:
+    """As written: 500 and 200 tokens of each of two calls, 10 000 times a day."""
+    from adk_fluent import Route
+
+    def agent(name: str) -> Agent:
+        return Agent(name, "gemini-2.5-flash").history("none")
+
+    route = Route("intent").eq("billing", agent("billing")).eq("technical", agent("technical"))
+    pipeline = agent("classify").writes("intent") >> route.otherwise(agent("general"))
+    execute("3.4", pipeline=pipeline)
+    one = (500 * 0.30 + 200 * 2.50) / 1_000_000
+    assert capsys.readouterr().out == f"Estimated daily cost: ${2 * one * 10_000:.2f}\n"
 
 
 @pytest.mark.adk
@@ -436,7 +448,7 @@ def test_5_4_metrics_are_opentelemetrys_own() -> None:
 
 
 @pytest.mark.adk
-def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
+def test_5_6_telemetry_is_configured_and_costs_are_attributed() -> None:
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     exporter = InMemorySpanExporter()
@@ -448,8 +460,12 @@ def test_5_6_telemetry_is_configured_and_costs_need_their_layer() -> None:
     assert config.telemetry.enable_cost_metrics
     assert hash(config) == hash(dataclasses.replace(config))
     assert ir.verify(ir.AppNode("support", AgentNode("a"), execution=config)) == ()
-    with pytest.raises(MissingLayerError, match="adk-fluent-cost"):
-        Agent("a").mock("x").ask("hello", config=config)
+    from adk_fluent.cost import cost_of
+
+    offline = dataclasses.replace(config.telemetry, trace_to_cloud=False)
+    config = dataclasses.replace(config, telemetry=offline)
+    result = asyncio.run(Agent("a").mock("x").run("hello", config=config))
+    assert [each.agent for each in cost_of(result).records] == ["a"]
 
 
 # --- 6: evaluation -------------------------------------------------------------------------------
@@ -753,7 +769,7 @@ def test_6_12_the_command_writes_what_adk_eval_reads(billing_files: Path) -> Non
 def test_11_1_the_built_in_middlewares_are_there_and_the_others_name_their_wheels() -> None:
     lines = re.findall(r"^    ([^#\n]+)", PYTHON["11.1"], re.MULTILINE)
     listed = {name for line in lines for name in re.findall(r"\w+", line)}
-    elsewhere = {"cost_attribution": "adk-fluent-cost", "recorder": "adk-fluent-debug"}
+    elsewhere = {"recorder": "adk-fluent-debug"}
     assert listed > elsewhere.keys()
     execute("11.1", f"from adk_fluent.middleware import {', '.join(listed - elsewhere.keys())}")
     for name, wheel in elsewhere.items():

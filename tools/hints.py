@@ -33,18 +33,6 @@ SLOTS: Final = ("commands", "middleware", "names")
 #: Wheels that are not in the workspace yet: the parts of adk_fluent that each brings, of which the
 #: first is its layer, and what is known of its slots. Remove a wheel from here when it arrives.
 PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "adk-fluent-cost": {
-        "parts": ("cost",),
-        "commands": ("estimate",),
-        "middleware": ("cost_attribution",),
-        "names": (
-            "CostAttributionMiddleware",
-            "CostModel",
-            "TrafficAssumptions",
-            "cost_attribution",
-            "estimate_cost",
-        ),
-    },
     "adk-fluent-debug": {
         "parts": ("debug",),
         "commands": ("replay",),

@@ -1,8 +1,8 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `merges_dicts`,
-`to_agent_event` and `is_journal_key` are about ADK's objects and import ADK. What commands need is
-in `adk_fluent.cli`.
+`to_agent_event`, `is_journal_key` and `request_model` are about ADK's objects and import ADK. What
+commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
+    from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.builders._execution import run_sync
@@ -51,6 +52,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
+            "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
             "builders._execution": "run_sync",
@@ -94,6 +96,7 @@ __all__ = [
     "public_address",
     "register_middleware",
     "registered_middlewares",
+    "request_model",
     "require_layer",
     "resolve_name",
     "run_sync",

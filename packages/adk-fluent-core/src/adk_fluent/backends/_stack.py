@@ -32,6 +32,7 @@ _GIVES: Final = {
     "after_model": ("an LlmResponse", "usage_metadata"),
     "on_model_error": ("an LlmResponse", "usage_metadata"),
     "wrap_model_call": ("a ModelReply", "responses"),
+    "wrap_model_request": ("a ModelReply", "responses"),
     "wrap_agent": ("an AgentReply", "state_delta"),
     "wrap_run": ("an AgentReply", "state_delta"),
     "before_tool": ("a dict", "items"),

@@ -40,11 +40,20 @@ from adk_fluent.protocol._hooks import (
     OnUserMessage,
     WrapAgent,
     WrapModelCall,
+    WrapModelRequest,
     WrapRun,
     WrapToolCall,
 )
 from adk_fluent.protocol._journal import Journal, JournalEntry, JournalStatus, RunKey
-from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer, StateRules
+from adk_fluent.protocol._layer import (
+    SLOTS,
+    Entries,
+    Entry,
+    FieldRef,
+    Layer,
+    RunOption,
+    StateRules,
+)
 from adk_fluent.protocol._middleware import (
     HOOKS,
     HOOKS_OF_RUNS,
@@ -130,6 +139,7 @@ __all__ = [
     "Resume",
     "RunCall",
     "RunKey",
+    "RunOption",
     "RunResult",
     "Sink",
     "StateRules",
@@ -143,6 +153,7 @@ __all__ = [
     "UuidIds",
     "WrapAgent",
     "WrapModelCall",
+    "WrapModelRequest",
     "WrapRun",
     "WrapToolCall",
     "asked_key",

@@ -28,6 +28,7 @@ from adk_fluent.protocol._hooks import (
     OnUserMessage,
     WrapAgent,
     WrapModelCall,
+    WrapModelRequest,
     WrapRun,
     WrapToolCall,
 )
@@ -158,6 +159,15 @@ class Middleware(metaclass=_MiddlewareType):
         """Stand around a model call; call `next` again to retry, unless `call.emitted`."""
         return await next(call)
 
+    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Stand next to the model, inside every `wrap_model_call` of the stack.
+
+        It is asked for each request that is sent: every attempt of a retry, every model of a
+        fallback, and what middlewares ask models for themselves (summaries), with `call.model` as
+        it is called. What a cache answers was sent to nobody, and does not come here.
+        """
+        return await next(call)
+
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
         """Stand around a tool call; call `next` again to retry."""
         return await next(call)
@@ -186,6 +196,7 @@ AnyMiddleware = (
     | WrapRun
     | WrapAgent
     | WrapModelCall
+    | WrapModelRequest
     | WrapToolCall
 )
 
@@ -198,6 +209,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "wrap_agent": ("call", "next"),
     "before_model": ("ctx", "request"),
     "wrap_model_call": ("call", "next"),
+    "wrap_model_request": ("call", "next"),
     "on_model_error": ("ctx", "request", "error"),
     "after_model": ("ctx", "response"),
     "before_tool": ("ctx", "tool_name", "args"),

@@ -103,10 +103,27 @@ def generate(
     return _streamed(hooks, call) if stream else _at_once(hooks, call)
 
 
+async def request_model(call: ModelCall) -> ModelReply:
+    """Ask a model something for a middleware, in addition to the call that it stands around.
+
+    No `wrap_model_call` stands around this request; what stands next to models does
+    (`Middleware.wrap_model_request`), so that it is charged as every other one.
+
+    Args:
+        call: What is asked, with the `ctx`, `agent` and `run` of the call for whose sake it is.
+    """
+    invocation = None if call.ctx is None else invocation_of(call.ctx)
+    chain = None if invocation is None else attached(invocation)
+    model = _Model(None, None)
+    if chain is None:
+        return await model.drain(call)
+    return await chain.of(call.agent).stack.around("wrap_model_request", model.drain)(call)
+
+
 class _Model:
     """The model itself, in the middle of the onion."""
 
-    def __init__(self, model: BaseLlm, original: Any) -> None:
+    def __init__(self, model: BaseLlm | None, original: Any) -> None:
         self._model = model
         self._original = original
 
@@ -159,7 +176,8 @@ class _ModelHooks:
             reply = ModelReply([said])
         else:
             try:
-                reply = await stack.around("wrap_model_call", self._model.drain)(call)
+                sent = stack.around("wrap_model_request", self._model.drain)
+                reply = await stack.around("wrap_model_call", sent)(call)
             except Exception as error:
                 said = await stack.recover("on_model_error", ctx, request, error)
                 if said is None:
