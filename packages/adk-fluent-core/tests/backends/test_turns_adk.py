@@ -183,11 +183,16 @@ def by_adks_own(bank: Bank, agent: Agent) -> Any:
     return agent.before_tool(_asks)
 
 
-WAYS = [by_require, by_callback, by_middleware, by_itself, by_adks_own]
+def by_adks_own_and_a_middleware(bank: Bank, agent: Agent) -> Any:
+    return agent.middleware(Asking(), scope="agent")
+
+
+OWN = [by_adks_own, by_adks_own_and_a_middleware]
+WAYS = [by_require, by_callback, by_middleware, by_itself, *OWN]
 
 
 def hands_over(bank: Bank, way: Any, *more: Any) -> None:
-    if way is by_adks_own:
+    if way in OWN:
         call = Call("transfer_to_agent", {"agent_name": "other"})
     else:
         call = Call("hand_on", {})

@@ -89,6 +89,10 @@ class Turn:
         # what a tool says of its result meanwhile does not settle the call
         self._open.update({id: asker for id in waits if id in self._earlier})
 
+    def waits_for(self, tool: str) -> bool:
+        """Whether a call of a tool is gone on with."""
+        return any(each.name == tool for id, each in self._earlier.items() if id in self._open)
+
     def take(self, event: Event) -> None:
         """Take in what an agent says now."""
         if event.partial:

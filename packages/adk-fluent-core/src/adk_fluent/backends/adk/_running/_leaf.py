@@ -20,6 +20,7 @@ from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._hooks._plugin import can_pause
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._transfer import TRANSFER, knowing_transfer
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
@@ -175,6 +176,7 @@ class AdkLeaf:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
                 turn.go_on(agent.name, seen, waits)
+                agent = knowing_transfer(agent) if turn.waits_for(TRANSFER) else agent
         calls = last_calls(changes)
         try:
             async with aclosing(self._in_turn(agent, ctx, turn)) as events:
