@@ -145,12 +145,14 @@ JSON
   done
 }
 
-# column NAME ARGS...: the wheels on one version of google-adk with a complete tested set.
+# column NAME ARGS...: the wheels on one version of google-adk with a complete tested set; before 2.x
+# without those that need it.
 column() {
-  local venv="$work/$1"
+  local venv="$work/$1" wheels=("$dist"/*.whl)
+  [[ $1 == adk-2x ]] || wheels=("${wheels[@]/#*\/adk_fluent_a2a-*/}")
   fresh "$venv" "$UV_PYTHON"
   uv pip sync --quiet --no-config --python "$venv" "tools/constraints/$1.txt"
-  uv pip install --quiet --no-config --python "$venv" --no-deps "$dist"/*.whl
+  uv pip install --quiet --no-config --python "$venv" --no-deps ${wheels[@]}
   uv pip check --python "$venv"
   pytest_in "$venv" "$1" -m adk "${@:2}"
 }

@@ -28,6 +28,8 @@ PACKAGES = Path(__file__).resolve().parent.parent / "packages"
 #: Each package's page, the prefix of its findings, and the modules of its errors.
 PAGES = {
     "adk-fluent-core": ("FLW", "adk_fluent."),
+    "adk-fluent-a2a": ("RMT", "adk_fluent.a2a"),
+    "adk-fluent-distributed": ("DST", "adk_fluent.distributed"),
     "adk-fluent-eval": ("EVA", "adk_fluent.eval"),
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
     "adk-fluent-state": ("STA", "adk_fluent.state"),

@@ -16,6 +16,8 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -28,6 +30,7 @@ from adk_fluent._hints import WHEELS
 from adk_fluent._registry import found
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport, check_all
+from adk_fluent.distributed import BoundaryError, InlineEngine, split
 from adk_fluent.errors import (
     MissingLayerError,
     StateKeyError,
@@ -48,7 +51,7 @@ from adk_fluent.ir import (
 from adk_fluent.protocol import Middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _BLOCK = re.compile(r"^## (\S+)\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TEXT = Path(__file__).with_name("spec_examples.md").read_text("utf-8")
@@ -97,7 +100,6 @@ def test_every_example_is_python(name: str) -> None:
 #: Example to the wheel that brings what it imports.
 IMPORTS = {
     "3.4": "adk-fluent-cost",
-    "4.5": "adk-fluent-a2a",
     "8.2": "adk-fluent-debug",
     "8.5": "adk-fluent-debug",
 }
@@ -112,7 +114,9 @@ USES = {
 def only_what_there_is() -> None:
     """These tests are about what is not there: fail early where it is."""
     arrived = found().keys() & WHEELS.keys()
-    assert arrived == {"eval", "middleware", "state"}, "a layer has arrived: run its examples"
+    assert arrived == {"a2a", "distributed", "eval", "middleware", "state"}, (
+        "a layer has arrived: run its examples"
+    )
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -367,19 +371,51 @@ def test_4_2_a_remote_agent_stands_in_a_pipeline() -> None:
 
 
 @pytest.mark.adk
-def test_4_3_running_it_names_its_wheel() -> None:
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-a2a$") as caught:
-        execute("4.2")["pipeline"].to_app()
-    assert caught.value.node == "payment_processor"
+def test_4_3_it_compiles_to_an_agent_with_a_fallback_beside_it() -> None:
+    """ADR-003: a `BaseAgent` that overrides `_run_async_impl` alone."""
+    from google.adk.agents.base_agent import BaseAgent
+
+    root = execute("4.2")["pipeline"].to_app().root_agent
+    remote = root.find_agent("payment_processor")
+    assert isinstance(remote, BaseAgent)
+    assert type(remote)._run_async_impl is not BaseAgent._run_async_impl
+    assert type(remote).run_async is BaseAgent.run_async
+    fallback = root.find_agent("fallback_processor")
+    assert fallback is not None
+    assert fallback.parent_agent is root
 
 
-def test_4_4_cards_and_the_server_come_with_their_wheel() -> None:
+@pytest.mark.adk
+async def test_4_3_status_updates_are_events_and_a_failure_starts_the_fallback() -> None:
+    """The example, with scripted models and the address of nobody."""
+    source = PYTHON["4.2"].replace("https://payments.internal/a2a", "http://127.0.0.1:9/a2a")
+    source = source.replace('"gemini-2.5-flash"', "scripted")
+    source = source.replace('Agent("fallback_processor")', 'Agent("fallback_processor", scripted)')
+    source = source.replace('manually")', 'manually").outputs("resolution")')
+    from adk_fluent.testing import ScriptedModel
+
+    made = execute("4.2", source, scripted=ScriptedModel(default="done"))
+    result = await made["pipeline"].run("Refund.", state={"user_query": "refund"})
+    assert [each.author for each in result if each.is_final] == [
+        "classifier",
+        "fallback_processor",
+        "responder",
+    ]
+    assert result.state["resolution"] == "done"
+
+
+def test_4_4_cards_and_the_server_come_with_a_later_version() -> None:
     pipeline = Agent("billing") >> Agent("refund")
-    with pytest.raises(MissingLayerError, match=r"pip install adk-fluent-a2a$"):
+    with pytest.raises(UnsupportedNodeError, match="a later version of adk-fluent-a2a"):
         execute("4.4", pipeline=pipeline)
     line = next(line for line in PYTHON["4.4"].splitlines() if line.startswith("from "))
-    with pytest.raises(ModuleNotFoundError, match=r"pip install adk-fluent-a2a$"):
+    with pytest.raises(ModuleNotFoundError, match=r"a later version of adk-fluent-a2a brings it$"):
         execute("4.4", line)
+
+
+def test_4_5_directories_come_with_a_later_version() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'AgentDirectory'"):
+        execute("4.5")
 
 
 # --- 5: telemetry --------------------------------------------------------------------------------
@@ -768,7 +804,7 @@ def test_9_2_the_setter_makes_a_boundary() -> None:
 
 
 @pytest.mark.adk
-def test_9_2_what_it_makes_runs_in_one_process_and_is_reported() -> None:
+def test_9_2_what_it_makes_is_refused_where_all_of_it_would_run_in_one_process() -> None:
     boundary = ir.ExecutionBoundary(
         transport=ir.TransportConfig(
             type="queue", endpoint="pubsub://projects/my-proj/topics/heavy"
@@ -777,10 +813,52 @@ def test_9_2_what_it_makes_runs_in_one_process_and_is_reported() -> None:
     )
     heavy = ir.AgentNode("heavy_processor", mock=Ref("heavy", "mock"), boundary=boundary)
     pipeline = Agent("classifier").mock("x") >> heavy >> Agent("responder").mock("done")
-    report = pipeline.check()
-    assert report.ok
-    assert "pip install adk-fluent-distributed" in str(report)
-    assert pipeline.ask("hello") == "done"
+    with pytest.raises((MissingLayerError, UnsupportedNodeError)) as caught:
+        pipeline.ask("hello")
+    assert "transport='queue' and scaling" in caught.value.what
+    assert caught.value.node == "heavy_processor"
+    plain = heavy.replace(boundary=ir.ExecutionBoundary())
+    assert (Agent("classifier").mock("x") >> plain).ask("hello") == "heavy"
+
+
+@pytest.mark.adk
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+def test_9_3_boundaries_split_it_into_apps() -> None:
+    plan = split(execute("9.2")["pipeline"])
+    assert plan.names == ("pipeline", "heavy_processor")
+    apps = [plan.to_app(name) for name in plan.names]
+    assert apps[0] is not apps[1]
+    assert all(app.resumability_config.is_resumable for app in apps if app.resumability_config)
+    assert all(app.resumability_config for app in apps)
+
+
+@pytest.mark.adk
+def test_9_2_the_spec_names_a_transport_that_comes_later() -> None:
+    with pytest.raises(BoundaryError, match="cannot host segment 'heavy_processor'") as raised:
+        InlineEngine().register(execute("9.2")["pipeline"])
+    assert "pubsub://" in (raised.value.found or "")
+
+
+@pytest.mark.adk
+async def test_9_3_state_crosses_by_its_schema() -> None:
+    from adk_fluent.state import StateSchema
+
+    class Billing(StateSchema):
+        due: date
+        amount: Decimal
+
+    def bill(state: Mapping[str, Any]) -> dict[str, Any]:
+        return {"due": date(2026, 1, 31), "amount": Decimal("12.50")}
+
+    seen: list[Any] = []
+
+    def read(state: Mapping[str, Any]) -> None:
+        seen.extend([Billing.bind(state).due, Billing.bind(state).amount])
+
+    heavy = (Agent("heavy").mock("x") >> read).named("heavy_processor").execution_boundary()
+    pipeline = (Agent("classifier").mock("x") >> bill >> heavy).state(Billing)
+    await InlineEngine().run(pipeline, "Go.")
+    assert seen == [date(2026, 1, 31), Decimal("12.50")]
 
 
 # --- 10: the checker -----------------------------------------------------------------------------

@@ -45,15 +45,16 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "estimate_cost",
         ),
     },
-    "adk-fluent-a2a": {"parts": ("a2a", "serve"), "commands": ("serve",)},
     "adk-fluent-debug": {
         "parts": ("debug",),
         "commands": ("replay",),
         "middleware": ("recorder",),
         "names": ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder"),
     },
-    "adk-fluent-distributed": {"parts": ("distributed",), "commands": ("worker",)},
 }
+
+#: Part of adk_fluent and command -> the wheel that is there and will bring it in a later version.
+LATER: Final[Mapping[str, str]] = {"serve": "adk-fluent-a2a"}
 
 _HEAD: Final = '''\
 """What wheels bring that may be absent. Written by tools/hints.py; do not edit."""
@@ -92,7 +93,9 @@ def text(root: Path = ROOT) -> str:
         f"{_HEAD}#: Part of adk_fluent, or layer -> the wheel that brings it.\n"
         f"WHEELS: Final[dict[str, str]] = {{\n{_rows(wheels, 4)}}}\n\n"
         "#: Slot -> name in it -> the layer that provides it.\n"
-        f"PROVIDERS: Final[dict[str, dict[str, str]]] = {{\n{''.join(rows)}}}\n"
+        f"PROVIDERS: Final[dict[str, dict[str, str]]] = {{\n{''.join(rows)}}}\n\n"
+        "#: Part of adk_fluent and command -> the wheel of which a later version will bring it.\n"
+        f"LATER: Final[dict[str, str]] = {{\n{_rows(LATER, 4)}}}\n"
     ).replace("'", '"')
 
 

@@ -41,6 +41,9 @@ COLUMNS = {
     "adk-2x": "google-adk>=2,<3",
 }
 
+#: Packages that need google-adk 2.x, and are in no column before.
+NEWER = frozenset({"adk-fluent-a2a"})
+
 #: The extras that tests need. The others bring large libraries, which their tests do without.
 EXTRAS = ("context", "testing")
 
@@ -162,8 +165,12 @@ def export(*args: str) -> list[Pin]:
 
 
 def column(requirements: str, previous: Path, *, upgrade: list[str] | None) -> str:
-    """Resolve all packages for one column, keeping the versions of ``previous`` where possible."""
-    manifests = sorted(ROOT.glob("packages/*/pyproject.toml"))
+    """Resolve the packages of one column, keeping the versions of ``previous`` where possible."""
+    manifests = [
+        path
+        for path in sorted(ROOT.glob("packages/*/pyproject.toml"))
+        if requirements == COLUMNS["adk-2x"] or path.parent.name not in NEWER
+    ]
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "wanted.txt")
         wanted.write_text(requirements, "utf-8")

@@ -6,9 +6,16 @@ Under pytest's importlib mode nothing is put on `sys.path`, so a helper is regis
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def _provide(name: str) -> None:
@@ -26,6 +33,28 @@ _provide("broken_ir")
 _provide("misuse")
 _provide("effects_cases")
 _provide("effects_sources")
+
+
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Hides an installed layer, as if its wheel was not there; what is put in its place stays."""
+    from adk_fluent._registry import refresh
+
+    entry_points = importlib.metadata.entry_points
+    before = list(entry_points(group="adk_fluent.layers"))
+
+    def hide(name: str) -> None:
+        hidden = [each for each in before if each.name == name]
+
+        def rest(**chosen: Any) -> list[Any]:
+            return [each for each in entry_points(**chosen) if each not in hidden]
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", rest)
+        refresh()
+
+    yield hide
+    monkeypatch.undo()
+    refresh()
 
 
 def pytest_collection_finish() -> None:

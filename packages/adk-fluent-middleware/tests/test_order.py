@@ -251,7 +251,7 @@ def test_where_not_all_tools_are_known_nothing_is_said() -> None:
         async def get_tools(self, readonly_context: Any = None) -> list[Any]:
             return []
 
-    limit = tool_approval(tools=["payy"])
+    limit = tool_approval(tools=["wire_transfer"])
     assert findings(Agent("a").tool(pay).tool(Some()).middleware(limit)) == []
     assert findings((Agent("a") >> LlmAgent(name="b")).middleware(limit)) == []
     assert len(findings(Agent("a").tool(pay).middleware(limit))) == 1

@@ -239,7 +239,8 @@ async def run_tool(limits: TimeoutMiddleware, seconds: float, error: Any = None)
         return "found"
 
     model = ScriptedModel(Call("search", {"word": "x"}), "done")
-    return await Agent("a", model).tool(search).middleware(limits).run("hi")
+    agent = Agent("a", model).tool(search).allow("MDW003")
+    return await agent.middleware(limits).run("hi")
 
 
 async def test_a_tools_own_timeout_stays_its_own() -> None:

@@ -405,7 +405,7 @@ async def test_handing_over_is_never_asked_about() -> None:
     assert result.pending == []
 
 
-@pytest.mark.parametrize("middleware", [tool_approval(), tool_approval(tools=["look"])])
+@pytest.mark.parametrize("middleware", [tool_approval(), tool_approval(exclude=["pay"])])
 async def test_a_tool_that_asks_by_itself_asks_once(middleware: Any) -> None:
     till = Till()
     desk = Agent("desk", ScriptedModel(PAY, told)).tool(till.pay, require_confirmation=True)

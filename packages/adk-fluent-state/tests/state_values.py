@@ -156,7 +156,7 @@ EAST: Final = dt.timezone(dt.timedelta(hours=5, minutes=30))
 #: A type and a value of it, each of which comes back from every session service.
 CASES: Final[list[tuple[Any, Any]]] = [
     (str, ""),
-    (str, "grüße 你好 \U0001f600 \x00 \u2028"),
+    (str, "grüße 你好 \U0001f600 \x01 \u2028"),
     (int, 0),
     (int, -(2**63)),
     (int, 10**40),
@@ -269,6 +269,8 @@ REFUSED: Final[list[tuple[Any, Any]]] = [
     (str, 3),
     (str, b"x"),
     (str, "half \ud800 of it"),
+    (str, "page 1\0page 2"),
+    (list[str], ["page 1", "page 2\0"]),
     (int, True),
     (int, 3.0),
     (int, "3"),

@@ -17,7 +17,7 @@ from state_values import Address, Colour, Grade, Kind, Point, alike, holds
 
 from adk_fluent.state import StateTypeError
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 ZONES = st.just(None) | st.just(dt.UTC) | st.just(dt.timezone(dt.timedelta(hours=-3)))
 SCALARS: list[tuple[Any, st.SearchStrategy[Any]]] = [

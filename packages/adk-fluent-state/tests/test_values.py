@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from state_values import CASES, REFUSED, alike, holds
 
-from adk_fluent.state import StateTypeError
+from adk_fluent.state import StateTypeError, UnstorableStateError
 
 
 @pytest.mark.parametrize(("kind", "value"), CASES, ids=range(len(CASES)))
@@ -31,3 +31,11 @@ def test_a_value_that_would_not_come_back_is_refused(kind: Any, value: Any) -> N
         bound.value = value
     assert caught.value.key == "value"
     assert state == {}
+
+
+@pytest.mark.parametrize("text", ["page 1\0page 2", "grün\0"])
+def test_text_that_no_service_keeps_is_refused_as_such(text: str) -> None:
+    for kind, value in ((str, text), (list[str], [text]), (dict[str, int], {text: 1})):
+        with pytest.raises(UnstorableStateError, match="character") as caught:
+            holds(kind).bind({}).value = value
+        assert caught.value.key == "value"

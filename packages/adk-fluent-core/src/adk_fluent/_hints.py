@@ -12,7 +12,6 @@ WHEELS: Final[dict[str, str]] = {
     "distributed": "adk-fluent-distributed",
     "eval": "adk-fluent-eval",
     "middleware": "adk-fluent-middleware",
-    "serve": "adk-fluent-a2a",
     "state": "adk-fluent-state",
     "telemetry": "adk-fluent-middleware",
 }
@@ -20,11 +19,14 @@ WHEELS: Final[dict[str, str]] = {
 #: Slot -> name in it -> the layer that provides it.
 PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
+        "answer": "distributed",
+        "cancel": "distributed",
         "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
         "replay": "debug",
-        "serve": "a2a",
+        "status": "distributed",
+        "submit": "distributed",
         "worker": "distributed",
     },
     "middleware": {
@@ -55,15 +57,18 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "AppScoped": "state",
         "CostAttributionMiddleware": "cost",
         "CostModel": "cost",
+        "DbosEngine": "distributed",
         "FluentCase": "eval",
         "FluentEvalReport": "eval",
         "FluentEvalSuite": "eval",
         "FluentJudge": "eval",
+        "InlineEngine": "distributed",
         "OTelEnrichmentMiddleware": "middleware",
         "Recorder": "debug",
         "Recording": "debug",
         "ReplayerBackend": "debug",
         "RetryMiddleware": "middleware",
+        "SegmentPlan": "distributed",
         "SessionScoped": "state",
         "StateSchema": "state",
         "StructuredLogMiddleware": "middleware",
@@ -73,9 +78,15 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "cost_attribution": "cost",
         "diff_events": "debug",
         "estimate_cost": "cost",
+        "idempotency_key": "distributed",
         "otel_enrichment": "middleware",
         "recorder": "debug",
         "structured_log": "middleware",
         "token_budget": "middleware",
     },
+}
+
+#: Part of adk_fluent and command -> the wheel of which a later version will bring it.
+LATER: Final[dict[str, str]] = {
+    "serve": "adk-fluent-a2a",
 }

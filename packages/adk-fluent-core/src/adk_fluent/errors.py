@@ -523,16 +523,27 @@ class RemoteError(RunError, ConnectionError):
 
     Attributes:
         endpoint: The agent's address without credentials.
+        error_code: The kind of the failure, such as ``"A2A_CONNECT"``; empty if unknown.
         retriable: Whether sending the task again may help; `protocol.classify` reads it.
+        status: The HTTP status that was answered, if that was the failure.
     """
 
     code = "ADKF306"
 
     def __init__(
-        self, what: str, *, endpoint: str = "", retriable: bool = True, **details: Unpack[Details]
+        self,
+        what: str,
+        *,
+        endpoint: str = "",
+        error_code: str = "",
+        retriable: bool = True,
+        status: int | None = None,
+        **details: Unpack[Details],
     ) -> None:
         self.endpoint = endpoint
+        self.error_code = error_code
         self.retriable = retriable
+        self.status = status
         super().__init__(what, **details)
 
 
@@ -581,7 +592,8 @@ class UnstorableValueError(RunError, ValueError):
     """A step put out what the session it runs in cannot keep.
 
     Cause: a value that JSON does not hold, or nothing can read back, on its way to state or into an
-    event: a set, a date, an object, not-a-number, half a character, a list that contains itself.
+    event: a set, a date, an object, not-a-number, half a character, a list that contains itself,
+    or text with NUL on its way to state.
     Fix: write what the help line names; live objects are handed over by `.inject(...)`.
 
     Attributes:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         resolve_name,
     )
     from adk_fluent._words import article, describe, public_address
+    from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
+    from adk_fluent.flow._current import CurrentStep, current_step
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -45,6 +47,7 @@ else:  # a type checker must see a misspelt name, not Any
             " unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
+            "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
@@ -52,6 +55,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
+            "flow._current": "CurrentStep current_step",
             "protocol._json_schema": "schema_misfit",
         }.items()
         for name in names.split()
@@ -72,10 +76,14 @@ else:  # a type checker must see a misspelt name, not Any
 __all__ = [
     "LOG",
     "METADATA_KEY",
+    "Answer",
+    "CurrentStep",
     "LayerObject",
     "StorageFault",
+    "answer_of",
     "article",
     "caller",
+    "current_step",
     "describe",
     "find_middleware",
     "is_journal_key",

@@ -9,9 +9,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent import Agent, Pipeline, contracts
-from adk_fluent.contracts import ReadBeforeWrite, check_runs
-from adk_fluent.errors import ContractError
-from adk_fluent.ir import AgentNode, ExecutionConfig, Match, Node, RouteNode, SequenceNode
+from adk_fluent._registry import LayerObject
+from adk_fluent.backends._contracts import _guards, _with
+from adk_fluent.contracts import (
+    Diagnostic,
+    Graph,
+    ReadBeforeWrite,
+    Severity,
+    _check,
+    check_runs,
+)
+from adk_fluent.errors import ContractError, LayerError
+from adk_fluent.ir import (
+    AgentNode,
+    AppNode,
+    Contract,
+    ExecutionConfig,
+    Match,
+    Node,
+    RouteNode,
+    SequenceNode,
+)
 from adk_fluent.testing import mock_backend
 
 if TYPE_CHECKING:
@@ -107,3 +125,57 @@ class TestMemo:
         for _ in range(2):
             compile(node)
         assert len(checked) == 2
+
+
+class Unguarded(Diagnostic, code="ODD801", severity=Severity.ERROR):
+    """What a layer finds wrong with what stands around a run."""
+
+
+class TestWhatLayersFind:
+    @pytest.fixture(autouse=True)
+    def layer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A layer that takes offence at names, and at what runs are configured with."""
+
+        def check_names(graph: Graph) -> Iterator[Diagnostic]:
+            for node in graph.nodes:
+                if node.name in ("bad", "odd"):
+                    severity = Severity.ERROR if node.name == "bad" else Severity.WARNING
+                    yield Unguarded.at(graph, node, f"`{node.name}` it is", severity=severity)
+            if isinstance(graph.root, AppNode) and graph.root.execution:
+                for each in graph.root.execution.middlewares:
+                    yield Unguarded.at(graph, graph.root, f"{each} stands around it")
+
+        def usable(slot: str) -> tuple[list[LayerObject], list[LayerError]]:
+            assert slot == "run_checkers"
+            broken = LayerError("cannot load it", layer="odd", distribution="odd", version="1")
+            return [LayerObject("toy", "names", check_names)], [broken]
+
+        monkeypatch.setattr(_check, "usable", usable)
+
+    def test_an_error_stops_it(self) -> None:
+        with pytest.raises(ContractError, match="`bad` it is") as caught:
+            compile(SequenceNode("s", (AgentNode("a"), AgentNode("bad"))))
+        assert caught.value.node == "bad"
+        assert compile(AgentNode("odd"))
+
+    def test_it_stops_it_beside_what_core_finds(self) -> None:
+        with pytest.raises(ContractError) as caught:
+            compile(pipeline("drafd", name="bad"))
+        assert sorted(each.code for each in caught.value.report.errors) == ["FLW001", "ODD801"]
+
+    def test_it_may_be_meant_told_or_not_looked_for(self, caplog: pytest.LogCaptureFixture) -> None:
+        assert compile(AgentNode("bad", contract=Contract(allow=("ODD801",))))
+        assert compile(AgentNode("bad"), contracts="off")
+        with caplog.at_level(logging.WARNING, "adk_fluent"):
+            assert compile(AgentNode("bad"), contracts="warn")
+        assert "error[ODD801]: `bad` it is" in caplog.text
+        assert "what a layer has is not used: cannot load it" in caplog.text
+
+    def test_what_a_run_is_configured_with_is_looked_at(self) -> None:
+        told = [
+            _with(AgentNode("a"), ExecutionConfig()),
+            _with(AgentNode("a"), ExecutionConfig(middlewares=["one"])),
+            _with(AppNode("app", AgentNode("a")), ExecutionConfig(middlewares=["two"])),
+        ]
+        found = [[each.message for each in _guards(node)] for node in told]
+        assert found == [[], ["one stands around it"], ["two stands around it"]]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_fluent.backends._storable import MAX_DEPTH, kind_of, storage_fault
+from adk_fluent.backends._storable import MAX_DEPTH, json_fault, kind_of, storage_fault
 
 
 @dataclass
@@ -28,6 +28,10 @@ class Model:
 
 class Word(StrEnum):
     ONE = "one"
+
+
+class Nul(StrEnum):
+    ONE = "\0"
 
 
 class Number(IntEnum):
@@ -55,7 +59,7 @@ def looped() -> list[Any]:
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 )
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)))
+TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
 JSON = st.recursive(
     SCALARS | TEXTS,
     lambda each: st.lists(each) | st.dictionaries(TEXTS, each) | st.tuples(each, each),
@@ -75,7 +79,7 @@ FINE: list[Any] = [
     Pair(1, "b"),
     OrderedDict(a=1),
     "💥",
-    "a\0b",
+    "a\\0b",
     -(10**300),
     nested(MAX_DEPTH),
     nested(MAX_DEPTH, of=dict),
@@ -107,6 +111,9 @@ def test_what_is_fine(value: Any) -> None:
         ([-math.inf], "[0]", "is -inf", "write None"),
         ("ab\udc80", "", r"has half a character ('\udc80') at position 2", "repair it"),
         ({"\ud800": 1}, r"['\ud800']", r"has half a character ('\ud800')", "repair it"),
+        ("a\0b\0", "", "has a NUL character at position 1", r'replace("\0", "")'),
+        ([1, Nul.ONE], "[1]", "has a NUL character at position 0", "take it out"),
+        ({"ü\0": 1}, r"['ü\x00']", "has a NUL character at position 1", "take it out"),
         ({"a": {1: 2}}, "['a']", "has the key 1, an int", "make the keys str"),
         ({(1, 2): 3}, "", "has the key (1, 2), a tuple", "make the keys str"),
         ({None: 3}, "", "has the key None, a NoneType", "make the keys str"),
@@ -138,3 +145,11 @@ def test_the_first_fault_counts() -> None:
 
 def test_types_have_their_article() -> None:
     assert [kind_of(1), kind_of(""), kind_of(None)] == ["an int", "a str", "a NoneType"]
+
+
+def test_events_keep_nul_and_state_does_not() -> None:
+    for value in ("a\0b", ["\0"], {"a\0": "ü\0"}):
+        assert json_fault(value) is None
+        assert storage_fault(value) is not None
+    for value in ("\udc80", [1, {2}], nested(MAX_DEPTH + 1)):
+        assert json_fault(value) == storage_fault(value) != None  # noqa: E711

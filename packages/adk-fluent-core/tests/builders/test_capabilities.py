@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -39,6 +39,9 @@ from adk_fluent.ir import (
     assert_legal,
 )
 from adk_fluent.testing import mock_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Ticket(BaseModel):
@@ -228,17 +231,18 @@ def test_remote_agent() -> None:
     )
 
 
-@pytest.mark.adk
-def test_remote_agents_need_the_layer() -> None:
-    far = RemoteAgent("far", endpoint="http://far")
-    for ask in (far.to_app, lambda: RemoteAgent.from_card({}), lambda: card_of(Agent("a"))):
+def test_cards_need_the_layer(absent: Callable[[str], None]) -> None:
+    absent("a2a")
+    for ask in (lambda: RemoteAgent("far", card={}), lambda: RemoteAgent.from_card({})):
         with pytest.raises(MissingLayerError) as caught:
             ask()
         assert "pip install adk-fluent-a2a" in str(caught.value)
 
 
-def card_of(pipeline: Any) -> Any:
-    return pipeline.to_agent_card(description="Pays back.", endpoint="http://here")
+def test_a_card_of_a_pipeline_cannot_be_made_yet() -> None:
+    with pytest.raises(UnsupportedNodeError) as caught:
+        Agent("a").to_agent_card(description="Pays back.", endpoint="http://here")
+    assert caught.value.help == "serve it with google.adk.a2a's to_a2a(pipeline.to_agent())"
 
 
 # --- presets -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from misuse import STEPS, Case
 
 import adk_fluent
-from adk_fluent.errors import BuildError, MissingLayerError, UnknownNameError
+from adk_fluent.errors import BuildError, UnknownNameError
 from adk_fluent.ir import Modality, ModelCandidate
 
 Agent: Any = adk_fluent.Agent  # Any: a type checker finds most of these mistakes by itself
@@ -204,10 +204,40 @@ CASES = [
         error=UnknownNameError,
     ),
     Case(
-        lambda: RemoteAgent.from_card({}),
-        "RemoteAgent.from_card(...) needs the layer 'a2a', which is not installed",
-        help="pip install adk-fluent-a2a",
-        error=MissingLayerError,
+        lambda: RemoteAgent("far"),
+        "RemoteAgent 'far' takes either endpoint= or card=",
+        found="neither",
+        help='such as endpoint="https://payments.internal/a2a"',
+    ),
+    Case(
+        lambda: remote(card={}),
+        "RemoteAgent 'far' takes either endpoint= or card=",
+        found="both",
+        help='such as endpoint="https://payments.internal/a2a"',
+    ),
+    Case(
+        lambda: remote(verify_card="ES256"),
+        "verify_card= takes a function of a card",
+        found="a str",
+        help="such as a2a.utils.signing.create_signature_verifier(key_provider, ['ES256'])",
+    ),
+    Case(
+        lambda: remote(history="own"),
+        "history is one of 'input', 'transcript', 'none'",
+        found="'own'",
+        error=UnknownNameError,
+    ),
+    Case(
+        lambda: remote(inputs=7),
+        "inputs= takes state keys",
+        found="7",
+        help='pass a key such as "intent" or "user:tier", or a field of a StateSchema',
+    ),
+    Case(
+        lambda: remote(idempotent="yes"),
+        "idempotent is one of False, True",
+        found="'yes'",
+        error=UnknownNameError,
     ),
     Case(
         lambda: Preset(historie="own"),

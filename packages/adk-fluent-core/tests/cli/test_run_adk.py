@@ -438,7 +438,7 @@ def test_an_adk_agent_without_a_key_is_told(write: Write, here: Cli) -> None:
 @pytest.mark.parametrize(
     ("node", "wheel"),
     [
-        ("RemoteAgentNode('pay', 'https://pay.example.com')", "adk-fluent-a2a"),
+        ("node(type('FarNode', (Node,), {'layer': 'nowhere'}))('far')", "adk-fluent-nowhere"),
         ("AgentNode('a', selector=ModelSelectorNode('s'))", "adk-fluent-cost"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from adk_fluent import Agent, Pipeline, Route, S, race, transfer
 from adk_fluent.contracts import (
     ContractReport,
+    Graph,
     Severity,
     check_all,
     check_contracts,
@@ -83,6 +84,15 @@ class TestAllow:
         report = reader().writes("note").allow("FLW008").allow("FLW001", "FLW002").check()
         assert codes(report) == []
         assert sorted(codes(report.allowed)) == ["FLW001", "FLW008"]
+
+    def test_it_holds_for_what_stands_around_a_part(self) -> None:
+        meant = AgentNode("a", contract=Contract(allow=("FLW008",)))
+        around = MiddlewareNode("m", meant, (Ref(object()),))
+        other = MiddlewareNode("o", AgentNode("b"), (Ref(object()),))
+        graph = Graph(AppNode("app", SequenceNode("s", (around, other))))
+        assert [bool(graph.allowed(each)) for each in (around, other, graph.root)] == [1, 0, 0]
+        graph = Graph(AppNode("app", meant))
+        assert graph.allowed(graph.root) == {"FLW008"}
 
     def test_a_part_that_stands_in_two_places_needs_it_in_both(self) -> None:
         shared = AgentNode("writer", writes_keys=(StateFieldRef("draft"),))

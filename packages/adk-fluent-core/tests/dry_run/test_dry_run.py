@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ir_strategies
 import pytest
@@ -49,6 +49,9 @@ from adk_fluent.ir import (
     walk,
 )
 from adk_fluent.protocol import Compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def good(state: Any) -> bool:
@@ -194,7 +197,8 @@ def test_tools_and_state() -> None:
     assert report.inputs == ("topic",)
 
 
-def test_what_is_absent() -> None:
+def test_what_is_absent(absent: Callable[[str], None]) -> None:
+    absent("a2a")
     remote = RemoteAgentNode("far", "https://x.example")
     wrapped = MiddlewareNode("m", remote, (Ref(good),))
     report = dry_run(wrapped)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._words import describe
-from adk_fluent.backends._storable import storage_fault
+from adk_fluent.backends._storable import json_fault
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 
@@ -85,7 +85,7 @@ class Answer:
             raise _misfit(self._node, text, error) from error
         # as session services store it, and without what the model left out, as ADK does
         made = adapter.dump_python(value, mode="json", exclude_none=not self._fields)
-        fault = storage_fault(made) if self._node.writes_keys else None
+        fault = json_fault(made) if self._node.writes_keys else None
         if fault is not None:  # a NaN, which pydantic takes for JSON
             field = fault.path[1:-1].replace("][", ".").replace("'", "")
             raise _invalid(self._node, text, [field], [fault.says])

@@ -68,6 +68,7 @@ async def recorded(
     watch: Watch | None,
     around: Around | None = None,
     promises: Promises | None = None,
+    segment: str | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
 
@@ -82,6 +83,7 @@ async def recorded(
         watch: Is told of what need not leave an event.
         around: What stands around the steps.
         promises: What the pipeline promises about state.
+        segment: The segment whose steps are done; None does all.
     """
     if goes_on is None and promises is not None:
         promises.check_start(leaf.state)
@@ -101,6 +103,7 @@ async def recorded(
         around=around,
         limit=limit,
         promises=promises,
+        segment=segment,
     )
     leaf.bind(engine)
     try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adk_fluent.backends._owner import is_at_work
-from adk_fluent.errors import PlanChangedError, SessionError, UsageError
+from adk_fluent.errors import PlanChangedError, SessionError, UnstorableValueError, UsageError
 from adk_fluent.ir import GateNode, Node, structure_hash, walk
 from adk_fluent.protocol._decision import Decision, Fault, decide
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from adk_fluent.errors import AdkFluentError
-    from adk_fluent.protocol import JournalEntry
+    from adk_fluent.protocol import JournalEntry, JournalStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,12 @@ class Tell:
 
 
 Verdict: TypeAlias = Begin | GoOn | Tell
+_HOW: Final[dict[JournalStatus, str]] = {
+    "waiting": "paused",
+    "failed": "failed",
+    "running": "was cut off",
+    "boundary": "stopped at an execution boundary",
+}
 
 
 class Pipeline:
@@ -138,7 +144,8 @@ def judge(
     wrong = [fault for fault in faults.values() if fault is not None]
     if wrong:
         text = "; ".join(f"{fault.what}: {fault.help}" for fault in wrong)
-        error = UsageError(wrong[0].what, help=wrong[0].help)
+        kind = UnstorableValueError if wrong[0].unstorable else UsageError
+        error = kind(wrong[0].what, help=wrong[0].help)
         return Tell(f"Nothing was run: {text}.", error, entry.waits)
     if answers:
         others = [id for id in answers if id not in entry.waits]
@@ -204,7 +211,7 @@ def check_free(pipeline: Pipeline, entry: JournalEntry | None) -> None:
 
 
 def _how(entry: JournalEntry) -> str:
-    return {"waiting": "paused", "failed": "failed", "running": "was cut off"}[entry.status]
+    return _HOW[entry.status]
 
 
 def _not_open(
@@ -260,7 +267,7 @@ def _still_waits(waits: Collection[str]) -> Tell:
 def _nothing_to_go_on_with(pipeline: Pipeline, others: Mapping[str, JournalEntry]) -> Tell:
     what = "there is no run to go on with in this session"
     for name, entry in others.items():
-        how = {"waiting": "waits", "failed": "failed", "running": "was cut off"}[entry.status]
+        how = "waits" if entry.status == "waiting" else _HOW[entry.status]
         what = f"there is no run of {pipeline.node.name} to go on with in this session; one of "
         what += f"{name} {how}"
         help = _of_another(pipeline, name, entry, "go on with it")

@@ -1,21 +1,24 @@
 """Whether a value comes out of a session as it went in: JSON, and no deeper than can be read.
 
 ADK's SQLite service writes an event of up to 250 levels with pydantic, and reads back one of fewer
-than 200: with a value in between, the session could never be loaded again.
+than 200: with a value in between, the session could never be loaded again. Of text in state it
+keeps what stands before the first NUL, and PostgreSQL takes no such text at all; in events, which
+SQLite keeps as one text of JSON, a NUL does no harm.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from datetime import date, time
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Final, NamedTuple, cast
 
 #: Lists and dicts inside each other; the event around them adds some of its own.
 MAX_DEPTH: Final = 128
+
+#: Finds what is wrong with a text.
+_TextFault = Callable[[str], "StorageFault | None"]
 
 _DIGITS: Final = 4000  # of an int; Python turns no more than 4300 into text
 _BITS: Final = int(_DIGITS * 3.32)
@@ -50,7 +53,24 @@ def storage_fault(value: object) -> StorageFault | None:
     Returns:
         The fault, or None where the value can be stored.
     """
-    return _fault(value, ())
+    return _fault(value, (), state_text_fault)
+
+
+def json_fault(value: object) -> StorageFault | None:
+    """The same for what is no state: what goes into an event, or to a model."""
+    return _fault(value, (), text_fault)
+
+
+def state_text_fault(text: str) -> StorageFault | None:
+    """What of a text session state cannot hold; None if there is nothing."""
+    if (at := text.find("\0")) < 0:
+        return text_fault(text)
+    return StorageFault(
+        "",
+        f"has a NUL character at position {at}, where databases cut text off, or refuse it",
+        'take it out: text.replace("\\0", "")',
+        text,
+    )
 
 
 def text_fault(text: str) -> StorageFault | None:
@@ -69,13 +89,15 @@ def text_fault(text: str) -> StorageFault | None:
     return None
 
 
-def _fault(value: Any, above: tuple[int, ...]) -> StorageFault | None:
+def _fault(value: Any, above: tuple[int, ...], of_text: _TextFault) -> StorageFault | None:
     """The fault of a value that stands in the containers with the ids `above`."""
+    if isinstance(value, str):
+        return of_text(value)
     find = _SCALARS.get(cast("type[Any]", type(value)))
     if find is not None:
         return find(value)
     if isinstance(value, dict | list | tuple):
-        return _container_fault(cast("object", value), above)
+        return _container_fault(cast("object", value), above, of_text)
     kind = next((kind for kind in _SCALARS if isinstance(value, kind)), None)
     return _object_fault(value) if kind is None else _SCALARS[kind](value)
 
@@ -83,11 +105,13 @@ def _fault(value: Any, above: tuple[int, ...]) -> StorageFault | None:
 def _is_fine(value: object) -> bool:
     """Whether a value is one of those that nearly all are: the short way."""
     if type(value) is str:
-        return value.isascii()
+        return value.isascii() and "\0" not in value
     return type(value) is int and -_LARGE < value < _LARGE
 
 
-def _container_fault(value: object, above: tuple[int, ...]) -> StorageFault | None:
+def _container_fault(
+    value: object, above: tuple[int, ...], of_text: _TextFault
+) -> StorageFault | None:
     if id(value) in above:
         return StorageFault("", "contains itself", "write a copy that does not", value)
     if len(above) == MAX_DEPTH:
@@ -97,25 +121,29 @@ def _container_fault(value: object, above: tuple[int, ...]) -> StorageFault | No
         )
     above = (*above, id(value))
     if isinstance(value, dict):
-        return _dict_fault(cast("dict[Any, Any]", value), above)
-    return _list_fault(cast("list[Any]", value), above)
+        return _dict_fault(cast("dict[Any, Any]", value), above, of_text)
+    return _list_fault(cast("list[Any]", value), above, of_text)
 
 
-def _list_fault(value: list[Any] | tuple[Any, ...], above: tuple[int, ...]) -> StorageFault | None:
+def _list_fault(
+    value: list[Any] | tuple[Any, ...], above: tuple[int, ...], of_text: _TextFault
+) -> StorageFault | None:
     for at, each in enumerate(value):
-        if not _is_fine(each) and (fault := _fault(each, above)) is not None:
+        if not _is_fine(each) and (fault := _fault(each, above, of_text)) is not None:
             return fault._replace(path=f"[{at}]{fault.path}")
     return None
 
 
-def _dict_fault(value: dict[Any, Any], above: tuple[int, ...]) -> StorageFault | None:
+def _dict_fault(
+    value: dict[Any, Any], above: tuple[int, ...], of_text: _TextFault
+) -> StorageFault | None:
     for key, each in value.items():
         if not isinstance(key, str):
             says = f"has the key {key!r:.40}, {kind_of(key)}"
             return StorageFault("", says, "make the keys str: {str(key): ...}", key)
-        if key.isascii() and _is_fine(each):
+        if _is_fine(key) and _is_fine(each):
             continue
-        if (fault := text_fault(key) or _fault(each, above)) is not None:
+        if (fault := of_text(key) or _fault(each, above, of_text)) is not None:
             return fault._replace(path=f"[{key!r:.40}]{fault.path}")
     return None
 
@@ -150,7 +178,6 @@ def _none_fault(value: object) -> None:
 
 
 _SCALARS: Final[dict[type, Callable[[Any], StorageFault | None]]] = {
-    str: text_fault,
     type(None): _none_fault,
     bool: _none_fault,
     int: _int_fault,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adk_fluent.backends._storable import storage_fault
+from adk_fluent.backends._storable import json_fault
 from adk_fluent.errors import UnstorableValueError
 from adk_fluent.ir import MapOverNode, walk
 
@@ -36,7 +36,7 @@ def unkept(position: Mapping[str, Any], node: Node, why: str) -> UnstorableValue
     """
     what = "where the run stands cannot be written down, for it holds what is no JSON"
     for kept in _kept(position, node):
-        fault = storage_fault(kept.value)
+        fault = json_fault(kept.value)
         if fault is not None:
             paths = [f"state[{key!r}]{fault.path}" for key in kept.keys]
             return UnstorableValueError(

@@ -8,17 +8,19 @@ from adk_fluent._words import describe, public_address
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import as_node, instance_of, passengers, positive
+from adk_fluent.builders._operands import as_node, instance_of, one_of, passengers, positive
 from adk_fluent.builders._settings import as_schema
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import AuthConfig, Node, RemoteAgentNode, RetryConfig, StateFieldRef
+from adk_fluent.ir import AuthConfig, Node, Ref, RemoteAgentNode, RetryConfig, StateFieldRef
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Self
 
     from adk_fluent.builders._base import StepLike
     from adk_fluent.builders._types import KeyLike, Schema
+
+_HISTORIES = ("input", "transcript", "none")
 
 
 class RemoteAgent(Builder):
@@ -31,13 +33,24 @@ class RemoteAgent(Builder):
 
     Args:
         name: Its name, an identifier.
-        endpoint: URL of the agent.
-        capabilities: Skills it must offer.
-        input_schema: Schema of what is sent.
+        endpoint: Its base URL, or that of its card. Give either this or a card.
+        card: Its agent card: an object of ``a2a.types``, a mapping, or a path to a JSON file.
+            Needs the layer ``a2a``.
+        capabilities: Skills it must offer, by id, name or tag.
+        inputs: State keys that are sent along, or a state schema; nothing else of state is.
+        outputs: State keys that its answer is written to.
+        input_schema: Schema of what is sent. Without `inputs`, its fields are sent.
         output_schema: Schema of what comes back.
         auth: How to authenticate; the secret itself stays in an environment variable.
-        timeout: Seconds one task may take.
-        retry: When a failed task is sent again.
+        timeout: Seconds one task may take, with all its tries.
+        retry: When a failed request is sent again; None is never. A failed task never is.
+        idempotent: The agent may be asked the same twice, so that a request may be sent again
+            after a dropped connection or any HTTP status from 500 on.
+        history: What of the conversation is sent: ``input`` the previous step's output, else the
+            user's message; ``transcript`` everything since its last answer; ``none`` nothing.
+        card_ttl: Seconds a fetched card is used before it is fetched again.
+        verify_card: Called with each card (``a2a.types.AgentCard``); raises if its signatures
+            cannot be trusted.
         fallback: Runs when it failed.
     """
 
@@ -47,41 +60,65 @@ class RemoteAgent(Builder):
         self,
         name: str,
         *,
-        endpoint: str,
+        endpoint: str | None = None,
+        card: object = None,
         capabilities: Collection[str] = (),
+        inputs: KeyLike | Iterable[KeyLike] | type = (),
+        outputs: KeyLike | Iterable[KeyLike] = (),
         input_schema: Schema | None = None,
         output_schema: Schema | None = None,
         auth: AuthConfig | None = None,
         timeout: float = 30.0,
         retry: RetryConfig | None = None,
+        idempotent: bool = False,
+        history: str = "input",
+        card_ttl: float = 300.0,
+        verify_card: Callable[[Any], object] | None = None,
         fallback: StepLike | None = None,
     ) -> None:
         super().__init__(checked_name(name, "RemoteAgent"))
+        if (endpoint is None) == (card is None):
+            raise UsageError(
+                f"RemoteAgent {name!r} takes either endpoint= or card=",
+                found="neither" if card is None else "both",
+                help='such as endpoint="https://payments.internal/a2a"',
+            )
+        read = None if card is None else _read_card(card, "card=")
         self._settings: dict[str, Any] = {
-            "endpoint": _url(endpoint),
+            "endpoint": _url(endpoint) if read is None else read.endpoint,
+            "card": None if read is None else read.text,
             "capabilities": _skills(capabilities),
             "auth": instance_of(AuthConfig, auth, "auth"),
             "timeout_seconds": float(positive(timeout, "timeout")),
             "retry": instance_of(RetryConfig, retry, "retry"),
+            "idempotent": one_of(idempotent, (False, True), "idempotent"),
+            "history": one_of(history, _HISTORIES, "history"),
+            "card_ttl_seconds": float(positive(card_ttl, "card_ttl")),
+            "card_verifier": _verifier(verify_card),
         }
         for role, schema in (("input_schema", input_schema), ("output_schema", output_schema)):
             if schema is not None:
                 self._settings[role] = as_schema(schema, f"{role}=")
-        self._reads: tuple[StateFieldRef, ...] = ()
-        self._writes: tuple[StateFieldRef, ...] = ()
+        self._reads = _keys(inputs, "inputs=") or _fields(input_schema)
+        self._writes = _keys(outputs, "outputs=", written=True)
         self._fallback = None if fallback is None else as_node(fallback, "a fallback")
         self._board(passengers(fallback))
 
     @classmethod
-    def from_card(cls, card: object, **options: Any) -> Self:  # noqa: ARG003  # of the layer
-        """One that an agent card describes.
+    def from_card(cls, card: object, *, name: str | None = None, **options: Any) -> Self:
+        """Make one that an agent card describes.
+
+        Args:
+            card: As in `RemoteAgent`.
+            name: Its name; None is made of the card's.
+            options: The other arguments of `RemoteAgent`.
 
         Raises:
             MissingLayerError: The layer ``a2a`` is not installed.
+            UsageError: It is not an agent card.
         """
-        from adk_fluent._registry import missing_layer  # noqa: PLC0415  # keeps the import light
-
-        raise missing_layer("a2a", "RemoteAgent.from_card(...)")
+        read = _read_card(card, "RemoteAgent.from_card(...)")
+        return cls(read.name if name is None else name, card=card, **options)
 
     def reads(self, *keys: KeyLike) -> Self:
         """Declare state keys that are sent along."""
@@ -106,6 +143,57 @@ class RemoteAgent(Builder):
             location=self._location,
             **self._settings,
         )
+
+
+def _read_card(card: object, what: str) -> Any:
+    """The name, the endpoint and the JSON of a card, which the layer reads."""
+    from adk_fluent._registry import provided, require_layer  # noqa: PLC0415  # slow to import
+
+    require_layer("a2a", what)
+    (reader,) = (each.object for each in provided("cards") if each.layer == "a2a")
+    return reader(card)
+
+
+def _keys(value: Any, role: str, *, written: bool = False) -> tuple[StateFieldRef, ...]:
+    """State keys: one, several, or all that a state schema declares."""
+    fields: Mapping[str, Any] | None = getattr(value, "__state_fields__", None)
+    if fields is not None:
+        value = tuple(fields.values())
+    elif isinstance(value, str) or hasattr(value, "key"):
+        value = (value,)
+    try:
+        keys = tuple(value)
+    except TypeError:
+        keys = (value,)
+    return merged((), as_keys(keys, role, written=written)) if keys else ()
+
+
+def _fields(schema: Any) -> tuple[StateFieldRef, ...]:
+    """The fields of a schema as state keys of the same names."""
+    if isinstance(schema, Ref):
+        schema = schema.value
+    names: Iterable[str] = getattr(schema, "model_fields", None) or getattr(
+        schema, "__annotations__", ()
+    )
+    required = getattr(schema, "model_fields", {})
+    return tuple(
+        StateFieldRef(name, default=None)
+        if name in required and not required[name].is_required()
+        else StateFieldRef(name)
+        for name in names
+    )
+
+
+def _verifier(function: object) -> Ref | None:
+    if function is None:
+        return None
+    if not callable(function):
+        raise UsageError(
+            "verify_card= takes a function of a card",
+            found=describe(function),
+            help="such as a2a.utils.signing.create_signature_verifier(key_provider, ['ES256'])",
+        )
+    return Ref.to(function)
 
 
 def _url(value: object) -> str:

@@ -188,11 +188,16 @@ class Running:
             endpoint: URL under which it is served.
 
         Raises:
-            MissingLayerError: The layer ``a2a`` is not installed.
+            UnsupportedNodeError: No version of adk-fluent-a2a does this yet.
         """
-        from adk_fluent._registry import missing_layer
+        from adk_fluent.errors import UnsupportedNodeError
 
-        raise missing_layer("a2a", ".to_agent_card(...)", self.to_ir())
+        raise UnsupportedNodeError(
+            ".to_agent_card(...) does not work yet: serving comes with a later version of "
+            "adk-fluent-a2a",
+            node=self.to_ir(),
+            help="serve it with google.adk.a2a's to_a2a(pipeline.to_agent())",
+        )
 
     # --- run -----------------------------------------------------------------------------------
 

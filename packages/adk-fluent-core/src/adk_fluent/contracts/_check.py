@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent._registry import found
+from adk_fluent._logs import LOG
+from adk_fluent._registry import found, usable
 from adk_fluent.contracts._checkers import CORE, Registered, all_checkers
 from adk_fluent.contracts._dataflow import _checks
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._layers import absent_layers, broken_layers
 from adk_fluent.contracts._opaque import opaque_nodes
+from adk_fluent.contracts._reports._diagnostic import Severity
 from adk_fluent.contracts._reports._report import ContractReport
 from adk_fluent.contracts._reports._severities import judged
 from adk_fluent.contracts._streams import _streaming
@@ -22,7 +24,7 @@ from adk_fluent.ir import assert_legal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adk_fluent.contracts._reports._diagnostic import Diagnostic, Severity
+    from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._reports._severities import SeverityName
     from adk_fluent.contracts._subject import HasIR
     from adk_fluent.contracts._world import KeyLike
@@ -77,6 +79,26 @@ def check_runs(root: Node) -> ContractReport:
     graph = Graph(root, World(unknown=True, runs=True))
     found = (*_checks.check_dataflow_contracts(graph), *_checks.check_type_contracts(graph))
     return ContractReport.of(each for each in found if each.doubtful)
+
+
+def check_guards(root: Node) -> ContractReport:
+    """The errors of layers' checks that keep a pipeline from being compiled.
+
+    Args:
+        root: The pipeline, with all that stands around its run.
+    """
+    checkers, broken = usable("run_checkers")
+    for error in broken:
+        LOG.warning("what a layer has is not used: %s", error)
+    if not checkers:
+        return ContractReport.of(())
+    graph = Graph(root)
+    findings = [
+        found
+        for each in checkers
+        for found in Registered(each.name, each.layer, each.object).run(graph)
+    ]
+    return ContractReport.of(each for each in findings if each.severity is Severity.ERROR)
 
 
 def check(root: Node, world: World) -> ContractReport:

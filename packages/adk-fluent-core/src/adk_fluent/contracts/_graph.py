@@ -166,7 +166,10 @@ class Graph:
         return self._violations
 
     def allowed(self, node: Node) -> frozenset[str]:
-        """Codes of findings that are meant to be so at a node: its own, and those of all above."""
+        """Codes of findings that are meant to be so at a node: its own, and those of all above.
+
+        What stands around a part, such as its middlewares, is allowed what that part is.
+        """
         if self._allowed is None:
             self._allowed = {}
             if any(each.contract is not None and each.contract.allow for each in self.nodes):
@@ -175,7 +178,9 @@ class Graph:
         return self._allowed.get(id(node), _NO_CODES)
 
     def _allows(self, node: Node, known: Mapping[int, frozenset[str]]) -> frozenset[str]:
-        own = frozenset(node.contract.allow if node.contract else ())
+        around = isinstance(node, AppNode | MiddlewareNode)
+        contract = boundary(node).contract if around else node.contract
+        own = frozenset(contract.allow if contract else ())
         above = [known.get(id(each), _NO_CODES) for each in self._parents[id(node)]]
         return own.union(above[0].intersection(*above[1:])) if above else own
 

@@ -109,9 +109,13 @@ def _users(graph: Graph) -> dict[str, list[tuple[Node, str, Severity]]]:
                 use = (node, f"middleware {ref.name!r}", Severity.ERROR)
                 users.setdefault(layer, []).append(use)
     for node in graph.nodes:
-        if node.boundary is not None:  # in one process a pipeline runs as if there were none
-            use = (node, "execution boundary", Severity.WARNING)
+        if (boundary := node.boundary) is not None:  # the plain one holds in one process
+            asked = ", ".join(boundary.beyond_process)
+            severity = Severity.ERROR if asked else Severity.WARNING
+            use = (node, f"execution boundary{asked and f' with {asked}'}", severity)
             users.setdefault(ExecutionBoundary.layer, []).append(use)
+    for uses in users.values():
+        uses.sort(key=lambda use: use[2] is not Severity.ERROR)
     return users
 
 

@@ -18,7 +18,7 @@ from adk_fluent.flow._failures import raise_error
 from adk_fluent.flow._fork import ForkRun
 from adk_fluent.flow._operations import Operations
 from adk_fluent.flow._port import E
-from adk_fluent.flow._position import ENDED, questions_at
+from adk_fluent.flow._position import ENDED, INSIDE, questions_at
 from adk_fluent.flow._rules import RULES, leaf_rule
 from adk_fluent.flow._run_state import RunState
 from adk_fluent.flow._signals import (
@@ -69,6 +69,8 @@ class Engine(RunState[E]):
         limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
             of a run with another limit, or with none, can be gone on from.
         promises: What the pipeline promises about state.
+        segment: Do the steps of this segment alone, and pause before those of others; "" is what
+            stands outside of every execution boundary, None does all of them.
 
     Attributes:
         root: What runs; where there is a limit, the timeout around it.
@@ -83,6 +85,7 @@ class Engine(RunState[E]):
         errors: Those of attempts and branches, while something else is tried.
         queue: What steps hand over while the run goes on; None ends it.
         promises: What the pipeline promises about state.
+        segments: The segments whose steps it has paused before, in order.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Engine(RunState[E]):
         around: Around | None = None,
         limit: float | None = None,
         promises: Promises | None = None,
+        segment: str | None = None,
     ) -> None:
         super().__init__(
             root,
@@ -113,6 +117,9 @@ class Engine(RunState[E]):
             promises=promises,
         )
         self.outcome: Signal | None = None
+        self.segments: tuple[str, ...] = ()
+        self._segment = segment
+        self._stops: dict[str, str] = {}
         self._around = around
         self._operations = Operations(leaf, answers or {}, self.failed)
         self.pending: dict[str, dict[str, Any]] = self._operations.pending
@@ -155,6 +162,9 @@ class Engine(RunState[E]):
         open_calls = questions_at(self.position)
         self.pending = {call: asked for call, asked in self.pending.items() if call in open_calls}
         self.questions = [each for each in self.questions if each.id in open_calls]
+        strands = self.position["strands"]
+        stops = (part for id, part in self._stops.items() if id in strands)
+        self.segments = tuple(dict.fromkeys(stops))
 
     def _after(self, commit: Commit[E]) -> Callable[[], None] | None:
         """What becomes true in the moment that something is committed; None when nothing does."""
@@ -233,7 +243,7 @@ class Engine(RunState[E]):
         signal: Any = ENTER
         done: Operation | None = None
         operations = self._operations
-        while (todo := self._advance(s, signal)) is not None:
+        while (todo := self._next(s, signal)) is not None:
             s.busy = isinstance(todo, Emit)  # what it writes is there already
             if s.cancelled or s.overdue:
                 await _give_up(s)
@@ -267,6 +277,25 @@ class Engine(RunState[E]):
             if signal is PAUSE:
                 s.outcome = PAUSE
                 return
+
+    def _next(self, s: Strand, signal: Any) -> Operation | None:
+        """Follow the rules to the next operation that is done here; None when there is none."""
+        todo = self._advance(s, signal)
+        if todo is None or self._segment is None or not self._is_elsewhere(s, todo):
+            return todo
+        self._stops[s.id] = s.part
+        s.outcome = PAUSE
+        return None
+
+    def _is_elsewhere(self, s: Strand, todo: Operation) -> bool:
+        """Whether a step is another segment's; a question that stays open is nobody's."""
+        frame = s.frames[-1]
+        if isinstance(todo, Emit) or s.part == self._segment:
+            return False
+        if isinstance(todo, Fork | Enclose) and (frame.get("strands") or INSIDE in frame):
+            return False  # what has begun inside of it says for itself whose it is
+        waits: dict[str, str] = frame.get("waits", {})
+        return not waits or self._operations.is_answered(waits)
 
     def _moved(self, done: Operation | None, todo: Operation) -> bool:
         """Whether what was done brought a strand further than what is written down."""

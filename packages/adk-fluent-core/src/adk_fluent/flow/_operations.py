@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from adk_fluent.flow._commit import Commit
+from adk_fluent.flow._current import STANDING
 from adk_fluent.flow._ending import Ending
 from adk_fluent.flow._failures import cancelled_inside, failure
 from adk_fluent.flow._functions import matches
@@ -50,6 +51,11 @@ class Operations(Generic[E]):
         self._leaf = leaf
         self._answers = answers
         self._failed = failed
+        self._above = STANDING.get()  # of the step that this flow runs inside of
+
+    def is_answered(self, waits: Mapping[str, str]) -> bool:
+        """Whether one of these calls has an answer."""
+        return any(call in self._answers for call in waits)
 
     def ending(self, s: Strand, node: Node, frame: Frame) -> Ending:
         """How a leaf ends that is about to be run."""
@@ -67,6 +73,8 @@ class Operations(Generic[E]):
             self._wait(node, ending.waits)
             ending.signal = PAUSE
             return
+        standing = (s, self._above)
+        STANDING.set(standing)
         try:
             async with aclosing(
                 leaf.run(node, s, {call: answers[call] for call in waits if call in answers})
@@ -83,10 +91,13 @@ class Operations(Generic[E]):
                             s.scope.say(s.path, text)
                     delta = None if facts is None or facts.partial else facts.delta
                     yield Commit(event, s.scope, delta, strand=s)
+                    STANDING.set(standing)  # whoever asks for the next event may be another task
         except asyncio.CancelledError as error:
             ending.signal = cancelled_inside(error, node)
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
             ending.signal = failure(error, node)
+        finally:
+            STANDING.set(self._above)
         ending.end()
         if ending.signal is PAUSE:
             self._wait(node, ending.waits)
@@ -108,6 +119,7 @@ class Operations(Generic[E]):
         """Call a user's function or predicate, or ask a person."""
         if isinstance(todo, Ask):
             return await self._ask(s, cast("GateNode", node), s.frames[-1])
+        before = STANDING.set((s, self._above))
         try:
             if isinstance(todo, Call):
                 view = TapView if isinstance(node, TapNode) else StateView
@@ -120,6 +132,8 @@ class Operations(Generic[E]):
             return self._failed(s, cancelled_inside(error, node))
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
             return self._failed(s, failure(error, node))
+        finally:
+            STANDING.reset(before)
 
     async def _test(self, s: Strand, node: Node, predicate: Predicate) -> bool:
         if isinstance(predicate, Match):

@@ -243,6 +243,14 @@ class Strand:
         """Whether the test holds of a node on the stack, here or in a strand above."""
         return any(map(test, self.around()))
 
+    @property
+    def part(self) -> str:
+        """The segment of the step where it stands: the nearest step with an execution boundary.
+
+        "" is what stands outside of every boundary.
+        """
+        return next((node.name for node in self.around() if node.boundary is not None), "")
+
     def push(self, child: int, node: Node) -> None:
         """Go down to a child."""
         self.frames.append({"c": child})

@@ -152,16 +152,22 @@ class RemoteAgentNode(Node):
     """An agent behind the A2A protocol (spec section 4).
 
     Attributes:
-        endpoint: URL of the agent.
+        endpoint: URL of the agent, or of its card.
         capabilities: Skills it must offer.
         input_schema: Schema of what is sent.
         output_schema: Schema of what comes back.
         auth: How to authenticate.
-        timeout_seconds: Seconds one task may take.
-        retry: When a failed task is sent again.
+        timeout_seconds: Seconds one task may take, with all its tries.
+        retry: When a failed request is sent again; None is never.
         reads_keys: State keys sent along.
         writes_keys: State keys its answer is written to.
         content: Kinds of content it takes and gives.
+        idempotent: The agent may be asked the same twice.
+        history: What of the conversation is sent: ``input`` the previous step's output, else the
+            user's message; ``transcript`` everything since its last answer; ``none`` nothing.
+        card: Its agent card as JSON; None is fetched from the endpoint.
+        card_ttl_seconds: Seconds a fetched card is used before it is fetched again.
+        card_verifier: ``fn(card)``, which raises if a card's signatures cannot be trusted.
         fallback: Runs when it failed.
     """
 
@@ -177,4 +183,9 @@ class RemoteAgentNode(Node):
     reads_keys: tuple[StateFieldRef, ...] = ()
     writes_keys: tuple[StateFieldRef, ...] = ()
     content: ContentSpec | None = None
+    idempotent: bool = False
+    history: Literal["input", "transcript", "none"] = "input"
+    card: str | None = None
+    card_ttl_seconds: float = 300.0
+    card_verifier: Ref | None = None
     fallback: Node | None = child(default=None)

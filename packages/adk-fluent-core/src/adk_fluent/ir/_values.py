@@ -251,8 +251,11 @@ class ScalingConfig:
 class ExecutionBoundary:
     """This part of the pipeline may run elsewhere.
 
+    With isolation, a transport or scaling it must: a backend that does not see to that refuses to
+    compile it. The plain one and ``TransportConfig("local")`` hold in any process.
+
     Attributes:
-        serialization: How state crosses the boundary.
+        serialization: How state crosses the boundary, where it is crossed.
         transport: What carries it.
         isolation: What separates it from the rest.
         scaling: How many workers serve it.
@@ -265,6 +268,18 @@ class ExecutionBoundary:
     transport: TransportConfig | None = None
     isolation: Literal["none", "process", "container"] = "none"
     scaling: ScalingConfig | None = None
+
+    @property
+    def beyond_process(self) -> tuple[str, ...]:
+        """What it asks for that one process is not; empty if all of it may run in this one."""
+        asked: list[str] = []
+        if self.isolation != "none":
+            asked.append(f"isolation={self.isolation!r}")
+        if self.transport not in (None, TransportConfig()):
+            asked.append(f"transport={self.transport.type!r}")
+        if self.scaling is not None:
+            asked.append("scaling")
+        return tuple(asked)
 
 
 # --- tools -------------------------------------------------------------------------------------

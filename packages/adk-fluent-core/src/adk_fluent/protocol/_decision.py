@@ -55,10 +55,12 @@ class Fault(NamedTuple):
     Attributes:
         what: What is wrong with it, in one sentence without a full stop.
         help: What to answer instead.
+        unstorable: Whether session state cannot keep it.
     """
 
     what: str
     help: str
+    unstorable: bool = False
 
 
 def decide(response_schema: str | None, answer: Any, gate: str | None = "gate") -> Decision | Fault:
@@ -83,6 +85,12 @@ def decide(response_schema: str | None, answer: Any, gate: str | None = "gate") 
             f"the answer to {asked} is more than JSON can hold",
             "answer text, a number, a bool, None, or a list or dict of them; of a pydantic model "
             "its model_dump(mode='json')",
+        )
+    if gate is not None and any(map(_has_nul, readings)):
+        return Fault(
+            f"the answer to {asked} has a NUL character, which session state cannot keep",
+            "answer without it",
+            unstorable=True,
         )
     if response_schema is None:
         return _approval(readings, asked)
@@ -187,6 +195,13 @@ def _plain(value: Any) -> Any:
     if _is_deep(plain):
         raise ValueError(value)
     return plain
+
+
+def _has_nul(value: Any) -> bool:
+    """Whether a text in it, or a key, has what databases cut text off at."""
+    if is_object(value) and any("\0" in key for key in value):
+        return True
+    return "\0" in value if isinstance(value, str) else any(map(_has_nul, _inside(value)))
 
 
 def _is_deep(value: Any) -> bool:

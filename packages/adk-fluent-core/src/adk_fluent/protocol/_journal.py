@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-#: How a run stands that has not ended well: it goes on, it waits for an answer, or it failed.
-JournalStatus = Literal["running", "waiting", "failed"]
+#: How a run stands that has not ended well: it goes on, it waits for an answer, it failed, or it
+#: stands before a step of another segment.
+JournalStatus = Literal["running", "waiting", "failed", "boundary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class JournalEntry:
     Attributes:
         plan: `structure_hash` of the pipeline; another one cannot go on with the run.
         position: The flow engine's frames.
-        status: ``waiting`` for answers, ``failed`` at a step, or ``running`` when its process died.
+        status: ``waiting`` for answers, ``failed`` at a step, ``running`` when its process died, or
+            at a ``boundary``: before a step of another segment.
         run: The run's id; it stays the same however often the run is resumed.
         invocation_id: The call that began the run.
         user_message: What the user said that started the run, or the id of the event that holds it.
@@ -43,6 +45,7 @@ class JournalEntry:
         owner: Who runs it, for ``running`` only.
         saved: When it was saved, in seconds since 1970.
         revision: Grows by one with each save; tells two writers apart.
+        segments: At a ``boundary``: the segments whose steps come next, in order.
         format: Version of this layout.
     """
 
@@ -57,6 +60,7 @@ class JournalEntry:
     owner: str = ""
     saved: float = 0.0
     revision: int = 0
+    segments: tuple[str, ...] = ()
     format: int = 1
 
 

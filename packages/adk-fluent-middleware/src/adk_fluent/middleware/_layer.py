@@ -22,6 +22,7 @@ LAYER = Layer(
             Entry(f"{_HERE}._order:check_retries", "retries"),
             Entry(f"{_HERE}._targets:check_targets", "targets"),
         ),
+        "run_checkers": Entry(f"{_HERE}._targets:check_targets", "targets"),
         "commands": Entry(
             f"{_HERE}._cli:middleware", "middleware", "List middlewares, and show their settings."
         ),

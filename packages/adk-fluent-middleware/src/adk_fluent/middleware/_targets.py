@@ -35,14 +35,29 @@ AGENTS: Final[dict[str, tuple[str, ...]]] = {
     "model_call_limit": ("per_agent",),
     "todo_list": ("agents",),
 }
+#: Options that hold something back: without the name it would not be. Of the others either more is
+#: guarded than was meant, or a run is less good.
+GUARDS: Final = frozenset(
+    {
+        ("circuit_breaker", "tools"),
+        ("model_call_limit", "per_agent"),
+        ("pii_filter", "tools"),
+        ("rate_limiter", "tools"),
+        ("timeout", "tool"),
+        ("tool_approval", "tools"),
+        ("tool_call_limit", "tools"),
+        ("tool_emulator", "results"),
+        ("tool_emulator", "tools"),
+    }
+)
 
 
-class UnknownTarget(Diagnostic, code="MDW003", severity=Severity.WARNING):
+class UnknownTarget(Diagnostic, code="MDW003", severity=Severity.ERROR):
     """A middleware names a tool or an agent that is not there."""
 
 
 def check_targets(graph: Graph) -> Iterator[Diagnostic]:
-    """Look for names that match nothing, where all tools and agents are known."""
+    """Look for names that match nothing: an error where they are to hold something back."""
     yield from _unknown(graph, graph.root, graph.nodes)
     for node in graph.of(MiddlewareNode):
         yield from _unknown(graph, node, graph.reach([node.body]))
@@ -50,37 +65,44 @@ def check_targets(graph: Graph) -> Iterator[Diagnostic]:
 
 def _unknown(graph: Graph, node: Node, inside: Iterable[Node]) -> Iterator[UnknownTarget]:
     named = [
-        (middleware, name, what, each)
+        (name_of(middleware), name, what, each)
         for middleware in stack(node)
         for table, what in ((TOOLS, "tool"), (AGENTS, "agent"))
         for name in table.get(name_of(middleware), ())
         for each in names_in(option(middleware, name))
     ]
-    known = _known(inside) if named else None
-    if known is None:
+    if not named:
         return
+    known, all_known = _known(inside)
     for middleware, name, what, each in named:
         if _is_in(each, known[what]) or each in FRAMEWORK:
             continue
         near = nearest_name(each, known[what])
+        if near is None and not all_known:  # it may well be one that is known only in a run
+            continue
+        guards = all_known and (middleware, name) in GUARDS
         there = ", ".join(f"`{other}`" for other in sorted(known[what])[:10])
         yield UnknownTarget.at(
             graph,
             node,
-            f"`{name_of(middleware)}({name}=...)` names `{each}`, "
-            f"and there is no {what} of that name",
+            f"`{middleware}({name}=...)` names `{each}`, and there is no {what} of that name"
+            + ("" if all_known else ", unless a toolset or an agent of ADK's has one"),
             help=f"did you mean `{near}`?"
             if near
             else (f"use one of {there}" if there else f"there is no {what} at all"),
+            severity=Severity.ERROR if guards else Severity.WARNING,
         )
 
 
-def _known(inside: Iterable[Node]) -> dict[str, set[str]] | None:
-    """The names of all tools and agents; None if some of them are known only when it runs."""
+def _known(inside: Iterable[Node]) -> tuple[dict[str, set[str]], bool]:
+    """The names of tools and agents, and whether no others can turn up when it runs."""
     tools, agents = set[str](), set[str]()
+    complete = True
     for node in inside:
-        if type(node) not in NODES or isinstance(node, AdkAgentNode | RemoteAgentNode):
-            return None
+        if isinstance(node, RemoteAgentNode):  # its tools run elsewhere, where nothing guards them
+            agents.add(node.name)
+        elif type(node) not in NODES or isinstance(node, AdkAgentNode):
+            complete = False
         if not isinstance(node, AgentNode):
             continue
         agents.add(node.name)
@@ -92,9 +114,10 @@ def _known(inside: Iterable[Node]) -> dict[str, set[str]] | None:
         for spec in node.tools:
             name = _tool_name(spec.tool.value)
             if name is None:
-                return None
-            tools |= {name, spec.name}
-    return {"tool": tools, "agent": agents}
+                complete = False
+            else:
+                tools |= {name, spec.name}
+    return {"tool": tools, "agent": agents}, complete
 
 
 def _tool_name(tool: Any) -> str | None:

@@ -13,6 +13,7 @@ from adk_fluent.state._errors import (
     SchemaError,
     SchemaUpgradeError,
     StateConflictError,
+    UnstorableStateError,
 )
 from adk_fluent.state._field import field
 from adk_fluent.state._reduce import Reduce
@@ -47,6 +48,7 @@ __all__ = [
     "StateSchema",
     "StateTypeError",
     "Temp",
+    "UnstorableStateError",
     "UserScoped",
     "field",
     "tool",

@@ -54,6 +54,10 @@ class RefusedError(Exception):
     """A value does not fit; the message says why, for somebody who knows the key and the type."""
 
 
+class NotStoredError(RefusedError):
+    """A value is of its type, and no session service keeps it as it is."""
+
+
 class Codec:
     """Turns values of one type into JSON, and back.
 
@@ -109,7 +113,7 @@ class Codec:
         """
         if value.__class__ in self.plain:
             if (fault := storage_fault(value)) is not None:
-                raise RefusedError(f"it {fault.says}; {fault.help}")
+                raise NotStoredError(f"it {fault.says}; {fault.help}")
             return value
         adapter = self._adapter or self._made()
         from pydantic import ValidationError  # noqa: PLC0415  # loaded by now
@@ -126,7 +130,7 @@ class Codec:
             raise RefusedError(f"it cannot be written as JSON: {error}") from error
         if (fault := storage_fault(stored)) is not None:
             part = f"its part {fault.path}" if fault.path else "it"
-            raise RefusedError(f"{part} {fault.says}; {fault.help}")
+            raise NotStoredError(f"{part} {fault.says}; {fault.help}")
         if self._doubtful:
             if _made_of_dict(checked, value):
                 raise RefusedError("it is a dict, or has one, where an object is declared")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.errors import Details, RunError, UsageError
+from adk_fluent.errors import (
+    Details,
+    RunError,
+    StateTypeError,
+    UnstorableValueError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -71,5 +77,25 @@ class StateConflictError(RunError):
         super().__init__(what, **details)
 
 
-for _each in (SchemaCompositionError, SchemaError, SchemaUpgradeError, StateConflictError):
+class UnstorableStateError(StateTypeError, UnstorableValueError):
+    """A field was given a value of its type that no session service keeps as it is.
+
+    Cause: not-a-number, half a character, or text with NUL.
+    Fix: write what the message names.
+
+    Attributes:
+        key: The key, with its scope prefix.
+    """
+
+    code = "ADKF604"
+
+    def __init__(self, what: str, *, key: str, **details: Unpack[Details]) -> None:
+        super().__init__(what, key=key, **details)
+        self.key = key
+
+
+for _each in (
+    *(SchemaCompositionError, SchemaError, SchemaUpgradeError, StateConflictError),
+    UnstorableStateError,
+):
     _each.__module__ = "adk_fluent.state"  # where they are public

@@ -12,6 +12,7 @@ from adk_fluent.ir import UNSET, Scope
 from adk_fluent.ir import StateFieldRef as Key
 from adk_fluent.state._codec import (
     Codec,
+    NotStoredError,
     RefusedError,
     is_optional,
     is_unfinished,
@@ -19,7 +20,7 @@ from adk_fluent.state._codec import (
     same,
     same_type,
 )
-from adk_fluent.state._errors import SchemaError
+from adk_fluent.state._errors import SchemaError, UnstorableStateError
 from adk_fluent.state._frozen import type_of
 from adk_fluent.state._reduce import Reducer
 
@@ -283,7 +284,7 @@ class StateFieldRef(Generic[T]):
         if kind not in self._plain or not (
             kind is bool
             or (
-                cast("str", value).isascii()
+                (cast("str", value).isascii() and "\0" not in cast("str", value))
                 if kind is str
                 else -_LARGE < cast("int", value) < _LARGE
             )
@@ -341,7 +342,8 @@ class StateFieldRef(Generic[T]):
             return encode(value)
         except RefusedError as error:
             by = f" by {where}" if where else ""
-            raise StateTypeError(
+            kind = UnstorableStateError if isinstance(error, NotStoredError) else StateTypeError
+            raise kind(
                 f"{self!r} cannot be given {self._shown(value)}{by}: {error}", key=self.key
             ) from error
 

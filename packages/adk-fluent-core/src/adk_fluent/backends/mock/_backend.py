@@ -7,11 +7,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.backends._boundaries import check_boundaries
 from adk_fluent.backends._config import check_state
 from adk_fluent.backends._contracts import hold
 from adk_fluent.backends._listeners import Listeners, Notices
 from adk_fluent.backends._owner import running
 from adk_fluent.backends._recording import recorded
+from adk_fluent.backends._remotes import with_fallbacks
 from adk_fluent.backends._resources import NOTHING, Injection, Owner, Table
 from adk_fluent.backends._resuming import GoOn, Pipeline, Tell, Verdict, judge
 from adk_fluent.backends.mock._checks import agents_of, check_app, check_config
@@ -104,8 +106,8 @@ class MockBackend(BackendBase[MockApp]):
         Raises:
             UsageError: A field of the configuration holds a value that has no meaning.
             UnsupportedConfigError: A field of the configuration has no effect here.
-            MissingLayerError: A node's layer is not installed.
-            UnsupportedNodeError: A node has no meaning here.
+            MissingLayerError: A layer that a node needs is not installed.
+            UnsupportedNodeError: A node, or its execution boundary, has no meaning here.
             BuildError: A transfer leads nowhere.
             ContractError: It is proven that its runs fail; see `ExecutionConfig.contracts`.
         """
@@ -116,6 +118,8 @@ class MockBackend(BackendBase[MockApp]):
             injection = Injection(node.resources)
         config = config or ExecutionConfig()
         check_config(config)
+        check_boundaries(node)
+        root = with_fallbacks(root)
         agents = agents_of(root)
         mocks = {
             name: script_of(each.mock.value)

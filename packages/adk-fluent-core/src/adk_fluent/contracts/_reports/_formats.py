@@ -19,7 +19,11 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME: Final = "https://github.com/adk-fluent/adk-fluent"
 _DOCS: Final = f"{_HOME}/blob/main/packages/{{package}}/docs"
 #: The prefixes of the codes of our own packages.
-_PACKAGES: Final = {OURS: "adk-fluent-core", "MDW": "adk-fluent-middleware"}
+_PACKAGES: Final = {
+    OURS: "adk-fluent-core",
+    "MDW": "adk-fluent-middleware",
+    "RMT": "adk-fluent-a2a",
+}
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -65,7 +65,11 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
     ir.ModelSelectorNode: {
         "strategy": _one_of("cost_optimized", "quality_optimized", "budget_bounded", "adaptive")
     },
-    ir.RemoteAgentNode: {"timeout_seconds": _SECONDS},
+    ir.RemoteAgentNode: {
+        "timeout_seconds": _SECONDS,
+        "card_ttl_seconds": _SECONDS,
+        "history": _one_of("input", "transcript", "none"),
+    },
     ir.ParallelNode: {"merge": _MERGE},
     ir.LoopNode: {"max_iterations": _whole(1)},
     ir.MapOverNode: {

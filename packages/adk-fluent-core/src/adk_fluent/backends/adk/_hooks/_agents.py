@@ -18,6 +18,7 @@ from google.genai import types
 from adk_fluent.backends._answers import answer_of
 from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS
+from adk_fluent.backends.adk._hooks._besides import note_said
 from adk_fluent.backends.adk._hooks._chain import (
     attach_to,
     attached,
@@ -315,7 +316,9 @@ class _Run:
             branch=self._ctx.branch,
             content=content,
         )
-        if content is None and not self._here.in_tool:
+        if content is not None:
+            note_said(self._ctx, self.name, besides=not answers)
+        elif not self._here.in_tool:
             event.custom_metadata = {METADATA_KEY: {**self._here.stamp, "why": _AROUND}}
         node = self._chain.node(self.name)
         answer = None if node is None or content is None or not answers else answer_of(node)

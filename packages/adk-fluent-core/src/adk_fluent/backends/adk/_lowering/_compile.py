@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -14,7 +15,9 @@ from pydantic import ValidationError
 from adk_fluent._middlewares import made_middleware
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
+from adk_fluent.backends._boundaries import check_boundaries
 from adk_fluent.backends._contracts import hold
+from adk_fluent.backends._remotes import with_fallbacks
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._tables import PassList
 from adk_fluent.backends.adk._caps import CAPS
@@ -144,7 +147,11 @@ def _check_plugins(plugins: Any) -> None:
 
 
 def compile_ir(
-    node: Node, config: ExecutionConfig | None = None, *, standalone: bool = False
+    node: Node,
+    config: ExecutionConfig | None = None,
+    *,
+    standalone: bool = False,
+    segment: str | None = None,
 ) -> Compiled:
     """Compile a pipeline.
 
@@ -152,12 +159,13 @@ def compile_ir(
         node: The pipeline.
         config: How it runs; None is the configuration of its `AppNode`, or the default.
         standalone: The root agent will run without the App that belongs to it.
+        segment: The segment whose steps its runs do; None does all.
 
     Raises:
         UsageError: A field of the configuration holds a value that has no meaning.
         UnsupportedConfigError: A field of the configuration has no effect in this version.
-        MissingLayerError: A node's layer is not installed.
-        UnsupportedNodeError: There is no rule for a node.
+        MissingLayerError: A layer that a node needs is not installed.
+        UnsupportedNodeError: There is no rule for a node, or nobody holds its execution boundary.
         BuildError: Something in the pipeline cannot be.
         ContractError: It is proven that its runs fail; see `ExecutionConfig.contracts`.
     """
@@ -169,10 +177,13 @@ def compile_ir(
         injection = Injection(node.resources)
         config = config or node.execution
     config = config or ExecutionConfig()
+    if segment is not None:  # the run is to go on elsewhere
+        config = replace(config, resumable=True)
     check_config(config)
     cx = CompileContext(config, injection)
     description = root.description
-    root = passes(root, cx)
+    root = passes(with_fallbacks(root), cx)
+    check_boundaries(node.replace(root=root) if isinstance(node, AppNode) else root)
     agents = cx.agents(root)
     configured = (made_middleware(each, node) for each in config.middlewares)
     middlewares = (*stack, *configured, *cx.middlewares)
@@ -192,6 +203,7 @@ def compile_ir(
         answers=cx.answers,
         opens=True,
         limit=config.timeout_seconds,
+        segment=segment,
     )
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
     if config.streaming_mode == "bidi":

@@ -17,6 +17,7 @@ from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
+from adk_fluent.backends.adk._hooks._besides import watch
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._hooks._plugin import can_pause
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
@@ -26,6 +27,7 @@ from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts, settled
 from adk_fluent.backends.adk._session._facts import (
+    Leaving,
     facts,
     put_out,
     report_end,
@@ -169,6 +171,7 @@ class AdkLeaf:
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
+        over = watch(agent, self._ctx.plugin_manager, changes)
         ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
         waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
@@ -178,11 +181,14 @@ class AdkLeaf:
                 turn.go_on(agent.name, seen, waits)
                 agent = knowing_transfer(agent) if turn.waits_for(TRANSFER) else agent
         calls = last_calls(changes)
+        leaving = Leaving(self._nodes if strand.inside(_is_loop) else ())
         try:
             async with aclosing(self._in_turn(agent, ctx, turn)) as events:
                 async for event in events:
                     unsaid(event)
-                    mark = self._marked(event, stamp, turn)
+                    leaving.take(event)
+                    mark: Stamp = {**stamp, "besides": True} if event.author in over else stamp
+                    mark = self._marked(event, mark, turn)
                     if (call := calls.get(event.author)) is not None and not call.settled:
                         await settle(call, event)
                     invalid = self._read(event, node, agent, waits, mark)
@@ -320,7 +326,7 @@ class AdkLeaf:
             node: The step.
             strand: Where it stands.
             content: What is said.
-            answers: Whether it is read as the step's answer is.
+            answers: Whether it is read as the step's answer is, and not said besides.
 
         Returns:
             The event, and the error of an answer that does not fit.
@@ -335,6 +341,8 @@ class AdkLeaf:
         stamp = self._places.stamp(node, strand)
         if content is None:
             stamp["why"] = "around"
+        elif not answers:
+            stamp["besides"] = True
         self._mark(event, stamp)
         read = agent and answers and content is not None
         answer = self._answers.get(node.name) if read else None

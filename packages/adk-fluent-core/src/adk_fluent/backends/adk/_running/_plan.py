@@ -51,6 +51,7 @@ class Plan:
         answers: How the answers of agents are read, by name of the agent.
         opens: Whether a run of it makes the resources; a flow below another one finds them made.
         promises: What it promises about state.
+        segment: The segment whose steps a run of it does; None does all.
         needs_plugin: Whether there is something for our plugin to do.
     """
 
@@ -71,6 +72,7 @@ class Plan:
         "promises",
         "resources",
         "scopes",
+        "segment",
     )
 
     def __init__(
@@ -88,6 +90,7 @@ class Plan:
         answers: Mapping[str, Answer] | None = None,
         opens: bool = False,
         limit: float | None = None,
+        segment: str | None = None,
     ) -> None:
         self.node: Node = node
         self.pipeline: Pipeline = Pipeline(node)
@@ -102,6 +105,7 @@ class Plan:
         self.answers: Mapping[str, Answer] = answers or {}
         self.opens: bool = opens
         self.limit: float | None = limit
+        self.segment: str | None = segment
         self.scopes: Mapping[int, Scoped] = scopes_of(node)
         self.promises: Promises | None = promises_of(node)
         acts = bool(middlewares or self.scopes)

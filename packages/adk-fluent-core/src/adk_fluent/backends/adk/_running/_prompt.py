@@ -166,7 +166,7 @@ class Prompts:
             stamp = stamp_of(event)
             if stamp is None or stamp.get("run") != self._run or not event.is_final_response():
                 continue
-            if stamp.get("path") != path and _shown(event.content):
+            if stamp.get("path") != path and not stamp.get("besides") and _shown(event.content):
                 said.append((stamp.get("path", ""), str(at)))
         if not said:
             return self._message_of(events)

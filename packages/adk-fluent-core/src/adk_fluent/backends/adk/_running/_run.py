@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import AgentEvent, EventListener, Pending
+    from adk_fluent.protocol import AgentEvent, EventListener, JournalEntry, Pending
 
 USER: Final = "user"
 _TEMP: Final = "temp:"
@@ -90,8 +90,17 @@ class ADKBackend(BackendBase[Compiled]):
         self.credential_service = credential_service
         self._runners: WeakKeyDictionary[Compiled, Runner] = WeakKeyDictionary()
 
-    def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
+    def compile(
+        self, node: Node, config: ExecutionConfig | None = None, *, segment: str | None = None
+    ) -> Compiled:
         """Compile a pipeline.
+
+        Args:
+            node: The pipeline.
+            config: How it runs.
+            segment: Let runs do the steps of this segment alone, and stop before those of others
+                at the position that `standing` returns; "" is the one outside of every execution
+                boundary. Such a run is resumable. None does every step.
 
         Raises:
             UnsupportedConfigError: A field of the configuration has no effect in this version.
@@ -99,7 +108,7 @@ class ADKBackend(BackendBase[Compiled]):
             UnsupportedNodeError: There is no rule for a node.
             BuildError: Something in the pipeline cannot be.
         """
-        return compile_ir(node, config)
+        return compile_ir(node, config, segment=segment)
 
     async def stream(
         self,
@@ -187,6 +196,71 @@ class ADKBackend(BackendBase[Compiled]):
             session_id=session.id,
             user_id=user_id,
             app_name=compiled.config.app_name,
+        )
+
+    async def standing(
+        self,
+        compiled: Compiled,
+        *,
+        session_id: str,
+        user_id: str = USER,
+        session_service: BaseSessionService | None = None,
+    ) -> JournalEntry | None:
+        """Return where the run of a session stands; None when it is over.
+
+        Args:
+            compiled: What `compile` returned.
+            session_id: The session.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is the backend's.
+
+        Raises:
+            SessionError: There is no such session, or a newer version wrote it.
+            SessionStoreError: The sessions cannot be read.
+        """
+        service = session_service or self.session_service
+        name = compiled.config.app_name
+        session = await existing_session(service, name, user_id, session_id)
+        return load(session.state, compiled.root.name)
+
+    async def recall(
+        self,
+        compiled: Compiled,
+        *,
+        session_id: str,
+        user_id: str = USER,
+        session_service: BaseSessionService | None = None,
+    ) -> RunResult:
+        """Return what the runs of a session have given so far, as `run` would have returned it.
+
+        Args:
+            compiled: What `compile` returned.
+            session_id: The session.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is the backend's.
+
+        Raises:
+            SessionError: There is no such session.
+            SessionStoreError: The sessions cannot be read.
+        """
+        service = session_service or self.session_service
+        name = compiled.config.app_name
+        session = await existing_session(service, name, user_id, session_id)
+        entry = load(session.state, compiled.root.name)
+        waits = () if entry is None else entry.waits
+        told = [
+            to_agent_event(event)
+            for event in session.events
+            if event.author != USER and not _is_bookkeeping(event)
+        ]
+        for event in told:  # what was asked and answered is no question any more
+            event.pending = tuple(each for each in event.pending if each.id in waits)
+        return RunResult(
+            told,
+            state={key: value for key, value in session.state.items() if _is_told(key, value)},
+            session_id=session.id,
+            user_id=user_id,
+            app_name=name,
         )
 
     async def pending(

@@ -217,6 +217,8 @@ def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
         value = get(key)
         if value is not None:
             made.metadata[key] = value
+    if get("besides"):
+        made.is_final = False
     if told := get("pending"):
         asked = {each.id: each for each in made.pending}
         for each in told:

@@ -17,6 +17,8 @@ from adk_fluent.errors import OutputInvalidError
 from adk_fluent.flow import Facts
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
     from google.genai.types import Part
@@ -68,8 +70,10 @@ def facts(event: Event) -> Facts | None:
 
 
 def text(event: Event) -> str | None:
-    """The text of an event that is a final answer, else None."""
+    """The text of an event that is a final answer, and not said besides one, else None."""
     if event.partial or not event.is_final_response():
+        return None
+    if event.custom_metadata and (stamp_of(event) or {}).get("besides"):
         return None
     if event.content is None:
         spoken = event.output_transcription  # in a live run
@@ -130,6 +134,32 @@ def unwritten(event: Event, agent: BaseAgent) -> None:
     key = getattr(author, "output_key", None)
     if key in delta and (not event.get_function_responses() or delta[key] == ""):
         del delta[key]
+
+
+class Leaving:
+    """Lets the results of tools be the last event of an agent that leaves the loop around it.
+
+    ADK asks the model once more what it makes of them, unless the tool that escalates sets
+    `skip_summarization`, too, as ``exit_loop`` does. What agents do that were not built here, or
+    stand in a flow below, is left to whatever runs them.
+
+    Args:
+        built: The agents that were built here, by name.
+    """
+
+    __slots__ = ("_built", "_escalated")
+
+    def __init__(self, built: Container[str]) -> None:
+        self._built = built
+        self._escalated = False
+
+    def take(self, event: Event) -> None:
+        """Take in an event before it is passed on."""
+        if event.author not in self._built or stamp_of(event) is not None:
+            return
+        self._escalated = self._escalated or bool(event.actions.escalate)
+        if self._escalated and event.get_function_responses():
+            event.actions.skip_summarization = True
 
 
 def report_end(event: Event) -> None:

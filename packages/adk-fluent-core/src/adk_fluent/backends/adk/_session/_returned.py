@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.backends._storable import storage_fault
+from adk_fluent.backends._storable import json_fault
 from adk_fluent.errors import UnstorableValueError
 from adk_fluent.ir import GateNode
 
@@ -31,7 +31,7 @@ async def _awaited(node: GateNode, payload: Awaitable[Any]) -> Any:
 
 
 def _payload(node: GateNode, payload: Any) -> Any:
-    fault = storage_fault(payload)
+    fault = json_fault(payload)
     if fault is None:
         return payload
     raise UnstorableValueError(

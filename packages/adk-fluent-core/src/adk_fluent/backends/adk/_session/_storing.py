@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from pydantic_core import to_jsonable_python
 
-from adk_fluent.backends._storable import StorageFault, kind_of, storage_fault, text_fault
+from adk_fluent.backends._storable import (
+    StorageFault,
+    json_fault,
+    kind_of,
+    state_text_fault,
+    storage_fault,
+    text_fault,
+)
 from adk_fluent.errors import UnstorableValueError, UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ class Keeping:
                 )
             if not self._stores or key.startswith(_TEMP) or key in self._encoded:
                 continue
-            fault = text_fault(key) or storage_fault(value)
+            fault = state_text_fault(key) or storage_fault(value)
             if fault is None or _is_adks(fault.part):
                 continue
             path = f"state[{key!r}]{fault.path}"
@@ -122,7 +129,7 @@ class Keeping:
         if part.text is not None:
             path, fault = "the text", text_fault(part.text)
         elif part.function_call is not None:
-            path, fault = part.function_call.name or "", storage_fault(part.function_call.args)
+            path, fault = part.function_call.name or "", json_fault(part.function_call.args)
             path = f"{path}(...)"
         else:
             return
@@ -139,12 +146,12 @@ class Keeping:
 
 def _make_json(result: types.FunctionResponse, node: Placed) -> None:
     """Make JSON of what a tool returned, the same that ADK makes of it when it stores an event."""
-    fault = storage_fault(result.response)
+    fault = json_fault(result.response)
     if fault is None:
         return
     try:
         made = to_jsonable_python(result.response, inf_nan_mode="null", bytes_mode="base64")
-        remaining = storage_fault(made)
+        remaining = json_fault(made)
     except ValueError:  # what pydantic raises of a value that it cannot serialise
         remaining = fault
     else:
@@ -171,7 +178,7 @@ def _short(path: str) -> str:
 
 def uncopyable(state: Mapping[str, Any]) -> list[str]:
     """The keys of values that cannot be copied, which only those can be that are no JSON."""
-    return [key for key, value in state.items() if storage_fault(value) and not _copies(value)]
+    return [key for key, value in state.items() if json_fault(value) and not _copies(value)]
 
 
 def _copies(value: object) -> bool:

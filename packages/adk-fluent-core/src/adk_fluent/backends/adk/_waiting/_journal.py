@@ -55,6 +55,7 @@ def load(state: Mapping[str, Any], name: str) -> JournalEntry | None:
         data["position"] = join(data["position"], pieces)
         asked = questions_at(data["position"]).items()
         waits = {id: kind for id, kind in asked if id not in data["answered"]}
+        data["segments"] = tuple(data.get("segments", ()))
         return JournalEntry(**data, waits=waits)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise SessionError(
@@ -100,8 +101,18 @@ class Progress:
         self._text: str | None = None
         self._parts = parts_in(state, name)
 
-    def at(self, position: Position, status: JournalStatus = "running") -> dict[str, str | None]:
+    def at(
+        self,
+        position: Position,
+        status: JournalStatus = "running",
+        segments: tuple[str, ...] = (),
+    ) -> dict[str, str | None]:
         """The state that says where the run stands.
+
+        Args:
+            position: Where it stands.
+            status: How.
+            segments: The segments whose steps come next.
 
         Raises:
             UnstorableValueError: It holds what is no JSON.
@@ -119,6 +130,7 @@ class Progress:
             owner=self.entry.owner if status == "running" else "",
             saved=round(time.time(), 3),
             revision=self.entry.revision + 1,
+            segments=segments,
         )
         try:
             rest, parts = split(position)
@@ -169,4 +181,5 @@ def _plain(entry: JournalEntry) -> dict[str, Any]:
         "owner": entry.owner,
         "saved": entry.saved,
         "revision": entry.revision,
+        **({"segments": entry.segments} if entry.segments else {}),
     }

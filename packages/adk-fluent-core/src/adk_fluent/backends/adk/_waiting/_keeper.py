@@ -66,9 +66,12 @@ class AdkKeeper:
         """The event that ends a run which waits, with the questions of gates."""
         asked = engine.questions
         told = [{"id": each.id, "kind": each.kind, "name": each.name} for each in asked]
-        still = [id for id in engine.pending if id in before]
+        still = () if engine.segments else [id for id in engine.pending if id in before]
         told += [told_again(each) for each in questions(self._ctx.session.events, still)]
-        delta = self._progress.at(engine.position, "waiting") | self._leaf.emptied()
+        status: JournalStatus = "boundary" if engine.segments else "waiting"
+        delta = self._progress.at(engine.position, status, engine.segments) | self._leaf.emptied()
+        if not told:
+            return self._event(delta, "journal")
         return self._event(delta, "paused", asked, pending=told)
 
     def over(self) -> Event:

@@ -1,0 +1,16 @@
+"""What this package provides, as data: nothing is imported before it is needed."""
+
+from __future__ import annotations
+
+from adk_fluent.protocol import Layer
+
+_HERE = "adk_fluent.a2a"
+
+LAYER = Layer(
+    "a2a",
+    {
+        "rules": f"{_HERE}._remote_adk:RULES",
+        "checkers": f"{_HERE}._checks:check_remote_agents",
+        "cards": f"{_HERE}._cards_adk:read_card",
+    },
+)

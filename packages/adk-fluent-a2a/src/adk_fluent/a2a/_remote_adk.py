@@ -1,0 +1,330 @@
+"""The ADK agent of a remote agent: a wrapper of ADK's own `RemoteA2aAgent`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+import warnings
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from google.adk.a2a.agent.config import (
+    A2aRemoteAgentConfig,
+    ParametersConfig,
+    RequestInterceptor,
+)
+from google.adk.a2a.converters.part_converter import (
+    convert_a2a_part_to_genai_part,
+    convert_genai_part_to_a2a_part,
+)
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.genai import types
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+from pydantic import PrivateAttr
+
+from a2a.client import ClientConfig, ClientFactory
+from a2a.client.client import ClientCallContext
+from a2a.types import Part, TaskState
+from adk_fluent.a2a._auth_adk import Credentials
+from adk_fluent.a2a._cards_adk import BINDINGS, Cards
+from adk_fluent.a2a._exchange_adk import WAITING, Exchange, Tries
+from adk_fluent.a2a._failures_adk import failure
+from adk_fluent.a2a._history import KEY, Asked, asked_in, context_of, spoken
+from adk_fluent.a2a._http import http_client
+from adk_fluent.a2a._values import inputs_of, outputs_of, plain
+from adk_fluent.backends import RuleTable
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import answer_of
+from adk_fluent.ir import RemoteAgentNode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    import httpx
+    from google.adk.agents.invocation_context import InvocationContext
+
+    from a2a.client import Client
+    from a2a.types import AgentCard, Message
+    from adk_fluent.backends.adk import CompileContext
+    from adk_fluent.extend import Answer
+
+# which parts of ADK are experimental is our business, not that of our users
+warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\].*A2A", UserWarning)
+
+RULES: Final[RuleTable[BaseAgent, CompileContext]] = RuleTable("agents")
+
+_TYPE: Final = "adk_type"  # ADK's mark of data parts that stand for calls of tools
+_INPUTS: Final = "adk_fluent_inputs"  # ours, of the data part with the inputs
+# The calls with which ADK asks for something.
+_REQUEST_INPUT: Final = "adk_request_input"
+_REQUEST_CREDENTIAL: Final = "adk_request_credential"
+
+
+class RemoteAgent(BaseAgent):
+    """Asks an agent behind the A2A protocol.
+
+    Attributes:
+        node: What is known of it.
+    """
+
+    node: Any
+    _answer: Answer | None = PrivateAttr(default=None)
+    _cards: Cards = PrivateAttr()
+    _credentials: Credentials = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Prepare what outlives a run."""
+        super().model_post_init(context)
+        self._answer = answer_of(self.node)
+        self._cards = Cards(self.node)
+        self._credentials = Credentials(self.node)
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        asked = asked_in(ctx, self.name)
+        node: RemoteAgentNode = self.node
+        parts = _answer_parts(asked) if asked else self._parts(ctx)
+        tries = Tries(node, asyncio.get_running_loop().time() + node.timeout_seconds)
+        http = await http_client()
+        card, headers = await tries.run(lambda: self._prepare(http))
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
+        client = ClientFactory(config).create(card)
+        exchange = Exchange(tries, client, self._credentials.forget)
+        context = asked.context if asked else context_of(ctx, self.name)
+        message = _Message(parts, context, asked, headers)
+        remote = _inner(self.name, card, config, exchange, message)
+        async with aclosing(remote._run_async_impl(ctx)) as events:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # hooks of ours stand around this agent, and none around that one
+            async for event in events:
+                if exchange.error is not None:
+                    break
+                if event.error_message:
+                    raise failure(
+                        "PROTOCOL",
+                        node,
+                        "gave an answer that ADK cannot read",
+                        found=event.error_message,
+                    )
+                if (progress := self._progress(event, exchange)) is not None:
+                    yield progress
+        if exchange.error is not None:
+            raise exchange.error
+        yield (
+            self._question(ctx, exchange) if exchange.state in WAITING else self._end(ctx, exchange)
+        )
+
+    async def _prepare(self, http: httpx.AsyncClient) -> tuple[AgentCard, dict[str, str]]:
+        """The card, and the headers of requests."""
+        headers = await self._credentials.headers(http)
+        return await self._cards.get(http, headers), headers
+
+    def _parts(self, ctx: InvocationContext) -> list[Part]:
+        """What a new task begins with: the conversation, and the declared inputs.
+
+        Raises:
+            StateKeyError: State lacks an input.
+        """
+        node: RemoteAgentNode = self.node
+        parts = [
+            made
+            for part in spoken(ctx, self.name, node.history)
+            for made in _listed(convert_genai_part_to_a2a_part(part))
+        ]
+        if node.reads_keys or node.input_schema is not None:
+            parts.append(_data_part(inputs_of(node, ctx.session.state)))
+        if not parts:
+            raise UsageError(
+                f"{self.name} is sent nothing",
+                node=node,
+                found=f"history={node.history!r}, no inputs, and nothing was said",
+                help="give it inputs=, or let somebody speak before",
+            )
+        return parts
+
+    def _progress(self, event: Event, exchange: Exchange) -> Event | None:
+        """An event of ADK's as a fragment, which is shown and not kept; None if it is the end."""
+        working = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+        if exchange.task is None or event.content is None or exchange.state not in working:
+            return None
+        event.content.parts = _plain(event.content.parts or [])
+        if not event.content.parts:
+            return None
+        event.partial = True
+        event.custom_metadata = {KEY: _ids(exchange)}
+        event.long_running_tool_ids = None
+        event.actions = EventActions()
+        return event
+
+    def _end(self, ctx: InvocationContext, exchange: Exchange) -> Event:
+        """The answer as one event, with what it writes.
+
+        Raises:
+            OutputInvalidError: It does not fit what was declared.
+        """
+        text, data, parts = _read(exchange)
+        delta = outputs_of(self.node, self._answer, text, data)
+        if data is not None and not text:
+            parts = [types.Part(text=json.dumps(data)), *parts]
+        event = self._event(ctx, exchange, parts)
+        event.actions.state_delta.update(delta)
+        return event
+
+    def _question(self, ctx: InvocationContext, exchange: Exchange) -> Event:
+        """What the agent wants to know before it goes on, as a question that pauses the run."""
+        text, data, _ = _read(exchange)
+        id = f"a2a-{uuid.uuid4()}"
+        if exchange.state == TaskState.TASK_STATE_AUTH_REQUIRED:
+            name, args = _REQUEST_CREDENTIAL, {"authConfig": {"message": text, "data": data}}
+        else:
+            name, args = _REQUEST_INPUT, {"interruptId": id, "message": text, "payload": data}
+        call = types.FunctionCall(id=id, name=name, args=args)
+        event = self._event(ctx, exchange, [types.Part(function_call=call)], question=id)
+        event.long_running_tool_ids = {id}
+        return event
+
+    def _event(
+        self, ctx: InvocationContext, exchange: Exchange, parts: list[types.Part], **ids: str
+    ) -> Event:
+        return Event(
+            author=self.name,
+            invocation_id=ctx.invocation_id,
+            branch=ctx.branch,
+            content=types.Content(role="model", parts=parts) if parts else None,
+            custom_metadata={KEY: {**_ids(exchange), **ids}},
+        )
+
+
+# --- ADK's agent -------------------------------------------------------------------------------
+
+
+class _Factory(ClientFactory):
+    """Gives ADK the exchange in the place of a client."""
+
+    def __init__(self, config: ClientConfig, exchange: Exchange) -> None:
+        super().__init__(config)
+        self._exchange = exchange
+
+    def create(self, card: AgentCard, interceptors: Any = None) -> Client:
+        return cast("Client", self._exchange)
+
+
+def _inner(
+    name: str,
+    card: AgentCard,
+    config: ClientConfig,
+    exchange: Exchange,
+    message: _Message,
+) -> RemoteA2aAgent:
+    """ADK's agent for one task; it makes the message and reads what comes."""
+    return RemoteA2aAgent(
+        name=name,
+        agent_card=card,
+        a2a_client_factory=_Factory(config, exchange),
+        context_builder=message.build,
+        config=A2aRemoteAgentConfig(
+            request_interceptors=[RequestInterceptor(before_request=message.address)]
+        ),
+    )
+
+
+class _Message:
+    """What is sent, and where it belongs.
+
+    Args:
+        parts: Its parts.
+        context: The context of the conversation there.
+        asked: What it answers.
+        headers: The headers of the request.
+    """
+
+    def __init__(
+        self,
+        parts: list[Part],
+        context: str | None,
+        asked: Asked | None,
+        headers: Mapping[str, str],
+    ) -> None:
+        self._parts = parts
+        self._context = context
+        self._asked = asked
+        self._headers = headers
+
+    def build(
+        self, ctx: InvocationContext, name: str, converter: object
+    ) -> tuple[list[Part], str | None]:
+        """The parts and the context, as ADK asks for them."""
+        return self._parts, self._context
+
+    async def address(
+        self, ctx: InvocationContext, message: Message, parameters: ParametersConfig
+    ) -> tuple[Message, ParametersConfig]:
+        """Let the message say what it has to, and authenticate.
+
+        ADK makes one of its own where a question is answered.
+        """
+        del message.parts[:]
+        message.parts.extend(self._parts)
+        message.context_id = self._context or ""
+        message.task_id = "" if self._asked is None else self._asked.task
+        parameters.client_call_context = ClientCallContext(service_parameters=dict(self._headers))
+        return message, parameters
+
+
+# --- parts -------------------------------------------------------------------------------------
+
+
+def _listed(parts: Part | list[Part] | None) -> list[Part]:
+    return [] if parts is None else parts if isinstance(parts, list) else [parts]
+
+
+def _data_part(values: Mapping[str, Any]) -> Part:
+    part = Part(data=ParseDict(dict(values), Value()))
+    part.metadata[_INPUTS] = True
+    return part
+
+
+def _answer_parts(asked: Asked) -> list[Part]:
+    """What a person answered, as parts of a message."""
+    value: Any = asked.value
+    if isinstance(value, dict | list):
+        return [Part(data=ParseDict(cast("dict[str, Any]", value), Value()))]
+    return [Part(text=value if isinstance(value, str) else json.dumps(value))]
+
+
+def _read(exchange: Exchange) -> tuple[str, dict[str, Any] | None, list[types.Part]]:
+    """The text of an answer, its data parts merged, and all that is shown of it."""
+    data: dict[str, Any] | None = None
+    shown: list[types.Part] = []
+    for part in exchange.parts:
+        if part.WhichOneof("content") != "data":
+            made = convert_a2a_part_to_genai_part(part)
+            shown += [each for each in _plain([made] if made else []) if not each.thought]
+        elif _TYPE not in part.metadata:
+            value = plain(MessageToDict(part.data))
+            data = {**(data or {}), **(value if isinstance(value, dict) else {"value": value})}
+    return "".join(part.text or "" for part in shown), data, shown
+
+
+def _plain(parts: list[types.Part]) -> list[types.Part]:
+    """The parts without calls of tools, which were made and answered over there."""
+    return [part for part in parts if part.text or part.inline_data or part.file_data]
+
+
+def _ids(exchange: Exchange) -> dict[str, Any]:
+    """What is known of a task, for an event."""
+    source = exchange.message if exchange.message is not None else exchange.task
+    return {
+        "task_id": "" if exchange.task is None else exchange.task.id,
+        "context_id": "" if source is None else source.context_id,
+        "state": TaskState.Name(exchange.state).removeprefix("TASK_STATE_").lower(),
+    }
+
+
+@RULES.rule(RemoteAgentNode)
+def _remote(
+    node: RemoteAgentNode, children: tuple[BaseAgent, ...], cx: CompileContext
+) -> BaseAgent:
+    return RemoteAgent(name=cx.name_of(node), description=node.description or "", node=node)

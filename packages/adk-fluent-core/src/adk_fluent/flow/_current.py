@@ -1,0 +1,40 @@
+"""The step that is running, for code that runs inside it: functions, tools, middlewares."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from adk_fluent.flow._strand import Strand
+
+#: A strand at its step, and the one that the flow it belongs to runs inside of.
+Standing: TypeAlias = "tuple[Strand, Standing | None]"
+
+STANDING: Final[ContextVar[Standing | None]] = ContextVar("adk_fluent_step", default=None)
+
+
+class CurrentStep(NamedTuple):
+    """A step that is running.
+
+    Attributes:
+        path: Its position in the pipeline, such as ``s2.l1``; the same whenever it is run again.
+        node: Its name.
+    """
+
+    path: str
+    node: str
+
+
+def current_step() -> CurrentStep | None:
+    """Return the step that calls this; None outside of every step."""
+    here = STANDING.get()
+    if here is None:
+        return None
+    node = here[0].nodes[-1].name if here[0].nodes else ""
+    paths: list[str] = []
+    while here is not None:
+        strand, here = here
+        if strand.path:
+            paths.append(strand.path)
+    return CurrentStep(".".join(reversed(paths)), node)

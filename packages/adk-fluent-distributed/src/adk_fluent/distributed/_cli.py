@@ -1,0 +1,214 @@
+"""``adk-fluent submit``, ``status``, ``answer``, ``cancel`` and ``worker``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from adk_fluent.cli import FINDINGS, load, note
+from adk_fluent.distributed._dbos import DbosEngine
+from adk_fluent.distributed._errors import DistributedRunError, EngineError
+from adk_fluent.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from adk_fluent.distributed._call import RunStatus
+    from adk_fluent.protocol import Answer, Pending
+
+_database = click.option(
+    "--database",
+    envvar="ADK_FLUENT_DATABASE",
+    default="sqlite:///runs.sqlite",
+    show_default=True,
+    metavar="URL",
+    help="Where runs are; also ADK_FLUENT_DATABASE.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
+
+
+@click.command()
+@click.argument("target")
+@click.argument("message")
+@click.option("--run-id", metavar="ID", help="The run's id; a run with this id is not begun again.")
+@click.option("--state", metavar="KEY=VALUE", multiple=True, help="Initial state; JSON or text.")
+@click.option("--user", default="user", show_default=True, help="Whose run it is.")
+@_database
+@_json
+def submit(  # noqa: PLR0917  # click calls it by name
+    target: str,
+    message: str,
+    run_id: str | None,
+    state: tuple[str, ...],
+    user: str,
+    database: str,
+    as_json: bool,
+) -> None:
+    """Submit a run of TARGET on MESSAGE to workers, and print its id.
+
+    TARGET is module:attribute or path.py:attribute.
+    """
+    pipeline = load(target)
+    given = dict(_pair(each) for each in state)
+
+    async def call(engine: DbosEngine) -> RunStatus:
+        return await engine.submit(pipeline, message, run_id=run_id, state=given, user_id=user)
+
+    stands = _in_engine(database, call)
+    _show(stands, as_json=as_json)
+
+
+@click.command()
+@click.argument("run")
+@_database
+@_json
+def status(run: str, database: str, as_json: bool) -> None:
+    """Show how RUN stands: its answer, state, open questions and error."""
+    _show(_of_run(database, lambda engine: engine.status(run)), as_json=as_json)
+
+
+@click.command()
+@click.argument("run")
+@click.argument("values", metavar="[NAME=]VALUE", nargs=-1)
+@_database
+@_json
+def answer(run: str, values: tuple[str, ...], database: str, as_json: bool) -> None:
+    """Answer what RUN waits on; without a value, resume a failed run.
+
+    VALUE is JSON or text. NAME is the name or the id of the question; without it, questions are
+    answered in the order of status.
+    """
+
+    async def call(engine: DbosEngine) -> RunStatus:
+        stands = await engine.status(run)
+        return await engine.answer(run, *_answers(stands, values))
+
+    _show(_of_run(database, call), as_json=as_json)
+
+
+@click.command()
+@click.argument("run")
+@_database
+@_json
+def cancel(run: str, database: str, as_json: bool) -> None:
+    """Cancel RUN: a step that is running is cancelled, and nothing after it runs."""
+    _show(_of_run(database, lambda engine: engine.cancel(run)), as_json=as_json)
+
+
+@click.command()
+@click.argument("target")
+@click.option("--segment", metavar="NAME", multiple=True, help="A segment to serve; default: all.")
+@click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True)
+@click.option(
+    "--lease",
+    type=click.FloatRange(0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Without a sign of life for so long, the worker counts as dead on another machine.",
+)
+@_database
+def worker(
+    target: str, segment: tuple[str, ...], concurrency: int, lease: float, database: str
+) -> None:
+    """Run segments of submitted runs of TARGET, until interrupted.
+
+    A segment is named after the step it bounds; what stands outside of every boundary is named
+    after the pipeline.
+    """
+    pipeline = load(target)
+
+    async def call(engine: DbosEngine) -> None:
+        plan = engine.register(pipeline)
+        names = [plan[each].name for each in segment] or [*plan.names]
+        await engine.serve(
+            segment or None, ready=lambda: note(f"[serving {', '.join(names)} of {engine.url}]")
+        )
+
+    _in_engine(database, call, concurrency=concurrency, lease_seconds=lease)
+
+
+def _in_engine(
+    url: str, call: Callable[[DbosEngine], Coroutine[Any, Any, Any]], **options: Any
+) -> Any:
+    async def main() -> Any:
+        async with DbosEngine(url, **options) as engine:
+            return await call(engine)
+
+    return asyncio.run(main())
+
+
+def _of_run(url: str, call: Callable[[DbosEngine], Coroutine[Any, Any, RunStatus]]) -> RunStatus:
+    """The same for a run that is there: a database that is missing is not made.
+
+    Raises:
+        EngineError: It is missing.
+    """
+    path = DbosEngine(url).url.removeprefix("sqlite:///")
+    if not Path(path).exists():
+        raise EngineError(
+            "there is no such database of runs",
+            found=path,
+            help="name the one that runs are submitted to: --database sqlite:///FILE",
+        )
+    return _in_engine(url, call)
+
+
+def _show(stands: RunStatus, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(stands.to_dict(), ensure_ascii=False, indent=2))
+    else:
+        click.echo(f"{stands.run_id}: {stands.status} in segment {stands.segment}")
+        for each in stands.pending:
+            click.echo(f"  {each.name or each.id} asks: {each.message}")
+        if stands.error is not None:
+            click.echo(f"  {stands.error['type']}: {stands.error['message']}")
+        if stands.answer:
+            click.echo(stands.answer)
+    if stands.status == "failed":
+        click.get_current_context().exit(FINDINGS)
+
+
+def _answers(stands: RunStatus, values: tuple[str, ...]) -> list[Answer]:
+    """Each value as the answer to its question.
+
+    Raises:
+        DistributedRunError: There is no such question left.
+    """
+    left, found = list(stands.pending), list[Any]()
+    for value in values:
+        name, equals, rest = value.partition("=")
+        asked = next((each for each in left if equals and name in (each.name, each.id)), None)
+        asked, text = (asked, rest) if asked is not None else (_next(stands, left), value)
+        left.remove(asked)
+        found.append(asked.answer(_value(text)))
+    return found
+
+
+def _next(stands: RunStatus, left: list[Pending]) -> Pending:
+    if not left:
+        raise DistributedRunError(
+            f"run {stands.run_id!r} has no open question for this answer",
+            run_id=stands.run_id,
+            found=f"it is {stands.status}, with {len(stands.pending)} open",
+            help=f"adk-fluent status {stands.run_id} shows its questions",
+        )
+    return left[0]
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError("--state takes KEY=VALUE", found=repr(text))
+    return key, _value(value)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

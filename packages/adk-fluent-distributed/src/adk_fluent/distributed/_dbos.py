@@ -1,0 +1,464 @@
+"""The engine ``dbos``: durable runs on SQLite, with workers that may die at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from adk_fluent.distributed._call import SegmentCall, status_of
+from adk_fluent.distributed._engine import EngineCapabilities
+from adk_fluent.distributed._errors import EngineError
+from adk_fluent.distributed._runs import (
+    answering,
+    failed_run,
+    first_line,
+    refuse_other,
+    unknown_run,
+)
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe, public_address
+from adk_fluent.ir import ScalingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from dbos import DBOSClient, WorkflowStatus
+
+    from adk_fluent.distributed._call import RunStatus
+    from adk_fluent.distributed._runtime import Runtime
+    from adk_fluent.distributed._segments import Pipeline, SegmentPlan
+    from adk_fluent.distributed._station_adk import Station
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import Answer, RunResult
+
+_RUN_ID: Final = re.compile(r"[\w.:@+-]{1,200}")
+
+
+class DbosEngine:
+    """Runs pipelines as durable workflows of DBOS, on a SQLite file and with nothing to start.
+
+    `run` runs a pipeline in this process, each segment a durable step. `submit` puts it into the
+    queues of its segments, from which workers take it: `serve`, or ``adk-fluent worker``. When a
+    process dies, another goes on where the run's session stands.
+
+    Sessions and artifacts are kept beside the database: ``runs.sqlite`` has
+    ``runs.sessions.sqlite`` and ``runs.artifacts/``.
+
+    Args:
+        url: The database, as ``sqlite:///runs.sqlite``; it is made if it is not there.
+        config: How pipelines run; None is each pipeline's own configuration.
+        concurrency: Calls of one segment that run in this process at the same time, where
+            ``ScalingConfig(concurrency=)`` of the segment says nothing.
+        lease_seconds: Seconds without a sign of life after which this process counts as dead on
+            another machine; on this one, its process is looked for.
+        poll_seconds: Seconds between two looks into a queue.
+
+    Raises:
+        EngineError: The url is none of SQLite.
+        UsageError: A number is not positive.
+
+    Example:
+        >>> async with DbosEngine("sqlite:///runs.sqlite") as engine:
+        ...     result = await engine.run(pipeline, "Order A1 is broken.", run_id="A1")
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        config: ExecutionConfig | None = None,
+        concurrency: int = 4,
+        lease_seconds: float = 30.0,
+        poll_seconds: float = 0.1,
+    ) -> None:
+        for name, number in (
+            ("concurrency", concurrency),
+            ("lease_seconds", lease_seconds),
+            ("poll_seconds", poll_seconds),
+        ):
+            if isinstance(number, bool) or not number > 0:
+                raise UsageError(f"{name}= is a number above 0", found=describe(number))
+        self._path = _path_of(url)
+        self.url: str = f"sqlite:///{self._path}"
+        self._config = config
+        self._concurrency = concurrency
+        self._lease, self._poll = lease_seconds, poll_seconds
+        self._stations: dict[str, Station] = {}
+        self._runtime: Runtime | None = None
+        self._control: DBOSClient | None = None
+        self._launching = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Return the engine; leaving closes it."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        await self.aclose()
+
+    @property
+    def capabilities(self) -> EngineCapabilities:
+        """What it can do."""
+        return EngineCapabilities(
+            durable=True, multi_process=True, enforces_max_instances=True, cancel=True
+        )
+
+    def register(self, pipeline: Pipeline | Node) -> SegmentPlan:
+        """Take a pipeline that `serve` serves, and return its segments.
+
+        Raises:
+            BoundaryError: It cannot be cut, or a segment not be hosted.
+        """
+        return self._station(pipeline).plan
+
+    async def submit(
+        self,
+        pipeline: Pipeline | Node,
+        message: Any,
+        *,
+        run_id: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        user_id: str = "user",
+    ) -> RunStatus:
+        """Put a run into the queue of its first segment; one with this id is not begun again.
+
+        Args:
+            pipeline: The pipeline.
+            message: What the user says: text, a Part, a Content, or a list of those.
+            run_id: The run's id, and that of its session; None makes one.
+            state: What the session's state starts with.
+            user_id: Whose run it is.
+
+        Raises:
+            BoundaryError: The pipeline cannot be cut, or a segment not be hosted.
+            DistributedRunError: A run of another pipeline has this id.
+            EngineError: The database cannot be used.
+            UsageError: The message or the id is none, or the state cannot cross.
+        """
+        call = self._call(pipeline, message, run_id, state, user_id)
+        known = await self._last(call.run_id)
+        if known is None:
+            await self._enqueue(call, whole=False)
+            known = await self._last(call.run_id)
+        return self._known(known, call)
+
+    async def run(
+        self,
+        pipeline: Pipeline | Node,
+        message: Any,
+        *,
+        run_id: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        user_id: str = "user",
+    ) -> RunResult:
+        """Run here until the run ends or waits; arguments and errors as for `submit`.
+
+        A run with this id is not begun again: its result is returned, once it has one. A run that
+        was begun here and whose process died goes on.
+
+        Returns:
+            The events of the whole run, with its answer, state and questions.
+
+        Raises:
+            DistributedRunError: A step failed, or the run was cancelled; see `answer`.
+        """
+        call = self._call(pipeline, message, run_id, state, user_id)
+        station = self._stations[call.fingerprint]
+        runtime = await self._launched()
+        if await self._last(call.run_id) is None:
+            await runtime.begin(call)
+        stands, pause = self._known(await self._last(call.run_id), call), 0.002
+        while not stands.is_over:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._poll)
+            stands = self._known(await self._last(call.run_id), call)
+        if stands.status in ("failed", "cancelled"):
+            raise failed_run(stands)
+        return await station.recall(call.run_id, user_id)
+
+    async def status(self, run_id: str) -> RunStatus:
+        """Return how a run stands.
+
+        Raises:
+            DistributedRunError: There is no such run.
+            EngineError: The database cannot be used.
+        """
+        return _status(await self._found(run_id))
+
+    async def answer(self, run_id: str, *answers: Answer) -> RunStatus:
+        """Answer questions of a run, from any process; workers, or `run`, go on with it.
+
+        Args:
+            run_id: The run.
+            *answers: Answers, as of ``status.pending[0].answer(True)``. Without one, the step that
+                failed is run again.
+
+        Raises:
+            DistributedRunError: There is no such run or question, nothing to run again, or
+                somebody else has answered in the same moment.
+            EngineError: The database cannot be used.
+        """
+        row = await self._found(run_id)
+        stands = _status(row)
+        given = answering(stands, answers)
+        call = replace(
+            _call_in(row),
+            segment=stands.segment,
+            number=_call_in(row).number + 1,
+            answers=given,
+        )
+        await self._enqueue(call, whole=row.name == _whole())
+        taken = await self._found(run_id)
+        if _call_in(taken).number == call.number and _call_in(taken).answers != given:
+            answering(_status(taken), answers)  # somebody else was faster; this says so
+        return _status(taken)
+
+    async def cancel(self, run_id: str) -> RunStatus:
+        """End a run: a step that is running is cancelled, and nothing after it runs.
+
+        A run that has ended stays as it is.
+
+        Raises:
+            DistributedRunError: There is no such run.
+            EngineError: The database cannot be used.
+        """
+        row = await self._found(run_id)
+        stands = _status(row)
+        client = await self._client()
+        if stands.status in ("waiting", "failed"):  # its last call is over: one more says so
+            call = replace(_call_in(row), number=_call_in(row).number + 1, answers={})
+            row = await self._enqueue(call, whole=row.name == _whole(), delay=True)
+            await client.cancel_workflow_async(row)
+        elif not stands.is_over:
+            await client.cancel_workflow_async(row.workflow_id)
+        return _status(await self._found(run_id))
+
+    async def serve(
+        self, segments: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None
+    ) -> None:
+        """Take calls of registered pipelines from their queues until cancelled.
+
+        Args:
+            segments: Names of the segments to serve; None is all of them, and then runs of `run`
+                whose process died, too.
+            ready: Called once calls are taken.
+
+        Raises:
+            BoundaryError: There is no such segment, or it has all the workers it may have.
+            EngineError: Nothing is registered, or the database cannot be used.
+        """
+        if not self._stations:
+            raise EngineError("there is nothing to serve", help="register(pipeline) before serve()")
+        await self._launched(segments, serving=True)
+        try:
+            if ready is not None:
+                ready()
+            await asyncio.Event().wait()
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Take no more calls in this process; runs go on in others, or when it is opened again."""
+        if self._runtime is not None:
+            runtime, self._runtime = self._runtime, None
+            await asyncio.to_thread(runtime.close)
+
+    # --- what is served ------------------------------------------------------------------------
+
+    def _station(self, pipeline: Pipeline | Node) -> Station:
+        from google.adk.sessions.sqlite_session_service import (  # noqa: PLC0415  # slow
+            SqliteSessionService,
+        )
+
+        from adk_fluent.distributed._station_adk import Station, artifacts  # noqa: PLC0415  # ADK
+
+        base = Path(self._path)
+        sessions = SqliteSessionService(str(base.with_suffix(f".sessions{base.suffix}")))
+        station = Station(
+            pipeline,
+            self._config,
+            sessions,
+            artifacts(base.with_suffix(".artifacts")),
+            url=self.url,
+        )
+        return self._stations.setdefault(station.plan.fingerprint, station)
+
+    async def _launched(
+        self, segments: Sequence[str] | None = (), *, serving: bool = False
+    ) -> Runtime:
+        """DBOS with the queues of what is registered.
+
+        Raises:
+            BoundaryError: There is no such segment, or it has all the workers it may have.
+            EngineError: It cannot be launched.
+        """
+        from adk_fluent.distributed import _runtime as dbos  # noqa: PLC0415  # imports DBOS
+
+        async with self._launching:
+            queues: dict[str, int] = {}
+            most: dict[str, int | None] = {}
+            for fingerprint, station in self._stations.items():
+                names = station.plan.names if segments is None else tuple(segments)
+                for name in names:
+                    boundary = station.plan[name].boundary
+                    scaling = None if boundary is None else boundary.scaling
+                    queue = dbos.queue_of(fingerprint, name)
+                    given = (scaling or ScalingConfig()).concurrency
+                    queues[queue] = given if scaling is not None else self._concurrency
+                    most[queue] = None if scaling is None else scaling.max_instances
+                if segments is None or not serving:
+                    queues[dbos.queue_of(fingerprint, dbos.ALL)] = self._concurrency
+            runtime = self._runtime
+            if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
+                return runtime
+            while runtime is not None and not runtime.is_idle:  # noqa: ASYNC110  # threads
+                await asyncio.sleep(self._poll)
+            if runtime is not None:
+                queues = {**runtime.queues, **queues}
+                await self.aclose()
+            made = await asyncio.to_thread(self._new_runtime)
+            await asyncio.to_thread(made.launch, queues, most)
+            self._runtime = made
+            return made
+
+    def _new_runtime(self) -> Runtime:
+        from adk_fluent.distributed._runtime import Runtime  # noqa: PLC0415  # imports DBOS
+
+        return Runtime(self.url, self._path, self._stations, lease=self._lease, poll=self._poll)
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        pipeline: Pipeline | Node,
+        message: Any,
+        run_id: str | None,
+        state: Mapping[str, Any] | None,
+        user_id: str,
+    ) -> SegmentCall:
+        from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
+
+        plan = self.register(pipeline)
+        return SegmentCall(
+            uuid.uuid4().hex if run_id is None else _checked(run_id),
+            plan.segments[0].name,
+            0,
+            plan.fingerprint,
+            user_id,
+            adk.message_of(message),
+            adk.state_of(state),
+            trace=adk.trace_now(),
+        )
+
+    async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> str:
+        from adk_fluent.distributed._runtime import (  # noqa: PLC0415  # imports DBOS
+            options_of,
+            workflow_id,
+        )
+
+        client, options = await self._client(), options_of(call, whole=whole)
+        if delay:
+            options["delay_seconds"] = 3600.0
+        try:
+            await client.enqueue_async(options, call.to_dict())
+        except Exception as error:
+            raise _unusable(error) from error
+        return workflow_id(call.run_id, call.number)
+
+    async def _last(self, run_id: str) -> WorkflowStatus | None:
+        """The last call of a run."""
+        client = await self._client()
+        try:
+            rows = await client.list_workflows_async(workflow_id_prefix=f"{_checked(run_id)}#")
+        except Exception as error:
+            raise _unusable(error) from error
+        return max(rows, key=lambda row: row.workflow_id, default=None)
+
+    async def _found(self, run_id: str) -> WorkflowStatus:
+        row = await self._last(run_id)
+        if row is None:
+            raise unknown_run(run_id)
+        return row
+
+    def _known(self, row: WorkflowStatus | None, call: SegmentCall) -> RunStatus:
+        if row is None:
+            raise unknown_run(call.run_id)
+        refuse_other(_call_in(row), self._stations[call.fingerprint].plan, call.run_id)
+        return _status(row)
+
+    async def _client(self) -> DBOSClient:
+        from adk_fluent.distributed._runtime import new_client  # noqa: PLC0415  # imports DBOS
+
+        if self._control is None:
+            self._control = await asyncio.to_thread(new_client, self.url)
+        return self._control
+
+
+def _whole() -> str:
+    from adk_fluent.distributed._runtime import WHOLE  # noqa: PLC0415  # imports DBOS
+
+    return WHOLE
+
+
+def _call_in(row: WorkflowStatus) -> SegmentCall:
+    from adk_fluent.distributed._runtime import call_in  # noqa: PLC0415  # imports DBOS
+
+    return call_in(row)
+
+
+def _status(row: WorkflowStatus) -> RunStatus:
+    call = _call_in(row).to_dict()
+    match row.status:
+        case "SUCCESS":
+            result = row.output
+        case "CANCELLED":
+            result = {"status": "cancelled"}
+        case "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+            message = describe(row.error) if row.error is None else str(row.error)
+            error = {"type": row.status, "message": message, "node": ""}
+            result = {"status": "failed", "error": error}
+        case _:
+            result = None
+    return status_of(call, result)
+
+
+def _checked(run_id: Any) -> str:
+    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+        raise UsageError(
+            "run_id= is a text of 1 to 200 letters, digits and . : @ + - _",
+            found=describe(run_id),
+        )
+    return run_id
+
+
+def _path_of(url: Any) -> str:
+    """The file of a SQLite url.
+
+    Raises:
+        EngineError: It names none.
+    """
+    if isinstance(url, str) and (name := url.removeprefix("sqlite:///")) != url and name:
+        return str(Path(name).absolute())
+    raise EngineError(
+        "DbosEngine takes the url of a SQLite file",
+        found=public_address(url) if isinstance(url, str) else describe(url),
+        help="such as sqlite:///runs.sqlite; a later version takes postgresql://",
+    )
+
+
+def _unusable(error: Exception) -> EngineError:
+    return EngineError(
+        "the database of the engine cannot be used",
+        found=f"{type(error).__name__}: {first_line(error)}",
+        help="see that the file is there, can be written, and has room; runs keep their place",
+    )

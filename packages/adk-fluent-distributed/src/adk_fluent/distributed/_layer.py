@@ -1,0 +1,22 @@
+"""What this package provides, as data: nothing is imported before it is needed."""
+
+from __future__ import annotations
+
+from adk_fluent.protocol import Entry, Layer
+
+_HERE = "adk_fluent.distributed"
+_NAMES = ("DbosEngine", "InlineEngine", "SegmentPlan", "idempotency_key")
+
+LAYER = Layer(
+    "distributed",
+    {
+        "commands": (
+            Entry(f"{_HERE}._cli:submit", "submit", "Submit a run to workers."),
+            Entry(f"{_HERE}._cli:status", "status", "Show how a submitted run stands."),
+            Entry(f"{_HERE}._cli:answer", "answer", "Answer what a submitted run waits on."),
+            Entry(f"{_HERE}._cli:cancel", "cancel", "Cancel a submitted run."),
+            Entry(f"{_HERE}._cli:worker", "worker", "Run segments of submitted runs."),
+        ),
+        "names": tuple(Entry(f"{_HERE}:{name}", name) for name in _NAMES),
+    },
+)

@@ -1,0 +1,98 @@
+"""What every engine says of runs: unknown ones, failed ones, and answers that fit nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.distributed._errors import DistributedRunError
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
+from adk_fluent.protocol import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adk_fluent.distributed._call import RunStatus, SegmentCall
+    from adk_fluent.distributed._segments import SegmentPlan
+
+
+def unknown_run(run_id: str) -> DistributedRunError:
+    """The error about an id that no run has."""
+    return DistributedRunError(
+        f"there is no run {run_id!r}",
+        run_id=run_id,
+        help="submit it first, or name the database it was submitted to",
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; those of databases add the statement and a link."""
+    return str(error).partition("\n")[0]
+
+
+def failed_run(stands: RunStatus) -> DistributedRunError:
+    """The error about a run that ended with one, or was cancelled."""
+    error = stands.error
+    if error is None:
+        return DistributedRunError(
+            f"run {stands.run_id!r} was cancelled",
+            run_id=stands.run_id,
+            help="begin another run, with an id of its own",
+        )
+    return DistributedRunError(
+        f"run {stands.run_id!r} failed in segment {stands.segment!r}",
+        run_id=stands.run_id,
+        found=f"{error['type']}: {error['message']}",
+        help=error.get("help") or f"correct the cause; answer({stands.run_id!r}) resumes the run",
+    )
+
+
+def refuse_other(call: SegmentCall, plan: SegmentPlan, run_id: str) -> None:
+    """Refuse an id that a run of another pipeline has.
+
+    Raises:
+        DistributedRunError: One has.
+    """
+    if call.fingerprint != plan.fingerprint:
+        raise DistributedRunError(
+            f"run {run_id!r} is a run of another pipeline, or of another version of {plan.name}",
+            run_id=run_id,
+            found=f"steps {call.fingerprint[:12]} instead of {plan.fingerprint[:12]}",
+            help="give each run an id of its own",
+        )
+
+
+def answering(stands: RunStatus, answers: Sequence[Any]) -> dict[str, Any]:
+    """The answers of a call, by id of the question.
+
+    Raises:
+        DistributedRunError: The run does not wait for one of them, or has not failed.
+        UsageError: One is none.
+    """
+    for each in answers:
+        if not isinstance(each, Answer):
+            raise UsageError(
+                "answer(...) takes answers",
+                found=describe(each),
+                help="make one of a question: status.pending[0].answer(True)",
+            )
+    open = {each.id for each in stands.pending}
+    wrong = [each.id for each in answers if each.id not in open]
+    if stands.status not in ("waiting", "failed") or wrong:
+        ids = ", ".join(map(repr, wrong))
+        raise DistributedRunError(
+            f"run {stands.run_id!r} does not wait for an answer"
+            + (f" to {ids}" if stands.status == "waiting" else ""),
+            run_id=stands.run_id,
+            found=f"it is {stands.status}"
+            + (f" and waits for {', '.join(map(repr, sorted(open)))}" if open else ""),
+            help="status(run_id).pending has its open questions",
+        )
+    if stands.status == "waiting" and not answers:
+        raise DistributedRunError(
+            f"run {stands.run_id!r} waits for an answer, and none was given",
+            run_id=stands.run_id,
+            found=", ".join(each.name or each.id for each in stands.pending),
+            help="answer one of these",
+        )
+    return {each.id: each.value for each in answers}

@@ -1,0 +1,313 @@
+"""DBOS in this process: the two workflows that run segments, and the signs of life of a worker.
+
+DBOS allows one instance a process; this module is the only one that launches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from dbos import DBOS, DBOSClient, SetWorkflowID
+
+from adk_fluent.distributed._call import SegmentCall
+from adk_fluent.distributed._errors import EngineError
+from adk_fluent.distributed._json import JsonSerializer
+from adk_fluent.distributed._runs import first_line
+from adk_fluent.distributed._workers import Workers
+from adk_fluent.extend import LOG, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
+
+    from adk_fluent.distributed._station_adk import Station
+
+APP: Final = "adk_fluent"
+#: Version of what calls and results look like; DBOS gives a call to workers of its version alone.
+VERSION: Final = "adk-fluent-distributed-1"
+SEGMENT: Final = "adk_fluent_segment"
+WHOLE: Final = "adk_fluent_run"
+#: Stands for all segments of a pipeline in the name of a queue.
+ALL: Final = "*"
+_WATCH: Final = 0.25  # seconds between two looks at what was cancelled, and who has died
+
+
+def queue_of(fingerprint: str, segment: str) -> str:
+    """The queue of a segment of a pipeline; pipelines of other steps have others."""
+    return f"{fingerprint[:16]}/{segment}"
+
+
+def workflow_id(run_id: str, number: int) -> str:
+    """The id of a call of a run in DBOS."""
+    return f"{run_id}#{number:06d}"
+
+
+def options_of(call: SegmentCall, *, whole: bool) -> EnqueueOptions:
+    """How a call is put into its queue."""
+    return {
+        "workflow_name": WHOLE if whole else SEGMENT,
+        "workflow_id": workflow_id(call.run_id, call.number),
+        "queue_name": queue_of(call.fingerprint, ALL if whole else call.segment),
+        "app_version": VERSION,
+        "application_name": APP,
+    }
+
+
+def call_in(row: WorkflowStatus) -> SegmentCall:
+    """The call that a row holds.
+
+    Raises:
+        EngineError: It holds none.
+    """
+    found: Any = row.input
+    try:
+        (data,) = found["args"]
+        return SegmentCall.from_dict(data)
+    except (TypeError, ValueError, KeyError) as error:
+        raise EngineError(
+            f"the row of call {row.workflow_id!r} holds no call of a segment",
+            found=describe(found),
+            help="only adk-fluent writes these rows; a newer version may have written this one",
+        ) from error
+
+
+@DBOS.step(name="adk_fluent_advance")
+async def _advance(data: dict[str, Any]) -> dict[str, Any]:
+    """Run one call; recorded, so that it is not run again once it has come to its end."""
+    runtime = Runtime.current()
+    call = SegmentCall.from_dict(data)
+    with runtime.at_work(call):
+        return (await runtime.station(call.fingerprint).advance(call)).to_dict()
+
+
+@DBOS.workflow(name=SEGMENT)
+async def _segment(data: dict[str, Any]) -> dict[str, Any]:
+    """Run one segment, and put what comes next into its queue."""
+    result = await _advance(data)
+    if result["next"] is not None:
+        call = SegmentCall.from_dict(data).next(result["next"])
+        await DBOS.enqueue_workflow_with_options_async(
+            options_of(call, whole=False), call.to_dict()
+        )
+    return result
+
+
+@DBOS.workflow(name=WHOLE)
+async def _whole(data: dict[str, Any]) -> dict[str, Any]:
+    """Run segment after segment in this process, each a durable step."""
+    try:
+        while True:
+            result = await _advance(data)
+            if result["next"] is None:
+                return result
+            data = {**data, "segment": result["next"], "answers": {}}
+    finally:
+        Runtime.current().ended(workflow_id(data["run_id"], data["number"]))
+
+
+class Runtime:
+    """DBOS, launched; there is one a process.
+
+    Args:
+        url: The database.
+        path: Its file.
+        stations: What is served, by fingerprint; may grow.
+        lease: Seconds without a sign of life after which this process counts as dead elsewhere.
+        poll: Seconds between two looks into a queue.
+    """
+
+    _current: Runtime | None = None
+
+    def __init__(
+        self, url: str, path: str, stations: Mapping[str, Station], *, lease: float, poll: float
+    ) -> None:
+        self.url = url
+        self.workers = Workers(path, lease=lease)
+        self.queues: dict[str, int] = {}
+        self.client = new_client(url)
+        self._stations = stations
+        self._lease, self._poll = lease, poll
+        self._over = threading.Event()
+        self._watcher: threading.Thread | None = None
+        self._tasks: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = {}
+        self._waiting: dict[str, Callable[[], object]] = {}
+
+    @classmethod
+    def current(cls) -> Runtime:
+        """The one of this process."""
+        assert cls._current is not None  # noqa: S101  # a workflow runs in a launched one
+        return cls._current
+
+    def launch(self, queues: Mapping[str, int], most: Mapping[str, int | None]) -> None:
+        """Begin to take calls from queues.
+
+        Args:
+            queues: Their names, and how many calls of each run here at the same time.
+            most: How many workers may serve a queue.
+
+        Raises:
+            BoundaryError: A segment has as many workers as it may have.
+            EngineError: Another engine works in this process.
+        """
+        if Runtime._current is not None:
+            raise EngineError(
+                "this process runs a DbosEngine already",
+                found=Runtime._current.url,
+                help="use that one, or `await engine.aclose()` it first: DBOS allows one a process",
+            )
+        self.workers.join({name: most.get(name) for name in queues})
+        try:
+            for name, concurrency in queues.items():
+                self.client.register_queue(
+                    name,
+                    worker_concurrency=concurrency,
+                    polling_interval_sec=self._poll,
+                    application_name=APP,
+                )
+            Runtime._current = self
+            DBOS(config=self._config())
+            DBOS.listen_queues([*queues])
+            DBOS.launch()
+        except BaseException:
+            self._stop()
+            raise
+        self.queues = dict(queues)
+        self._over.clear()
+        self._watcher = threading.Thread(target=self._watch, name="adk-fluent-worker", daemon=True)
+        self._watcher.start()
+
+    def close(self) -> None:
+        """Take no more calls; those that run are left to other workers."""
+        self._over.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        self._stop()
+
+    def station(self, fingerprint: str) -> Station:
+        """What runs the pipeline of a call."""
+        return self._stations[fingerprint]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call runs here."""
+        return not self._tasks
+
+    def at_work(self, call: SegmentCall) -> _AtWork:
+        """While a call runs in this task, so that it can be cancelled."""
+        return _AtWork(self._tasks, workflow_id(call.run_id, call.number))
+
+    async def begin(self, call: SegmentCall) -> None:
+        """Run all of a run here, on DBOS's event loop, and wait until it ends or waits.
+
+        DBOS's async functions are not called in the caller's loop: they would give it a pool of
+        threads that ends with DBOS.
+        """
+        id, loop = workflow_id(call.run_id, call.number), asyncio.get_running_loop()
+        over = loop.create_future()
+        self._waiting[id] = lambda: loop.call_soon_threadsafe(over.set_result, None)
+        try:
+            await asyncio.to_thread(self._begin, id, call)
+            await over
+        finally:
+            self._waiting.pop(id, None)
+
+    def ended(self, id: str) -> None:
+        """Let who waits for a run know that it has come to its end, or is about to."""
+        if (tell := self._waiting.pop(id, None)) is not None:
+            with suppress(RuntimeError):  # nobody is there any more
+                tell()
+
+    @staticmethod
+    def _begin(id: str, call: SegmentCall) -> None:
+        with SetWorkflowID(id):
+            DBOS.start_workflow(_whole, call.to_dict())
+
+    def _stop(self) -> None:
+        Runtime._current = None
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+        with suppress(EngineError):
+            self.workers.leave()
+
+    def _config(self) -> DBOSConfig:
+        return {
+            "name": APP,
+            "system_database_url": self.url,
+            "executor_id": self.workers.id,
+            "application_version": VERSION,
+            "serializer": JsonSerializer(),
+            "notification_listener_polling_interval_sec": self._poll,
+            "log_level": "ERROR",
+            "enable_otlp": False,
+        }
+
+    def _watch(self) -> None:
+        """Give signs of life, hand over the work of the dead, and end what was cancelled."""
+        while not self._over.wait(min(_WATCH, self._lease / 4)):
+            try:
+                self.workers.beat()
+                self._end_cancelled()
+                self._reap()
+            except Exception:  # noqa: BLE001  # it goes on, and is told
+                LOG.warning("a worker could not look after its database", exc_info=True)
+
+    def _end_cancelled(self) -> None:
+        tasks = dict(self._tasks)
+        if not tasks:
+            return
+        for row in self.client.list_workflows(
+            workflow_ids=[*tasks], status="CANCELLED", load_input=False, load_output=False
+        ):
+            loop, task = tasks[row.workflow_id]
+            loop.call_soon_threadsafe(task.cancel)
+
+    def _reap(self) -> None:
+        for dead in self.workers.take_dead():
+            left = self.client.list_workflows(
+                status="PENDING", executor_id=dead, load_input=True, load_output=False
+            )
+            for row in left:
+                call = call_in(row)
+                queue = options_of(call, whole=row.name == WHOLE)["queue_name"]
+                self.client.resume_workflows([row.workflow_id], queue_name=queue)
+                LOG.warning("run %s goes on: worker %s has died", call.run_id, dead)
+            self.workers.bury(dead)
+
+
+class _AtWork:
+    """Notes the task of a call."""
+
+    def __init__(self, tasks: dict[str, Any], id: str) -> None:
+        self._tasks, self._id = tasks, id
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        self._tasks[self._id] = (asyncio.get_running_loop(), task)
+
+    def __exit__(self, *_: object) -> None:
+        self._tasks.pop(self._id, None)
+
+
+def new_client(url: str) -> DBOSClient:
+    """A client of the database, which is made if it is not there.
+
+    Raises:
+        EngineError: It cannot be opened, or is no database of DBOS's.
+    """
+    try:
+        DBOS.migrate(url)
+        return DBOSClient(
+            system_database_url=url,
+            serializer=JsonSerializer(),
+            application_name=APP,
+            retry_connection_errors=False,
+        )
+    except Exception as error:
+        raise EngineError(
+            "the database of the engine cannot be used",
+            found=f"{type(error).__name__}: {first_line(error)}",
+            help="give a file that can be written, such as sqlite:///runs.sqlite",
+        ) from error

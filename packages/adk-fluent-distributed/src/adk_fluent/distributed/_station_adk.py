@@ -1,0 +1,206 @@
+"""Runs calls of segments on ADK: from where the run's session stands to the next boundary."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from google.genai import types
+from opentelemetry import context as otel
+from opentelemetry import propagate
+
+from adk_fluent.backends.adk import ADKBackend, to_content
+from adk_fluent.distributed._call import SegmentResult
+from adk_fluent.distributed._key import HERE
+from adk_fluent.distributed._segments import check_hosting, durable, split
+from adk_fluent.errors import AdkFluentError, SessionError, UsageError
+from adk_fluent.extend import storage_fault
+from adk_fluent.protocol import Resume
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from google.adk.artifacts import BaseArtifactService
+    from google.adk.sessions import BaseSessionService
+
+    from adk_fluent.backends.adk import Compiled
+    from adk_fluent.distributed._call import SegmentCall, Status
+    from adk_fluent.distributed._segments import Pipeline, SegmentPlan
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import JournalEntry, RunResult
+
+
+class Station:
+    """Runs the segments of one pipeline in this process.
+
+    Args:
+        pipeline: The pipeline.
+        config: How it runs.
+        sessions: Where state and transcript of runs are; shared by all that serve its segments.
+        artifacts: Where artifacts are.
+        url: The database of the engine; None for one in memory.
+
+    Attributes:
+        plan: The pipeline's segments.
+
+    Raises:
+        BoundaryError: The pipeline cannot be cut, or a segment not be hosted.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline | Node,
+        config: ExecutionConfig | None,
+        sessions: BaseSessionService,
+        artifacts: BaseArtifactService | None = None,
+        *,
+        url: str | None = None,
+    ) -> None:
+        self.plan: SegmentPlan = split(pipeline)
+        for each in self.plan.segments:
+            check_hosting(each, url=url)
+        self._config = durable(config, self.plan.node)
+        self._backend = ADKBackend(sessions, artifact_service=artifacts)
+        self._compiled: dict[str, Compiled] = {}
+
+    def compiled(self, segment: str) -> Compiled:
+        """The compiled form of a segment."""
+        if segment not in self._compiled:
+            part = self.plan[segment].part
+            compiled = self._backend.compile(self.plan.node, self._config, segment=part)
+            with warnings.catch_warnings():  # of ADK, about what we have chosen and tested
+                warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig")
+                _ = compiled.app
+            self._compiled[segment] = compiled
+        return self._compiled[segment]
+
+    async def advance(self, call: SegmentCall) -> SegmentResult:
+        """Run a segment from where the run stands until it ends, waits, or leaves the segment.
+
+        Called again after a crash, it goes on where the run stands, and does nothing where the
+        segment was done before. An error of a step is part of the result.
+        """
+        where: Any = {"user_id": call.user_id, "session_id": call.run_id}
+        compiled = self.compiled(call.segment)
+        token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
+        error: dict[str, str] | None = None
+        try:
+            await self._run(compiled, call, where)
+        except Exception as raised:  # noqa: BLE001  # a step's: it is what came of the call
+            error = _told(raised)
+        finally:
+            otel.detach(traced)
+            HERE.reset(token)
+        try:
+            result = await self._backend.recall(compiled, **where)
+            entry = await self._backend.standing(compiled, **where)
+        except AdkFluentError as raised:
+            return SegmentResult("failed", call.segment, error=error or _told(raised))
+        return self._result(call.segment, result, entry, error)
+
+    async def recall(self, run_id: str, user_id: str) -> RunResult:
+        """What a run has given so far."""
+        compiled = self.compiled(self.plan.name)
+        return await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
+
+    async def _run(self, compiled: Compiled, call: SegmentCall, where: Any) -> None:
+        try:
+            entry = await self._backend.standing(compiled, **where)
+            begun = entry is not None or bool(await self._backend.recall(compiled, **where))
+        except SessionError:  # there is no session yet
+            entry, begun = None, False
+        if not begun:
+            message = types.Content.model_validate(call.message)
+            await self._backend.run(compiled, message, state=call.state or None, **where)
+        elif entry is not None:
+            answers = [each for each in call.given() if each.id in entry.waits]
+            if answers or entry.status != "waiting":
+                await self._backend.run(compiled, Resume(tuple(answers)), **where)
+
+    def _result(
+        self,
+        segment: str,
+        result: RunResult,
+        entry: JournalEntry | None,
+        error: dict[str, str] | None,
+    ) -> SegmentResult:
+        if error is None and entry is not None and entry.status == "boundary":
+            return SegmentResult("running", segment, next=self.plan.named(entry.segments[0]))
+        status: Status = "waiting" if entry is not None else "completed"
+        if error is not None:
+            status = "failed"
+        if status == "completed" and any(e.metadata.get("why") == "refused" for e in result):
+            status = "rejected"
+        return SegmentResult(
+            status,
+            segment,
+            answer=result.text,
+            state=result.state,
+            pending=[asdict(each) for each in result.pending] if status == "waiting" else [],
+            error=error,
+        )
+
+
+def message_of(message: Any) -> dict[str, Any]:
+    """What the user says as JSON data.
+
+    Raises:
+        UsageError: It is no message.
+    """
+    return to_content(message).model_dump(mode="json", exclude_none=True)
+
+
+def state_of(state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The state that a run starts with, as it crosses.
+
+    Raises:
+        UsageError: JSON cannot hold it, or a key is of one invocation only.
+    """
+    state = dict(state or {})
+    for key in state:
+        if key.startswith("temp:"):
+            raise UsageError(
+                f"state key {key!r} cannot cross a boundary",
+                found="a `temp:` key, which ends with the process",
+                help="use a key without the prefix",
+            )
+    if fault := storage_fault(state):
+        raise UsageError(
+            f"state{fault.path} {fault.says}, so it cannot cross a boundary", help=fault.help
+        )
+    return json.loads(json.dumps(state))
+
+
+def trace_now() -> dict[str, str]:
+    """The trace context of the caller."""
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return carrier
+
+
+def _traced(trace: Mapping[str, str]) -> otel.Context:
+    return propagate.extract(dict(trace)) if trace else otel.get_current()
+
+
+def _told(error: Exception) -> dict[str, str]:
+    node = getattr(error, "node", None) or ""
+    message = error.what if isinstance(error, AdkFluentError) else str(error)
+    notes = [str(each) for each in getattr(error, "__notes__", ())]
+    return {
+        "type": type(error).__name__,
+        "message": "\n".join([message, *notes]),
+        "node": str(node),
+        "help": getattr(error, "help", None) or "",
+    }
+
+
+def artifacts(folder: Path) -> BaseArtifactService | None:
+    """Artifacts in files that all workers see; None where the installed ADK has no such service."""
+    try:
+        from google.adk.artifacts import FileArtifactService  # noqa: PLC0415  # not on ADK 1.25
+    except ImportError:
+        return None
+    return FileArtifactService(folder)

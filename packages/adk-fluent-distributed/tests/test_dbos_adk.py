@@ -1,0 +1,281 @@
+"""Runs on DBOS and SQLite: durable, begun once, answered and cancelled from anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from distributed_jobs import asks
+
+from adk_fluent import Agent
+from adk_fluent.builders import Pipeline, State
+from adk_fluent.distributed import (
+    BoundaryError,
+    DbosEngine,
+    DistributedRunError,
+    EngineError,
+    RunStatus,
+    ScalingConfig,
+    SegmentEngine,
+    idempotency_key,
+)
+from adk_fluent.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.adk
+SECONDS = 30
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'runs.sqlite'}"
+
+
+@pytest.fixture
+async def engine(url: str) -> AsyncIterator[DbosEngine]:
+    async with DbosEngine(url, poll_seconds=0.02) as made:
+        yield made
+
+
+async def over(engine: DbosEngine, run_id: str) -> RunStatus:
+    async with asyncio.timeout(SECONDS):
+        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
+            await asyncio.sleep(0.02)
+    return stands
+
+
+def doubled(calls: list[str]) -> Pipeline:
+    def note(state: State) -> dict[str, object]:
+        calls.append(idempotency_key())
+        return {"noted": len(calls)}
+
+    heavy = Pipeline("heavy", Agent("b").mock("B").writes("b"), note).execution_boundary()
+    return Agent("a").mock("A").writes("a") >> heavy >> Agent("c").mock("C")
+
+
+async def test_a_run_in_this_process(engine: DbosEngine) -> None:
+    calls: list[str] = []
+    pipeline = doubled(calls)
+    assert isinstance(engine, SegmentEngine)
+    result = await engine.run(pipeline, "Go.", run_id="r", state={"given": {"deep": [1]}})
+    assert (result.text, result.state) == (
+        "C",
+        {"given": {"deep": [1]}, "a": "A", "b": "B", "noted": 1},
+    )
+    assert [event.node for event in result] == ["a", "b", "note", "c"]
+    again = await engine.run(pipeline, "Go.", run_id="r")
+    assert ([e.content for e in again], calls) == (
+        [e.content for e in result],
+        ["r:heavy:s1.s1/note"],
+    )
+    with pytest.raises(DistributedRunError, match="of another pipeline"):
+        await engine.run(Agent("z").mock("Z"), "Go.", run_id="r")
+
+
+async def test_questions_are_answered_from_anywhere(engine: DbosEngine, url: str) -> None:
+    asked = await engine.run(asks, "Go.", run_id="r")
+    assert [each.message for each in asked.pending] == ["Go on?"]
+    other = DbosEngine(url)
+    (question,) = (await other.status("r")).pending
+    assert (await other.answer("r", question.answer(True))).status == "running"
+    result = await engine.run(asks, "Go.", run_id="r")
+    assert (result.text, result.pending) == ("Two.", [])
+    with pytest.raises(DistributedRunError, match="does not wait for an answer"):
+        await other.answer("r", question.answer(True))
+
+
+async def test_nothing_is_kept_as_pickle(engine: DbosEngine, tmp_path: Path) -> None:
+    await engine.run(doubled([]), "Grüß dich.", run_id="r", state={"n": 2**60})
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
+        codecs = db.execute("select serialization from workflow_status").fetchall()
+        texts = [
+            text
+            for column, table in (
+                ("inputs", "workflow_input"),
+                ("output", "workflow_output"),
+                ("output", "operation_outputs"),
+            )
+            for (text,) in db.execute(f"select {column} from {table}")  # ours
+        ]
+    assert codecs == [("adk_fluent_json",)]
+    kept = [json.loads(text) for text in texts]
+    assert len(kept) == 5  # the call, its result, and three segments
+    assert "Grüß dich." in str(kept[0])
+
+
+async def test_a_failed_step_is_run_again(engine: DbosEngine) -> None:
+    calls: list[str] = []
+
+    def flaky(state: State) -> None:
+        calls.append("")
+        if len(calls) == 1:
+            raise ConnectionError("no network")
+
+    pipeline = Agent("a").mock("A") >> flaky
+    with pytest.raises(DistributedRunError, match="run 'r' failed") as raised:
+        await engine.run(pipeline, "Go.", run_id="r")
+    assert "ConnectionError: no network" in str(raised.value)
+    await engine.answer("r")
+    assert (await engine.run(pipeline, "Go.", run_id="r")).text == "A"
+    assert len(calls) == 2
+
+
+async def test_workers_take_segments_from_queues(url: str) -> None:
+    calls: list[str] = []
+    pipeline = doubled(calls)
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        engine.register(pipeline)
+        ready = asyncio.Event()
+        serving = asyncio.create_task(engine.serve(ready=ready.set))
+        await asyncio.wait_for(ready.wait(), SECONDS)
+        submitter = DbosEngine(url)
+        await asyncio.gather(*(submitter.submit(pipeline, "Go.", run_id="r") for _ in range(3)))
+        stands = await over(submitter, "r")
+        assert (stands.status, stands.answer) == ("completed", "C")
+        assert stands.state == {"a": "A", "b": "B", "noted": 1}
+        assert calls == ["r:heavy:s1.s1/note"]
+        with pytest.raises(EngineError, match="runs a DbosEngine already"):
+            await submitter.run(pipeline, "Go.", run_id="other")
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_worker_of_one_segment_leaves_the_others(url: str) -> None:
+    calls: list[str] = []
+    pipeline = doubled(calls)
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        engine.register(pipeline)
+        await engine.submit(pipeline, "Go.", run_id="r")
+        for segment, until in (("pipeline", "heavy"), ("heavy", "pipeline")):
+            serving = asyncio.create_task(engine.serve([segment]))
+            async with asyncio.timeout(SECONDS):
+                while (await engine.status("r")).segment != until:  # noqa: ASYNC110  # of another process
+                    await asyncio.sleep(0.02)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+        assert (await engine.status("r")).status == "running"
+        assert len(calls) == 1
+        with pytest.raises(BoundaryError, match="has no segment 'light'"):
+            await engine.serve(["light"])
+
+
+async def test_a_running_step_is_cancelled(engine: DbosEngine) -> None:
+    began, ended = asyncio.Event(), list[str]()
+    loop = asyncio.get_running_loop()
+
+    async def hang(state: State) -> None:
+        loop.call_soon_threadsafe(began.set)
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    def after(state: State) -> None:
+        ended.append("after")
+
+    pipeline = Agent("a").mock("A") >> hang >> after
+    running = asyncio.create_task(engine.run(pipeline, "Go.", run_id="r"))
+    await asyncio.wait_for(began.wait(), SECONDS)
+    assert (await engine.cancel("r")).status == "cancelled"
+    with pytest.raises(DistributedRunError, match="run 'r' was cancelled"):
+        await asyncio.wait_for(running, SECONDS)
+    assert ended == ["cancelled"]
+    assert (await engine.cancel("r")).status == "cancelled"
+
+
+async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
+    await engine.run(asks, "Go.", run_id="r")
+    assert (await engine.cancel("r")).status == "cancelled"
+    with pytest.raises(DistributedRunError, match="does not wait for an answer"):
+        await engine.answer("r")
+
+
+async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path) -> None:
+    from adk_fluent.distributed._runtime import queue_of  # imports DBOS
+    from adk_fluent.distributed._workers import Workers  # with it
+
+    step = Agent("heavy").mock("H").execution_boundary(scaling=ScalingConfig(max_instances=1))
+    async with DbosEngine(url) as engine:
+        plan = engine.register(Agent("a").mock("A") >> step)
+        other = Workers(str(tmp_path / "runs.sqlite"), lease=30)
+        other.join({queue_of(plan.fingerprint, "heavy"): None})
+        with pytest.raises(BoundaryError, match="'heavy' has all the workers it may have"):
+            await engine.serve()
+        other.leave()
+        ready = asyncio.Event()
+        serving = asyncio.create_task(engine.serve(ready=ready.set))
+        await asyncio.wait_for(ready.wait(), SECONDS)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+def test_who_is_dead(tmp_path: Path) -> None:
+    from adk_fluent.distributed._workers import Workers  # beside the others
+
+    path = str(tmp_path / "w.sqlite")
+    living, gone = Workers(path, lease=30), Workers(path, lease=30)
+    living.join({"q": None})
+    gone.join({"q": None})
+    assert living.take_dead() == []
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("update adk_fluent_workers set host = 'far', beat = 0 where id = ?", (gone.id,))
+    assert living.take_dead() == [gone.id]
+    assert Workers(path, lease=30).take_dead() == []  # somebody looks after it
+    living.bury(gone.id)
+    assert living.take_dead() == []
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: DbosEngine("postgresql://u:pa55@host/db"), EngineError),
+        (lambda: DbosEngine("sqlite:///"), EngineError),
+        (lambda: DbosEngine(cast("Any", 3)), EngineError),
+        (lambda: DbosEngine("sqlite:///r", concurrency=0), UsageError),
+        (lambda: DbosEngine("sqlite:///r", lease_seconds=-1), UsageError),
+    ],
+)
+def test_arguments_of_no_use(make: Any, error: type[Exception]) -> None:
+    with pytest.raises(error) as raised:
+        make()
+    assert "pa55" not in str(raised.value)
+
+
+async def test_a_database_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "runs.sqlite").write_text("This is no database, but a text of some length.\n" * 99)
+    engine = DbosEngine(f"sqlite:///{tmp_path / 'runs.sqlite'}")
+    with pytest.raises(EngineError, match="the database of the engine cannot be used") as raised:
+        await engine.submit(Agent("a").mock("A"), "Go.")
+    assert "file is not a database" in str(raised.value)
+    nowhere = DbosEngine(f"sqlite:///{tmp_path / 'no' / 'such' / 'folder.sqlite'}")
+    with pytest.raises(EngineError, match="the database of the engine cannot be used"):
+        await nowhere.status("r")
+
+
+async def test_a_corrupt_row(engine: DbosEngine, tmp_path: Path) -> None:
+    await engine.run(Agent("a").mock("A"), "Go.", run_id="r")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
+        db.execute('update workflow_input set inputs = \'{"args": [{"newer": 1}]}\'')
+    with pytest.raises(EngineError, match="holds no call of a segment"):
+        await engine.status("r")
+
+
+@pytest.mark.parametrize("run_id", ["", "a/b", "x" * 201, "a#1", 3])
+async def test_an_id_of_no_use(engine: DbosEngine, run_id: Any) -> None:
+    with pytest.raises(UsageError, match="run_id= is a text"):
+        await engine.run(Agent("a").mock("A"), "Go.", run_id=run_id)
+
+
+async def test_there_is_nothing_to_serve(engine: DbosEngine) -> None:
+    with pytest.raises(EngineError, match="nothing to serve"):
+        await engine.serve()
+    with pytest.raises(DistributedRunError, match="there is no run 'r'"):
+        await engine.status("r")

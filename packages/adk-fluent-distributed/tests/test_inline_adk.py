@@ -1,0 +1,287 @@
+"""Runs in segments, in one process: what crosses, what is refused, and what runs once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry import trace
+
+from adk_fluent import Agent, FanOut, Route, gate, map_over
+from adk_fluent.builders import Pipeline, State, until
+from adk_fluent.distributed import (
+    BoundaryError,
+    DistributedRunError,
+    InlineEngine,
+    SegmentEngine,
+    TransportConfig,
+    idempotency_key,
+    split,
+)
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import ExecutionConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.adk
+
+
+def bounded(name: str, answer: str) -> Agent:
+    return Agent(name).mock(answer).writes(name).execution_boundary()
+
+
+def keyed(name: str) -> Callable[[State], dict[str, object]]:
+    def step(state: State) -> dict[str, object]:
+        return {name: idempotency_key()}
+
+    step.__name__ = name
+    return step
+
+
+async def test_state_and_transcript_cross_both_ways() -> None:
+    pipeline = (
+        Agent("a").mock("1").writes("one")
+        >> bounded("heavy", "2").instruct("One is {one}.")
+        >> Agent("z").mock("3").instruct("Heavy is {heavy}.")
+    )
+    result = await InlineEngine().run(pipeline, "Go.", run_id="r", state={"given": [1.5, None]})
+    assert result.text == "3"
+    assert [event.node for event in result] == ["a", "heavy", "z"]
+    assert result.state == {"given": [1.5, None], "one": "1", "heavy": "2"}
+    alone = await pipeline.run("Go.", state={"given": [1.5, None]})
+    assert [each.content for each in alone] == [each.content for each in result]
+
+
+def upper(state: State) -> dict[str, object]:
+    return {"heavy": str(state.get("item") or state.get("heavy") or "").upper()}
+
+
+def is_long(state: State) -> bool:
+    return len(state.get("heavy") or "") > 0
+
+
+WHEREVER = {
+    "route": Agent("a").mock("x").writes("k")
+    >> Route("k").eq("x", bounded("heavy", "h")).otherwise(Agent("o").mock("o")),
+    "loop": (bounded("heavy", "h") >> Agent("b").mock("b")) * until(is_long, max=3),
+    "parallel": FanOut(bounded("heavy", "h"), bounded("light", "l"), Agent("c").mock("c")),
+    "map": map_over("items", bounded("heavy", "h") >> upper, item_key="item", output_key="all"),
+    "fallback": bounded("heavy", "h").mock(RuntimeError("down")) // Agent("b").mock("b"),
+}
+
+
+@pytest.mark.parametrize("where", WHEREVER)
+async def test_a_boundary_changes_nothing_wherever_it_stands(where: str) -> None:
+    pipeline, state = WHEREVER[where], {"items": ["p", "q"]}
+    alone = await pipeline.run("Go.", state=state)
+    split_up = await InlineEngine().run(pipeline, "Go.", state=state)
+    assert (split_up.text, split_up.state) == (alone.text, alone.state)
+    assert sorted(str(e.content) for e in split_up) == sorted(str(e.content) for e in alone)
+
+
+async def test_every_effect_has_a_key_of_its_own() -> None:
+    body = Pipeline("heavy", keyed("first"), keyed("second")).execution_boundary()
+    pipeline = Pipeline(keyed("main")) >> (body * 2)
+    seen: list[str] = []
+
+    def effect(state: State) -> None:
+        seen.extend([idempotency_key("mail"), idempotency_key("page")])
+
+    pipeline = pipeline >> effect
+    result = await InlineEngine().run(pipeline, "Go.", run_id="r")
+    assert result.state["main"] == "r:pipeline:s0/main"
+    assert result.state["second"] == "r:heavy:s1.l1.s1/second"
+    assert seen == ["r:pipeline:s2/effect:mail", "r:pipeline:s2/effect:page"]
+
+
+async def test_a_tool_has_the_key_of_its_step() -> None:
+    from adk_fluent.testing import Call, ScriptedModel  # imports ADK
+
+    seen: list[str] = []
+
+    def pay(amount: int) -> str:
+        """Pay.
+
+        Args:
+            amount: How much.
+        """
+        seen.append(idempotency_key())
+        return "paid"
+
+    model = ScriptedModel(Call("pay", {"amount": 3}), "Done.")
+    pipeline = Agent("a").mock("A") >> Agent("payer", model).tool(pay).execution_boundary()
+    await InlineEngine().run(pipeline, "Go.", run_id="r")
+    assert seen == ["r:payer:s1/payer"]
+
+
+async def test_a_gate_in_a_segment_pauses_the_run() -> None:
+    inner = (gate(message="Sure?", name="sure") >> Agent("b").mock("B")).named("heavy")
+    pipeline = Agent("a").mock("A") >> inner.execution_boundary() >> Agent("c").mock("C")
+    engine = InlineEngine()
+    stands = await engine.submit(pipeline, "Go.", run_id="r")
+    assert (stands.status, stands.segment) == ("waiting", "heavy")
+    assert [each.name for each in stands.pending] == ["sure"]
+    assert (await engine.run(pipeline, "Go.", run_id="r")).pending == list(stands.pending)
+    stands = await engine.answer("r", stands.pending[0].answer(True))
+    assert (stands.status, stands.answer, stands.pending) == ("completed", "C", ())
+
+
+async def test_gates_of_two_segments_that_wait_together() -> None:
+    one = (gate(message="1?", name="g1") >> Agent("b").mock("B")).named("one")
+    two = (gate(message="2?", name="g2") >> Agent("c").mock("C")).named("two")
+    engine = InlineEngine()
+    stands = await engine.submit(
+        FanOut(one.execution_boundary(), two.execution_boundary()), "Go.", run_id="r"
+    )
+    assert sorted(each.name for each in stands.pending) == ["g1", "g2"]
+    second = next(each for each in stands.pending if each.name == "g2")
+    stands = await engine.answer("r", second.answer(True))
+    assert [each.name for each in stands.pending] == ["g1"]
+    stands = await engine.answer("r", stands.pending[0].answer(True))
+    assert stands.status == "completed"
+    assert {"g1", "g2"} <= stands.state.keys()
+
+
+async def test_a_refused_gate_rejects_the_run() -> None:
+    ran: list[str] = []
+
+    def after(state: State) -> None:
+        ran.append("after")
+
+    pipeline = gate(message="Sure?", name="sure") >> after
+    engine = InlineEngine()
+    asked = await engine.submit(pipeline, "Go.", run_id="r")
+    stands = await engine.answer("r", asked.pending[0].answer(False))
+    assert (stands.status, stands.state["sure"]["approved"], ran) == ("rejected", False, [])
+    assert stands.error is None
+
+
+async def test_a_failed_run_keeps_its_place() -> None:
+    calls: list[str] = []
+
+    def first(state: State) -> None:
+        calls.append("first")
+
+    def flaky(state: State) -> dict[str, object]:
+        calls.append("flaky")
+        if calls.count("flaky") == 1:
+            raise ConnectionError("no network")
+        return {"done": True}
+
+    heavy = (Agent("b").mock("B") >> flaky).named("heavy").execution_boundary()
+    pipeline, engine = first >> heavy, InlineEngine()
+    with pytest.raises(DistributedRunError, match="run 'r' failed in segment 'heavy'") as raised:
+        await engine.run(pipeline, "Go.", run_id="r")
+    assert "ConnectionError: no network" in str(raised.value)
+    stands = await engine.status("r")
+    assert stands.error is not None
+    assert (stands.status, stands.error["type"]) == ("failed", "ConnectionError")
+    stands = await engine.answer("r")
+    assert (stands.status, stands.state["done"]) == ("completed", True)
+    assert calls == ["first", "flaky", "flaky"]
+
+
+async def test_a_run_is_begun_once() -> None:
+    calls: list[int] = []
+
+    def note(state: State) -> None:
+        calls.append(1)
+
+    pipeline, engine = Agent("a").mock("A") >> note, InlineEngine()
+    assert isinstance(engine, SegmentEngine)
+    for _ in range(2):
+        assert (await engine.submit(pipeline, "Go.", run_id="r")).status == "completed"
+    assert calls == [1]
+    with pytest.raises(DistributedRunError, match="of another pipeline"):
+        await engine.submit(Agent("b").mock("B"), "Go.", run_id="r")
+
+
+async def test_temporary_keys_never_cross() -> None:
+    seen: list[Any] = []
+
+    def write(state: State) -> dict[str, object]:
+        return {"temp:token": "x", "kept": 1}
+
+    def read(state: State) -> None:
+        seen.append((state.get("temp:token"), state.get("kept")))
+
+    pipeline = (
+        Pipeline(write, read) >> (Agent("b").mock("B") >> read).named("heavy").execution_boundary()
+    )
+    await InlineEngine().run(pipeline, "Go.")
+    assert seen == [("x", 1), (None, 1)]
+    with pytest.raises(UsageError, match="'temp:t' cannot cross"):
+        await InlineEngine().submit(Agent("b").mock("B"), "Go.", state={"temp:t": 1})
+
+
+async def test_keys_of_users_are_shared_by_runs() -> None:
+    engine = InlineEngine()
+    write = Agent("a").mock("Ann").writes("user:name") >> bounded("heavy", "h")
+    await engine.run(write, "Go.", user_id="ann")
+    read = bounded("heavy", "h") >> Agent("b").mock("B")
+    for user, name in (("ann", "Ann"), ("bob", None)):
+        assert (await engine.run(read, "Go.", user_id=user)).state.get("user:name") == name
+
+
+async def test_a_deadline_crosses() -> None:
+    import asyncio
+
+    async def slow(state: State) -> None:
+        await asyncio.sleep(60)
+
+    heavy = (Agent("b").mock("B") >> slow).named("heavy").execution_boundary()
+    engine = InlineEngine(config=ExecutionConfig(timeout_seconds=0.2))
+    stands = await engine.submit(Agent("a").mock("A") >> heavy, "Go.", run_id="r")
+    assert stands.error is not None
+    assert (stands.segment, stands.error["type"]) == ("heavy", "StepTimeoutError")
+
+
+async def test_the_trace_crosses() -> None:
+    seen: list[int] = []
+
+    def look(state: State) -> None:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+
+    context = trace.SpanContext(0xABC, 0xDEF, is_remote=True, trace_flags=trace.TraceFlags(1))
+    pipeline = Agent("a").mock("A") >> (Agent("b").mock("B") >> look).named("heavy")
+    engine = InlineEngine()
+    with trace.use_span(trace.NonRecordingSpan(context)):
+        from adk_fluent.distributed._station_adk import trace_now  # imports ADK
+
+        assert "traceparent" in trace_now()
+        await engine.submit(pipeline, "Go.", run_id="r")
+    assert seen == [0xABC]
+
+
+async def test_what_is_refused() -> None:
+    engine, pipeline = InlineEngine(), Agent("a").mock("A")
+    remote = Agent("b").execution_boundary(transport=TransportConfig("http", "https://b.example"))
+    with pytest.raises(BoundaryError, match="cannot host segment 'b'"):
+        await engine.submit(pipeline >> remote, "Go.")
+    with pytest.raises(UsageError, match="so it cannot cross a boundary"):
+        await engine.submit(pipeline, "Go.", state={"f": object()})
+    with pytest.raises(DistributedRunError, match="there is no run 'x'"):
+        await engine.status("x")
+    await engine.submit(pipeline, "Go.", run_id="r")
+    with pytest.raises(DistributedRunError, match="does not wait for an answer"):
+        await engine.answer("r")
+    with pytest.raises(UsageError, match="takes answers"):
+        await engine.answer("r", True)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_waiting_run_is_cancelled() -> None:
+    engine = InlineEngine()
+    await engine.submit(gate(message="Sure?") >> Agent("a").mock("A"), "Go.", run_id="r")
+    assert (await engine.cancel("r")).status == "cancelled"
+    with pytest.raises(DistributedRunError, match="does not wait for an answer"):
+        await engine.answer("r")
+
+
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+def test_each_segment_is_an_app() -> None:
+    plan = split(Agent("a").mock("A") >> bounded("heavy", "h"))
+    apps = {name: plan.to_app(name) for name in plan.names}
+    assert apps["pipeline"] is not apps["heavy"]
+    assert len({app.name for app in apps.values()}) == 1
+    assert all(app.resumability_config is not None for app in apps.values())

@@ -1,0 +1,109 @@
+"""A worker is killed in the middle of a segment, and another one completes the run.
+
+One trial, with ``--full`` 20. The worker kills itself in the function of the second segment, before
+its write is committed, which is the worst place: what it did outside of state is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from distributed_jobs import job
+
+from adk_fluent.distributed import DbosEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL"),
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),
+]
+HERE = Path(__file__).parent
+SECONDS = 60
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "trial" in metafunc.fixturenames:
+        metafunc.parametrize("trial", range(20 if metafunc.config.option.full else 1))
+
+
+class Worker:
+    """A process of ``adk-fluent worker``."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        target = f"{HERE / 'distributed_jobs.py'}:job"
+        command = [sys.executable, "-W", "ignore", "-m", "adk_fluent.cli", "worker", target]
+        command += ["--database", url_of(folder), *options]
+        environment = {**os.environ, "ADK_FLUENT_TEST_LOG": str(folder / "calls")}
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder
+        )
+
+    def wait_until_serving(self) -> None:
+        assert self.process.stderr is not None
+        lines: list[str] = []
+        for line in self.process.stderr:
+            lines.append(line)
+            if line.startswith("[serving"):
+                return
+        raise AssertionError("".join(lines))
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def workers() -> Iterator[list[Worker]]:
+    made: list[Worker] = []
+    yield made
+    for each in made:
+        each.end()
+
+
+def url_of(folder: Path) -> str:
+    return f"sqlite:///{folder / 'runs.sqlite'}"
+
+
+async def test_another_worker_completes_the_run(
+    tmp_path: Path, workers: list[Worker], trial: int
+) -> None:
+    engine = DbosEngine(url_of(tmp_path))
+    run_id = f"job-{trial}"
+    assert (await engine.submit(job, "Assess it.", run_id=run_id)).status == "running"
+    workers.append(Worker(tmp_path))
+    died = await asyncio.to_thread(workers[0].process.wait, SECONDS)
+    assert died == -signal.SIGKILL
+    assert (await engine.status(run_id)).status == "running"
+
+    workers.append(Worker(tmp_path))
+    async with asyncio.timeout(SECONDS):
+        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
+            await asyncio.sleep(0.05)
+
+    key = f"{run_id}:heavy:s2.s1/charge"
+    assert stands.to_dict() | {"state": {}} == {
+        "run_id": run_id,
+        "status": "completed",
+        "segment": "pipeline",
+        "answer": "Done: {amount}",
+        "state": {},
+        "pending": (),
+        "error": None,
+    }
+    assert stands.state == {"plan": "Plan.", "counted": 1, "amount": "250", "charged": key}
+    calls = [line.split() for line in (tmp_path / "calls").read_text("utf-8").splitlines()]
+    assert Counter(call[0] for call in calls) == {"count": 1, "charge": 2}
+    assert len({call[1] for call in calls}) == 2  # two processes
+    assert {call[2] for call in calls if call[0] == "charge"} == {key}

@@ -1,0 +1,123 @@
+"""Where a pipeline is cut, and where it cannot be."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from adk_fluent import Agent, FanOut, Route, race
+from adk_fluent.builders import Pipeline, map_over
+from adk_fluent.distributed import (
+    BoundaryError,
+    ScalingConfig,
+    SegmentPlan,
+    TransportConfig,
+    idempotency_key,
+    split,
+)
+from adk_fluent.distributed._segments import check_hosting
+from adk_fluent.errors import UsageError
+
+
+def heavy() -> Agent:
+    return Agent("heavy").execution_boundary()
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "names"),
+    [
+        (Agent("a") >> Agent("b"), ("pipeline",)),
+        (Agent("a") >> heavy() >> Agent("c"), ("pipeline", "heavy")),
+        (heavy(), ("heavy",)),
+        (Pipeline("desk", Agent("a"), heavy()).execution_boundary(), ("desk", "heavy")),
+        (Agent("a") >> Route("k").eq(1, heavy()).otherwise(Agent("z")), ("pipeline", "heavy")),
+        (Agent("a") >> (heavy() >> Agent("b")) * 3, ("pipeline", "heavy")),
+        (FanOut(heavy(), Agent("light").execution_boundary()), ("parallel", "heavy", "light")),
+        (Agent("a") >> (heavy() // Agent("b")), ("pipeline", "heavy")),
+        (Agent("a") >> map_over("items", heavy()), ("pipeline", "heavy")),
+        (Agent("a") >> race(Agent("b"), Agent("c")).named("fast").execution_boundary(), None),
+    ],
+)
+def test_a_segment_has_the_name_of_the_step_it_bounds(
+    pipeline: Any, names: tuple[str, ...] | None
+) -> None:
+    plan = split(pipeline)
+    assert plan.names == (names or ("pipeline", "fast"))
+    assert plan.name == plan.names[0]
+    assert split(pipeline.to_ir()).fingerprint == plan.fingerprint
+
+
+def test_the_fingerprint_is_that_of_the_steps() -> None:
+    one = split(Agent("a").instruct("Be brief.") >> heavy())
+    assert one.fingerprint == split(Agent("a").instruct("Be long.") >> heavy()).fingerprint
+    assert one.fingerprint != split(Agent("b") >> heavy()).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "says"),
+    [
+        (race(heavy(), Agent("b")), "'heavy' stands inside a race"),
+        (Agent("a").sub_agents(heavy()) >> Agent("b"), "'heavy' stands below an agent, 'a'"),
+        (
+            heavy() >> Pipeline("heavy", Agent("b")).execution_boundary(),
+            "two steps named 'heavy' would be one segment",
+        ),
+        (object(), "a distributed run takes a pipeline"),
+    ],
+)
+def test_a_boundary_where_a_run_cannot_be_cut(pipeline: Any, says: str) -> None:
+    with pytest.raises(BoundaryError, match=re.escape(says)) as raised:
+        split(pipeline)
+    assert raised.value.code == "ADKF850"
+    assert raised.value.help
+
+
+def test_one_step_in_two_places_is_one_segment() -> None:
+    step = heavy()
+    assert split(step >> Agent("b") >> step).names == ("pipeline", "heavy")
+
+
+def test_an_unknown_segment() -> None:
+    plan = split(Agent("a") >> heavy())
+    assert plan["heavy"].boundary is not None
+    with pytest.raises(BoundaryError, match="pipeline has no segment 'light'"):
+        _ = plan["light"]
+
+
+@pytest.mark.parametrize(
+    ("boundary", "found"),
+    [
+        ({"serialization": "protobuf"}, "serialization='protobuf'"),
+        ({"serialization": "arrow"}, "serialization='arrow'"),
+        ({"isolation": "process"}, "isolation='process'"),
+        ({"isolation": "container"}, "isolation='container'"),
+        ({"transport": TransportConfig("http")}, "type='http'"),
+        ({"transport": TransportConfig("queue", "pubsub://topics/heavy")}, "pubsub://topics/heavy"),
+        ({"transport": TransportConfig("queue", timeout_seconds=3.0)}, "timeout_seconds="),
+        ({"scaling": ScalingConfig(min_instances=1)}, "min_instances="),
+    ],
+)
+def test_what_no_engine_of_this_version_hosts(boundary: dict[str, Any], found: str) -> None:
+    plan = split(Agent("a") >> Agent("heavy").execution_boundary(**boundary))
+    with pytest.raises(BoundaryError, match="cannot host segment 'heavy'") as raised:
+        check_hosting(plan["heavy"], url=None)
+    assert found in (raised.value.found or "")
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [None, TransportConfig(), TransportConfig("queue"), TransportConfig("queue", "sqlite:///r.db")],
+)
+def test_what_an_engine_hosts(transport: TransportConfig | None) -> None:
+    scaling = ScalingConfig(max_instances=2, concurrency=3)
+    step = Agent("heavy").execution_boundary(transport=transport, scaling=scaling)
+    plan = split(Agent("a") >> step)
+    assert isinstance(plan, SegmentPlan)
+    check_hosting(plan["heavy"], url="sqlite:///r.db")
+
+
+def test_an_idempotency_key_outside_of_a_run() -> None:
+    with pytest.raises(UsageError, match="outside of a distributed run"):
+        idempotency_key()
