@@ -183,14 +183,17 @@ def by_adks_own(bank: Bank, agent: Agent) -> Any:
     return agent.before_tool(_asks)
 
 
-WAYS = [by_require, by_callback, by_middleware, by_itself, by_adks_own]
+def by_adks_own_and_a_middleware(bank: Bank, agent: Agent) -> Any:
+    return agent.middleware(Asking(), scope="agent")
 
 
-def hands_over(bank: Bank, way: Any, *more: Any) -> None:
-    if way is by_adks_own:
-        call = Call("transfer_to_agent", {"agent_name": "other"})
-    else:
-        call = Call("hand_on", {})
+OWN = [by_adks_own, by_adks_own_and_a_middleware]
+WAYS = [by_require, by_callback, by_middleware, by_itself, *OWN]
+
+
+def hands_over(bank: Bank, way: Any) -> None:
+    own = Call("transfer_to_agent", {"agent_name": "other"})
+    call = own if way in OWN else Call("hand_on", {})
     boss = bank.agent("boss", call, told, told)
     bank.make(way(bank, boss.delegates(bank.agent("other", "from the other", "once more"))))
 
@@ -339,6 +342,7 @@ async def test_a_tool_may_ask_once_more() -> None:
         bank.done.append(f"called {len(bank.done)}")
         if len(bank.done) < 3:
             tool_context.request_confirmation(hint=f"Sure? ({len(bank.done)})")
+            tool_context.actions.skip_summarization = True
             return "asked"
         return "moved"
 
@@ -352,6 +356,20 @@ async def test_a_tool_may_ask_once_more() -> None:
     assert [e.content for e in ran if e.author == "a" and e.content] == [
         '[result move {"result": "moved"}]'
     ]
+
+
+async def test_a_hand_over_that_failed_is_gone_on_with() -> None:
+    bank = Bank()
+    bank.options["config"] = ExecutionConfig(resumable=True)
+    other = bank.agent("other", reply(raises=ConnectionError("down")), "from the other")
+    boss = bank.agent("boss", Call("hand_on", {}), told).delegates(other)
+    bank.make(boss.tool(bank.hand_on, require_confirmation=True))
+    (question,) = (await bank.run()).pending
+    with pytest.raises(ConnectionError):
+        await bank.resume(question.answer(True))
+    ran = await bank.resume()
+    assert (ran.pending, ran.text, bank.done) == ([], "z done", ["handed on"])
+    assert bank.asked == {"boss": 1, "other": 2, "z": 1}
 
 
 async def test_where_there_is_nobody_to_hand_over_to_is_an_error() -> None:
@@ -587,6 +605,20 @@ async def test_nobody_waits_for_the_result_of_what_was_refused(where: str) -> No
     ran = await bank.resume(asked["confirmation"].answer(False))
     assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
     assert (ran.state["answer"], bank.done) == ('[result order {"status": "refused"}]', [])
+
+
+async def test_nor_where_the_model_fails_that_is_told_so() -> None:
+    bank = Bank()
+    bank.options["config"] = ExecutionConfig(resumable=True)
+    replies = (Call("order", {"what": "x"}), reply(raises=ConnectionError("down")), told)
+    agent = bank.agent("a", *replies).tool(LongRunningFunctionTool(bank.order))
+    bank.make(agent.before_tool(_asks))
+    asked = {each.kind: each for each in (await bank.run()).pending}
+    with pytest.raises(ConnectionError):
+        await bank.resume(asked["confirmation"].answer(False))
+    ran = await bank.resume()
+    assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+    assert bank.asked == {"a": 3, "z": 1}
 
 
 @pytest.mark.parametrize("where", PATHS)

@@ -20,7 +20,6 @@ from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._line import speaks
 from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
-from adk_fluent.backends.adk._hooks._transfer import hand_over, is_missing_transfer
 from adk_fluent.backends.adk._hooks._turns import held_back, turn_in
 from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION, to_agent_event
 from adk_fluent.backends.adk._session._facts import unsaid
@@ -229,9 +228,7 @@ class MiddlewarePlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
     ) -> dict[str, Any] | None:
-        """Where no flow runs; and where ADK 1.x does not find the tool that hands over."""
-        if is_missing_transfer(tool, tool_context):
-            return await hand_over(tool_context, tool_args)
+        """Only where no flow runs."""
         return await self._after(tool_context, "on_tool_error", tool.name, tool_args, error)
 
     def will_close(self, stack: Iterable[Any]) -> None:

@@ -20,6 +20,7 @@ from adk_fluent.backends.adk._session._events import (
     REQUEST_CREDENTIAL,
     REQUEST_INPUT,
 )
+from adk_fluent.backends.adk._session._stamps import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,8 +42,8 @@ class Turn:
     """
 
     __slots__ = (
-        *("_again", "_asker", "_earlier", "_ends", "_escalates"),
-        *("_in_loop", "_late", "_open", "_over", "_target"),
+        *("_again", "_asker", "_carried", "_earlier", "_ends", "_escalates"),
+        *("_in_loop", "_late", "_open", "_over", "_questioned", "_target"),
     )
 
     def __init__(self, *, in_loop: bool = False) -> None:
@@ -53,6 +54,8 @@ class Turn:
         self._again: list[Event] = []
         self._late = False
         self._over: set[str] = set()
+        self._carried: set[str] = set()
+        self._questioned: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -68,51 +71,57 @@ class Turn:
             waits: The questions that are still open.
         """
         self._asker = asker
-        answered = False
         asked: dict[str, str] = {}
         for event in events:
             if event.author == _USER:
                 for each in event.get_function_responses():
                     self._open.pop(each.id or "", None)
-                    answered = True
                     if each.id in asked and (each.response or {}).get("confirmed") is False:
                         self._over.add(asked[each.id])
             elif event.author == asker and not event.partial:
                 asked.update(_confirmations(event))
+                self._carried.update((stamp_of(event) or {}).get("settled", ()))
                 if calls := _calls(event):
                     self._begin()
-                    self._open = dict.fromkeys(calls, asker)
-                    self._earlier, answered = calls, False
-                self._returned(event, resumed=answered)
+                    self._open, self._earlier = dict.fromkeys(calls, asker), calls
+                self._returned(event)
+        self._carried.intersection_update(waits)
+        waits = [id for id in waits if id not in self._carried]
         self._again = []
         self._late = self._target is not None or self._escalates
         # what a tool says of its result meanwhile does not settle the call
         self._open.update({id: asker for id in waits if id in self._earlier})
+
+    def waits_for(self, tool: str) -> bool:
+        """Whether a call of a tool is gone on with."""
+        return any(each.name == tool for id, each in self._earlier.items() if id in self._open)
 
     def take(self, event: Event) -> None:
         """Take in what an agent says now."""
         if event.partial:
             return
         self._open.update(dict.fromkeys(_calls(event), event.author))
-        mine = event.author == self._asker
-        resumed = mine and any(r.id in self._earlier for r in event.get_function_responses())
-        self._returned(event, resumed=resumed)
+        self._returned(event)
 
-    def _returned(self, event: Event, *, resumed: bool) -> None:
+    def _returned(self, event: Event) -> None:
+        """Take in results, and what tools did that were waited for."""
         actions = event.actions
         asked = {**actions.requested_tool_confirmations, **actions.requested_auth_configs}
-        for each in event.get_function_responses():
-            if each.id and each.id not in asked:
-                self._open.pop(each.id, None)
+        given = {each.id for each in event.get_function_responses() if each.id}
+        for id in given.difference(asked):
+            self._open.pop(id, None)
+        resumed = event.author == self._asker and not given.isdisjoint(self._questioned)
+        self._questioned.update(given.intersection(asked))
         if not resumed:
             return
-        if asked:
+        if asked:  # once more; what asks also keeps the model from being asked
             self._again.append(event)
+        else:
+            self._ends = self._ends or bool(actions.skip_summarization)
         if actions.transfer_to_agent:
             self._target = actions.transfer_to_agent
         if actions.escalate and self._in_loop:
             self._ends = self._escalates = True
-        self._ends = self._ends or bool(actions.skip_summarization)
 
     def answer(self, call: str | None) -> None:
         """Note that a call was answered without its tool, which therefore gives no result later."""
@@ -121,9 +130,12 @@ class Turn:
 
     def settled(self, event: Event) -> list[str]:
         """The calls that an event settles for good: refused, or answered without their tool."""
-        if not self._over:
+        if not self._over and not self._carried:
             return []
-        return sorted(self._over.intersection(r.id or "" for r in event.get_function_responses()))
+        found = self._over.intersection(r.id or "" for r in event.get_function_responses())
+        found |= self._carried  # in a run that failed after that
+        self._carried = set()
+        return sorted(found)
 
     def is_open(self, agent: str) -> bool:
         """Whether a call of an agent's has no result yet."""
@@ -141,7 +153,9 @@ class Turn:
         The questions of tools that have run with an answer; and whatever a tool did while other
         calls were open, once that is followed.
         """
-        within = ctx.model_copy(update={"agent": agent}) if self._again or self._late else ctx
+        if not self._again and not self._late:
+            return
+        within = ctx.model_copy(update={"agent": agent})
         parts = [types.Part(function_call=each) for each in self._earlier.values()]
         called = Event(author=agent.name, content=types.Content(role="model", parts=parts))
         for event in self._again:

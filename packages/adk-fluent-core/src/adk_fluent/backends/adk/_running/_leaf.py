@@ -19,8 +19,8 @@ from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
 from adk_fluent.backends.adk._hooks._besides import watch
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
-from adk_fluent.backends.adk._hooks._plugin import can_pause
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._transfer import TRANSFER, knowing_transfer
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
@@ -39,7 +39,7 @@ from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
 from adk_fluent.errors import BuildError
-from adk_fluent.ir import AgentNode, LoopNode
+from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class AdkLeaf:
         """Run an agent."""
         chain = attached(self._ctx)
         changes: dict[str, Any] = {}
-        if self.waits and can_pause(node):
+        if self.waits and (chain is not None or _may_call(node)):
             keep_turn(changes, Turn(in_loop=strand.inside(_is_loop)))
         if chain is None:
             return self._run(node, strand, answers, changes)
@@ -178,6 +178,7 @@ class AdkLeaf:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
                 turn.go_on(agent.name, seen, waits)
+                agent = knowing_transfer(agent) if turn.waits_for(TRANSFER) else agent
         calls = last_calls(changes)
         leaving = Leaving(self._nodes if strand.inside(_is_loop) else ())
         try:
@@ -499,6 +500,13 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _may_call(node: Node) -> bool:
+    """Whether an agent may call a tool, if no middleware gives it any."""
+    if isinstance(node, AgentNode):
+        return bool(node.tools or node.agent_tools or node.delegates)
+    return isinstance(node, AdkAgentNode)
 
 
 def _is_loop(node: Node) -> bool:
