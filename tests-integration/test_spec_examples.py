@@ -406,7 +406,7 @@ def test_4_4_cards_and_the_server_come_with_a_later_version() -> None:
     with pytest.raises(UnsupportedNodeError, match="a later version of adk-fluent-a2a"):
         execute("4.4", pipeline=pipeline)
     line = next(line for line in PYTHON["4.4"].splitlines() if line.startswith("from "))
-    with pytest.raises(ModuleNotFoundError, match="a later version of adk-fluent-a2a brings it$"):
+    with pytest.raises(ModuleNotFoundError, match=r"a later version of adk-fluent-a2a brings it$"):
         execute("4.4", line)
 
 

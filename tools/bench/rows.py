@@ -437,6 +437,16 @@ ROWS: tuple[Row, ...] = (
     ),
     *_STATE,
     Row(
+        "remote",
+        "a task at a remote agent, beside ADK's RemoteA2aAgent",
+        "<= RemoteA2aAgent + 1 ms",
+        cases={
+            "ours": Case("remote", "fluent", 1, [1, 1], 20),
+            "adk": Case("remote", "adk", 1, [1, 1], 20),
+        },
+        judge=above(1e-3, 1, "adk"),
+    ),
+    Row(
         "eval-import",
         "import of adk_fluent.eval, cold process",
         "< 60 ms, no google.*",

@@ -47,7 +47,8 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         hidden = [each for each in before if each.name == name]
 
         def rest(**chosen: Any) -> list[Any]:
-            return [each for each in entry_points(**chosen) if each not in hidden]
+            known: Any = entry_points(**chosen)
+            return [each for each in known if each not in hidden]
 
         monkeypatch.setattr(importlib.metadata, "entry_points", rest)
         refresh()
