@@ -438,11 +438,11 @@ ROWS: tuple[Row, ...] = (
     *_STATE,
     Row(
         "remote",
-        "a task at a remote agent, beside ADK's RemoteA2aAgent",
+        "a remote agent as a step, beside ADK's RemoteA2aAgent as one",
         "<= RemoteA2aAgent + 1 ms",
         cases={
-            "ours": Case("remote", "fluent", 1, [1, 1], 20),
-            "adk": Case("remote", "adk", 1, [1, 1], 20),
+            "ours": Case("remote", "fluent", 1, 1, 20),
+            "adk": Case("remote", "adk", 1, 1, 20),
         },
         judge=above(1e-3, 1, "adk"),
     ),

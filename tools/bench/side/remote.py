@@ -10,7 +10,7 @@ from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from adk_fluent import RemoteAgent
+from adk_fluent import Pipeline, RemoteAgent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -93,10 +93,13 @@ def fluent(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
 
 
 def adk(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
-    """Ask by ADK's."""
-    return _asked(
-        lambda url: RemoteA2aAgent(name="far", agent_card=f"{url}/.well-known/agent-card.json")
-    )
+    """Ask by ADK's, as a step of a pipeline, too."""
+
+    def make(url: str) -> BaseAgent:
+        far = RemoteA2aAgent(name="far", agent_card=f"{url}/.well-known/agent-card.json")
+        return Pipeline("pipeline", far).to_agent()
+
+    return _asked(make)
 
 
 TASKS: dict[str, Task] = {"fluent": fluent, "adk": adk}
