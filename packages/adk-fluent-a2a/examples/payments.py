@@ -1,7 +1,7 @@
 """A support desk asks the agent of another team, which then goes down in the middle.
 
-The other team serves its agent with ADK, on loopback here. Scripted models stand for Gemini, so that
-this runs offline.
+The other team serves its agent with ADK, on loopback here. Scripted models stand for Gemini, so
+that this runs offline.
 
 Prints::
 
