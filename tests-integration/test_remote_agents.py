@@ -19,6 +19,7 @@ from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import ScriptedModel
 
 pytestmark = pytest.mark.adk
+pytest.importorskip("adk_fluent.a2a")  # it needs google-adk 2.13
 KIT = Path(__file__).parent.parent / "packages/adk-fluent-a2a/tests/remote_kit.py"
 if "remote_kit" not in sys.modules:
     spec = spec_from_file_location("remote_kit", KIT)
