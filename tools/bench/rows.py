@@ -437,6 +437,16 @@ ROWS: tuple[Row, ...] = (
     ),
     *_STATE,
     Row(
+        "remote",
+        "a remote agent as a step, beside ADK's RemoteA2aAgent as one",
+        "<= RemoteA2aAgent + 1 ms",
+        cases={
+            "ours": Case("remote", "fluent", 1, 1, 20),
+            "adk": Case("remote", "adk", 1, 1, 20),
+        },
+        judge=above(1e-3, 1, "adk"),
+    ),
+    Row(
         "eval-import",
         "import of adk_fluent.eval, cold process",
         "< 60 ms, no google.*",
