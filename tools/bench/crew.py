@@ -24,7 +24,7 @@ class Case:
 
     Attributes:
         side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
-            ``evaluated`` with suites.
+            ``evaluated`` with suites, ``segments`` with boundaries, ``durable`` DBOS by hand.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
