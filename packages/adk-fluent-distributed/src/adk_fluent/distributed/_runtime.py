@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +34,8 @@ SEGMENT: Final = "adk_fluent_segment"
 WHOLE: Final = "adk_fluent_run"
 #: Stands for all segments of a pipeline in the name of a queue.
 ALL: Final = "*"
-_WATCH: Final = 0.25  # seconds between two looks at what was cancelled, and who has died
+_WATCH: Final = 0.25  # seconds between two looks at what was cancelled
+_REAP: Final = 1.0  # seconds between two looks at who has died
 
 
 def queue_of(fingerprint: str, segment: str) -> str:
@@ -246,11 +248,14 @@ class Runtime:
 
     def _watch(self) -> None:
         """Give signs of life, hand over the work of the dead, and end what was cancelled."""
+        reaped = -_REAP
         while not self._over.wait(min(_WATCH, self._lease / 4)):
             try:
-                self.workers.beat()
                 self._end_cancelled()
-                self._reap()
+                if time.monotonic() - reaped >= min(_REAP, self._lease / 4):
+                    reaped = time.monotonic()
+                    self.workers.beat()
+                    self._reap()
             except Exception:  # noqa: BLE001  # it goes on, and is told
                 LOG.warning("a worker could not look after its database", exc_info=True)
 
