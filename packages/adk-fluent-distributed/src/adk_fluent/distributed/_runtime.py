@@ -6,6 +6,7 @@ DBOS allows one instance a process; this module is the only one that launches it
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from contextlib import suppress
@@ -111,6 +112,13 @@ async def _whole(data: dict[str, Any]) -> dict[str, Any]:
         Runtime.current().ended(workflow_id(data["run_id"], data["number"]))
 
 
+def _keep_quiet() -> None:
+    """Let DBOS log as a library does: without a console handler, to whoever sets up logging."""
+    log = logging.getLogger("dbos")
+    log.handlers[:] = [logging.NullHandler()]  # with none it would add its own again
+    log.propagate = True
+
+
 class Runtime:
     """DBOS, launched; there is one a process.
 
@@ -171,6 +179,7 @@ class Runtime:
                     application_name=APP,
                 )
             Runtime._current = self
+            _keep_quiet()
             DBOS(config=self._config())
             DBOS.listen_queues([*queues])
             DBOS.launch()
@@ -302,6 +311,7 @@ def new_client(url: str) -> DBOSClient:
     Raises:
         EngineError: It cannot be opened, or is no database of DBOS's.
     """
+    _keep_quiet()
     try:
         DBOS.migrate(url)
         return DBOSClient(
