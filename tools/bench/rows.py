@@ -447,6 +447,23 @@ ROWS: tuple[Row, ...] = (
         judge=above(1e-3, 1, "adk"),
     ),
     Row(
+        "segments",
+        "three agents as durable segments in one process, beside DBOS and ADK by hand",
+        "<= 1.2 x",
+        cases={
+            "ours": Case("segments", "run-durable", 3, 3, 3),
+            "by hand": Case("durable", "run-durable", 3, 3, 3),
+        },
+        judge=at_most(1.2),
+        rounds=5,
+    ),
+    Row(
+        "segments-inline",
+        "three segments in memory",
+        cases={"ours": Case("segments", "run-inline", 3, 3, 5)},
+        rounds=3,
+    ),
+    Row(
         "eval-import",
         "import of adk_fluent.eval, cold process",
         "< 60 ms, no google.*",

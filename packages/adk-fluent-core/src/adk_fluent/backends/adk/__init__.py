@@ -18,7 +18,7 @@ from adk_fluent.backends.adk._lowering._values import (
     values,
 )
 from adk_fluent.backends.adk._running._root import FlowAgent
-from adk_fluent.backends.adk._running._run import ADKBackend
+from adk_fluent.backends.adk._running._run import ADKBackend, Recalled
 
 __all__ = [
     "MESSAGE",
@@ -29,6 +29,7 @@ __all__ = [
     "Compiled",
     "FlowAgent",
     "MiddlewarePlugin",
+    "Recalled",
     "call_site",
     "passes",
     "replace_models",
