@@ -174,6 +174,13 @@ def test_answers_are_recorded_and_replayed_and_runs_resumed() -> None:
     assert len(Path("j.jsonl").read_text("utf-8").splitlines()) == 2
 
 
+def test_results_for_adk_web() -> None:
+    Path("agent").mkdir()
+    assert call("run", "desk.py:good", "--adk-results", "agent") == 0
+    assert list(Path("agent/.adk/eval_history").glob("*.evalset_result.json"))
+    assert call("run", "desk.py:good", "--adk-results", "nowhere") == 3
+
+
 def test_a_matrix_compares_models(capsys: pytest.CaptureFixture[str]) -> None:
     text = """
 from google.adk.models.base_llm import BaseLlm

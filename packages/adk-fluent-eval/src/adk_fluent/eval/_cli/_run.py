@@ -10,6 +10,7 @@ from contextlib import nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
@@ -118,6 +119,12 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
 @output_options("json", "junit", "markdown")
+@click.option(
+    "--adk-results",
+    type=click.Path(file_okay=False),
+    metavar="AGENT",
+    help="Write results into this agent's folder, for adk web.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -266,6 +273,13 @@ class _Job:
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
+        if options["adk_results"] is not None:
+            agent = Path(options["adk_results"]).resolve()
+            try:
+                report.save_adk_results(agent.parent, agent.name)
+            except EvalFileError as error:
+                output.failed = True
+                note(f"error: {error}", fg="red")
         if options["update_baseline"] and self._baseline_path is not None:
             if report.interrupted or report.counts[Status.ERROR]:
                 note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
