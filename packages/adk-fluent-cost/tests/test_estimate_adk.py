@@ -247,3 +247,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(out)["daily_usd"] == pytest.approx(2.75)
     assert run(capsys, str(path), "--branch", "a")[0] == 2
     assert run(capsys, str(path), "--branch", "a=7")[0] == 2
+
+
+def test_a_long_prompt_is_estimated_at_its_own_price() -> None:
+    def one(prompt: int) -> float:
+        traffic = TrafficAssumptions(avg_input_tokens=prompt, avg_output_tokens=0)
+        return estimate_cost(agent("a", "gemini-2.5-pro"), traffic).mean
+
+    assert one(200_000) == pytest.approx(0.25)
+    assert one(200_001) == pytest.approx(0.5000025)
+    assert one(3_000_000) == pytest.approx(7.5)

@@ -43,6 +43,7 @@ from adk_fluent.eval import (
     ToolCall,
     Turn,
 )
+from adk_fluent.eval._running import _suite_run_adk
 from adk_fluent.protocol import Money
 from adk_fluent.testing import Call, ScriptedModel
 
@@ -288,13 +289,19 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
         ({"target_node": "dest"}, "did you mean 'desk'"),
         ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
         ({"expected_trajectory": None}, "it expects nothing"),
-        ({"max_cost_usd": 1}, "there is no price book"),
         ({"initial_state": {"a": (each for each in ())}}, "invalid value for 'a'"),
     ],
 )
 def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
     case = FluentCase("hi", **cast("dict[str, Any]", {"expected_trajectory": [], **fields}))
     with pytest.raises(EvalError, match=what):
+        FluentEvalSuite("s", desk(), [case]).check()
+
+
+def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_suite_run_adk, "provided", lambda slot: ())
+    case = FluentCase("hi", expected_trajectory=[], max_cost_usd=1)
+    with pytest.raises(EvalError, match="there is no price book"):
         FluentEvalSuite("s", desk(), [case]).check()
 
 

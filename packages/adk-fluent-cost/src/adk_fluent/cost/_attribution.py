@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._records import KEY, CostRecord
+from adk_fluent.cost._records import KEY, CostRecord, written
 from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted, requested
 from adk_fluent.cost._telemetry import measure, note_on_span
 from adk_fluent.extend import LOG, describe
@@ -82,7 +81,7 @@ class CostAttributionMiddleware(Middleware):
         self._given = prices
         self._on_record = on_record
         self._clock: Clock = clock or SystemClock()
-        self._pending: list[dict[str, Any]] = []
+        self._pending: list[CostRecord] = []
         self._session = ""
         self._warned: set[str] = set()
 
@@ -126,7 +125,9 @@ class CostAttributionMiddleware(Middleware):
         try:
             reply = await next(watched.call)
             responses = reply.responses
-        except asyncio.CancelledError:
+        except Exception:
+            raise
+        except BaseException:  # cancelled: the request was sent, whatever comes of it
             cut = True
             raise
         finally:
@@ -142,7 +143,8 @@ class CostAttributionMiddleware(Middleware):
         """Keep on the answer what was spent since the one before, for `cost_of`."""
         if response.partial or not self._is_of_the_run(ctx):
             return None
-        records, self._pending[:] = list(self._pending), []
+        records = written(self._pending)
+        self._pending.clear()
         metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: records}
         return response.model_copy(update={"custom_metadata": metadata})
 
@@ -169,7 +171,7 @@ class CostAttributionMiddleware(Middleware):
             branch=getattr(invocation_of(call.ctx), "branch", None) or "",
             at=now,
         )
-        self._pending.append(record.to_dict())
+        self._pending.append(record)
         attributes = {
             "gen_ai.agent.name": record.agent,
             "gen_ai.request.model": record.model,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import uuid
@@ -220,7 +219,9 @@ class Budget(Middleware):
         try:
             reply = await next(watched.call)
             responses = reply.responses
-        except asyncio.CancelledError:
+        except Exception:
+            raise
+        except BaseException:  # cancelled: the request was sent, whatever comes of it
             cut = True
             raise
         finally:
@@ -303,6 +304,8 @@ class Budget(Middleware):
         return other, held
 
     def _fallback(self) -> Any:
+        import asyncio  # noqa: PLC0415  # as slow to import as all else here; whoever runs has it
+
         from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
 
         loop = asyncio.get_running_loop()  # clients belong to one

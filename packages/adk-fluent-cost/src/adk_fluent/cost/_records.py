@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from adk_fluent.protocol import AgentEvent
 
@@ -51,16 +52,14 @@ class CostRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
-        made: dict[str, Any] = {
-            name: value
-            for name in _PLAIN
-            if (value := getattr(self, name)) or name in ("agent", "model")
-        }
-        if made.get("served") == self.model:
-            del made["served"]
-        made["usage"] = {
-            each.name: n for each in fields(Usage) if (n := getattr(self.usage, each.name))
-        }
+        made: dict[str, Any] = {"agent": self.agent, "model": self.model}
+        for name in _OPTIONAL:
+            if value := getattr(self, name):
+                made[name] = value
+        if self.served != self.model:
+            made["served"] = self.served
+        usage = self.usage
+        made["usage"] = {name: n for name in _TOKENS if (n := getattr(usage, name))}
         if isinstance(self.cost, Unknown):
             made["unknown"] = self.cost.reason
         else:
@@ -75,26 +74,35 @@ class CostRecord:
             ValueError: The data is no record.
         """
         try:
-            made: dict[str, Any] = {name: data[name] for name in _PLAIN if name in data}
+            named = ("agent", "model", "served", *_OPTIONAL)
+            made: dict[str, Any] = {name: data[name] for name in named if name in data}
             made.setdefault("served", made["model"])
-            known = {each.name for each in fields(Usage)}
-            tokens = {name: int(n) for name, n in data["usage"].items() if name in known}
+            tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
             cost = Unknown(data["unknown"]) if "unknown" in data else Money(Decimal(data["usd"]))
             return cls(**made, usage=Usage(**tokens), cost=cost)
         except (AttributeError, InvalidOperation, KeyError, TypeError) as error:
             raise ValueError(f"this is no record of costs: {error!r}") from error
 
 
-_PLAIN: Final = (
-    *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
-    "at",
-)
+_OPTIONAL: Final = ("provider", "source", "estimated", "tier", "path", "branch", "at")
+_TOKENS: Final = tuple(each.name for each in fields(Usage))
+
+
+def written(records: Sequence[CostRecord]) -> str:
+    """Return records as they are kept on events: as text, since ADK copies all else many times."""
+    return json.dumps([each.to_dict() for each in records]) if records else "[]"
 
 
 def records_on(event: AgentEvent) -> list[CostRecord] | None:
     """Return the records that an event holds; None when nobody has attributed its costs."""
-    kept: Any = event.custom_metadata.get(KEY)
-    return None if not isinstance(kept, list) else list(_valid(cast("list[Any]", kept)))
+    text: Any = event.custom_metadata.get(KEY)
+    if not isinstance(text, str):
+        return None
+    try:
+        kept: Any = json.loads(text)
+    except ValueError:
+        return []
+    return list(_valid(cast("list[Any]", kept))) if isinstance(kept, list) else []
 
 
 def _valid(kept: list[Any]) -> Iterator[CostRecord]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._prices._ids import model_id
@@ -79,7 +80,7 @@ class Watched:
             responses: The answer; empty when it failed or was cut off.
             cut: It was cancelled: the prompt was sent, whatever of the answer was made by then.
         """
-        said = next((each for each in reversed(responses)), self._last)
+        said = responses[-1] if responses else self._last
         if said is not None and STOPPED in (said.custom_metadata or {}):
             return None
         request = self.call.request
@@ -108,11 +109,17 @@ def requested(call: ModelCall) -> str:
 
 def provider_of(call: ModelCall) -> str:
     """Return who provides a model, in OpenTelemetry's words."""
-    names = {each.__name__ for each in type(call.model).__mro__}
+    kind = _kind(type(call.model))
+    prefix = model_id(requested(call)).provider if kind == "litellm" else None
+    return prefix or kind
+
+
+@lru_cache(maxsize=256)
+def _kind(model: type) -> str:
+    names = {each.__name__ for each in model.__mro__}
     if "Gemini" in names:
         return "gcp.gemini"
-    prefix = model_id(requested(call)).provider if "LiteLlm" in names else None
-    return prefix or type(call.model).__name__.lower()
+    return "litellm" if "LiteLlm" in names else model.__name__.lower()
 
 
 def quoted(books: PriceBooks, model: str, spent: Spent, at: datetime) -> Quote:

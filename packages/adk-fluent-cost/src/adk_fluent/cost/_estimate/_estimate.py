@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 #: What agents without a model are called in reports.
 DEFAULT: Final = "(default model)"
-#: Below so many prompt tokens, the price of one token is that of each.
+#: Below so many prompt tokens, and above so many thousands, no price depends on their number.
 _LONG: Final = 100_000
+_LONGEST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,26 +172,28 @@ def _dearest(costs: dict[str, float]) -> dict[str, float]:
 
 
 def _pricing(prices: Prices | None) -> Callable[[str, float, float], float | None]:
-    """What a call costs: below long prompts, by the price of a token, which is asked for once."""
+    """What a call costs, by the price of a token, which is asked for once for prompts of a length.
+
+    Prices that depend on the length of a prompt change at thousands of tokens.
+    """
     books, now = price_books(prices), datetime.now(UTC)
-    rates: dict[str, tuple[float, float] | None] = {}
+    rates: dict[tuple[str, int], tuple[float, float] | None] = {}
 
     def price(model: str, prompt: int, output: int) -> float | None:
         cost = books.price(model, Usage(prompt=prompt, output=output), now)
         return None if isinstance(cost, Unknown) else float(cost.usd)
 
-    def rated(model: str) -> tuple[float, float] | None:
-        prompt, output = price(model, 1000, 0), price(model, 0, 1000)
-        return None if prompt is None or output is None else (prompt / 1000, output / 1000)
+    def rated(model: str, prompt: int) -> tuple[float, float] | None:
+        alone, both = price(model, prompt, 0), price(model, prompt, 1000)
+        return None if alone is None or both is None else (alone / prompt, (both - alone) / 1000)
 
     def cost(model: str, prompt: float, output: float) -> float | None:
         if not model:
             return None
-        if prompt > _LONG:
-            return price(model, round(prompt), round(output))
-        if model not in rates:
-            rates[model] = rated(model)
-        rate = rates[model]
+        length = 1 if prompt <= _LONG else min(_LONGEST, -int(-prompt // 1000))
+        if (model, length) not in rates:
+            rates[model, length] = rated(model, length * 1000)
+        rate = rates[model, length]
         return None if rate is None else prompt * rate[0] + output * rate[1]
 
     return cost

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import threading
@@ -94,6 +93,8 @@ class SqliteLedger:
         Raises:
             LedgerError: The file is no ledger, or others hold it for too long.
         """
+        import asyncio  # noqa: PLC0415  # slow to import; whoever runs has it
+
         until = time.monotonic() + self.wait
         while True:
             try:
