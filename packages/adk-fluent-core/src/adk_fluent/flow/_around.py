@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from adk_fluent.errors import RunError, UsageError
-from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import failure, left_by, raise_error
 from adk_fluent.flow._port import E, Note
 from adk_fluent.flow._position import ENDED, INSIDE, new_id
@@ -23,7 +23,7 @@ from adk_fluent.ir import LoopNode
 from adk_fluent.protocol._calls import AgentReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from adk_fluent.flow._run_state import RunState
     from adk_fluent.flow._strand import Frame, Strand
@@ -42,6 +42,19 @@ class Around(Protocol):
 
     async def call(self, step: Enclosed[Any]) -> AgentReply:
         """Do what is around a step, and in the middle of it the step: `Enclosed.go_on`."""
+        ...
+
+    @property
+    def turn(self) -> Callable[[Strand, Any], Awaitable[None]] | None:
+        """Awaited before a step hands in an event that others might be ahead of; None if not."""
+        ...
+
+    @property
+    def ended(self) -> Callable[[Node, Strand, bool], Awaitable[None]] | None:
+        """Awaited when a branch has come to its end, before that counts; None if not.
+
+        It is told the fork, the branch, and whether the fork ends with it.
+        """
         ...
 
 
@@ -323,9 +336,7 @@ class Enclosed(Generic[E]):
     async def _commit(self, commit: Commit[E]) -> None:
         if self._life.over:  # nobody is there any more to take it
             raise asyncio.CancelledError
-        parcel = Parcel(commit)
-        self._run_state.queue.put_nowait(parcel)
-        await parcel.delivered()
+        await self._run_state.hand_in(commit)
 
 
 # --- where it stands ------------------------------------------------------------------------------

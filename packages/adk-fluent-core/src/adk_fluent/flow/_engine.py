@@ -109,6 +109,8 @@ class Engine(RunState[E]):
             keeps_failures=keeps_failures,
             watch=watch,
             encloses=None if around is None else around.encloses,
+            turn=None if around is None else around.turn,
+            ended=None if around is None else around.ended,
             limit=limit,
             promises=promises,
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
-from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import left_by
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
@@ -176,6 +176,7 @@ class ForkRun(Generic[E]):
         try:
             await self._deliver(child)
             outcome = child.outcome
+            await self.run_state.branch_over(self.node, child, decides=self._decides(outcome))
             ends_run = isinstance(outcome, Exception) and self.run_state.ends_run(child)
             if outcome is not PAUSE and not ends_run:
                 self._note(index, child, outcome)
@@ -216,9 +217,7 @@ class ForkRun(Generic[E]):
     async def _commit(self, child: Strand, commit: Commit[E]) -> None:
         if child.cancelled:  # nobody is there any more to take it
             raise asyncio.CancelledError
-        parcel = Parcel(commit)
-        self.run_state.queue.put_nowait(parcel)
-        await parcel.delivered()
+        await self.run_state.hand_in(commit)
 
     # --- ending --------------------------------------------------------------------------------
 
@@ -239,6 +238,13 @@ class ForkRun(Generic[E]):
 
     def _late(self) -> bool:
         return self._deadline < asyncio.get_running_loop().time()
+
+    def _decides(self, outcome: Any) -> bool:
+        """Whether a child that ends so ends the fork."""
+        if outcome is PAUSE:
+            return False
+        failed = isinstance(outcome, Exception)
+        return (failed or outcome is STOP) != self.racing or (outcome is STOP and self.racing)
 
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
         key, node, frame = str(index), self.node, self.frame

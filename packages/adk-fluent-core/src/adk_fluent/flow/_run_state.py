@@ -23,7 +23,7 @@ from adk_fluent.flow._targets import Targets
 from adk_fluent.ir import Node, TransferNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.flow._promises import Promises
@@ -44,6 +44,8 @@ class RunState(ABC, Generic[E]):
         keeps_failures: bool,
         watch: Watch | None,
         encloses: Callable[[Node], bool] | None,
+        turn: Callable[[Strand, E | None], Awaitable[None]] | None,
+        ended: Callable[[Node, Strand, bool], Awaitable[None]] | None,
         limit: float | None,
         promises: Promises | None,
     ) -> None:
@@ -60,6 +62,8 @@ class RunState(ABC, Generic[E]):
         self._keeps_failures = keeps_failures
         self._watch = watch
         self._encloses = encloses
+        self._turn = turn
+        self._ended = ended
         self.promises: Promises | None = promises
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
@@ -68,6 +72,19 @@ class RunState(ABC, Generic[E]):
     @abstractmethod
     def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
+
+    async def hand_in(self, commit: Commit[E]) -> None:
+        """Give a commit to whoever drives the engine, and wait until it is committed."""
+        if self._turn is not None and commit.strand is not None and commit.strand.is_apart:
+            await self._turn(commit.strand, commit.event)
+        parcel = Parcel(commit)
+        self.queue.put_nowait(parcel)
+        await parcel.delivered()
+
+    async def branch_over(self, node: Node, branch: Strand, *, decides: bool) -> None:
+        """Let a branch of a fork end, and maybe the fork with it."""
+        if self._ended is not None:
+            await self._ended(node, branch, decides)
 
     # --- what rules may do ---------------------------------------------------------------------
 

@@ -12,11 +12,14 @@ from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import text
 from adk_fluent.backends.adk._session._patching import patch
+from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.flow import ARRANGEMENTS, StateView
 from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
 from adk_fluent.protocol import AgentReply, RunCall
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.events.event_actions import EventActions
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._chain import Chain
     from adk_fluent.backends.adk._running._leaf import AdkLeaf
-    from adk_fluent.flow import Enclosed
+    from adk_fluent.flow import Enclosed, Strand
     from adk_fluent.ir import ExecutionConfig, Node
 
 #: What hooks of steps stand around: agents, and arrangements of steps.
@@ -66,6 +69,9 @@ class AdkAround:
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
         self.watches: bool = chain.has("on_event")
+        members = chain.stack.members
+        self._turns = [each.turn for each in members if hasattr(each, "turn")]
+        self._ends = [each.branch_ended for each in members if hasattr(each, "branch_ended")]
         self._told: Exception | None = None
         chain.begin_parts(self._run_call)
 
@@ -83,6 +89,31 @@ class AdkAround:
         if self._runs and step.node is self._root:
             return await self._run(step)
         return await self._step(step)
+
+    @property
+    def turn(self) -> Callable[[Strand, Event | None], Awaitable[None]] | None:
+        """Asks those who keep the order of events, if there are any."""
+        return self._in_turn if self._turns else None
+
+    @property
+    def ended(self) -> Callable[[Node, Strand, bool], Awaitable[None]] | None:
+        """Tells those who want to know in which order branches end, if there are any."""
+        return self._branch_ended if self._ends else None
+
+    async def _branch_ended(self, node: Node, branch: Strand, decides: bool) -> None:  # noqa: FBT001  # a callback
+        path = self._leaf.path(node, branch)
+        for ended in self._ends:
+            await ended(node.name, path, decides=decides)
+
+    async def _in_turn(self, strand: Strand, event: Event | None) -> None:
+        node = strand.nodes[-1]
+        name, path, partial = node.name, self._leaf.path(node, strand), False
+        if event is not None:
+            stamp = stamp_of(event) or {}  # that of a step of a flow below this one
+            name, path = stamp.get("node", name), stamp.get("path", path)
+            partial = bool(event.partial)
+        for turn in self._turns:
+            await turn(name, path, partial=partial, sure=event is not None)
 
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
