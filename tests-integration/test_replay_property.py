@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from adk_fluent.builders._running import Running
 from adk_fluent.debug import Recorder, Recording, ReplayerBackend, diff_events
-from adk_fluent.ir import AgentNode, ExecutionConfig, TimeoutNode, walk
+from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import final_text
-from adk_fluent.testing._oracle import Program, Says, programs, recorded
+from adk_fluent.testing._oracle import Program, programs, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,9 +85,7 @@ async def ran(program: Program, config: ExecutionConfig, **options: Any) -> Ran:
                         seen.events.append(event)
         except Exception as error:  # noqa: BLE001  # compared with that of the replay
             seen.error = f"{type(error).__name__}: {error}"
-    session = await service.get_session(
-        app_name=config.app_name, user_id="user", session_id="s"
-    )
+    session = await service.get_session(app_name=config.app_name, user_id="user", session_id="s")
     seen.state = {} if session is None else dict(session.state)
     return seen
 
@@ -104,7 +102,9 @@ async def replayed(program: Program, config: ExecutionConfig) -> list[str]:
         str(diff_events(live.events, again.events).summary)
         if diff_events(live.events, again.events)
         else "",
-        "" if not recording.diff(live.events) else "recorded: " + recording.diff(live.events).summary,
+        ""
+        if not recording.diff(live.events)
+        else "recorded: " + recording.diff(live.events).summary,
         "" if live.text == again.text else f"answer {live.text!r} -> {again.text!r}",
         "" if live.state == again.state else f"state {live.state!r} -> {again.state!r}",
         "" if live.error == again.error else f"error {live.error!r} -> {again.error!r}",

@@ -46,12 +46,6 @@ PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
     },
     "adk-fluent-a2a": {"parts": ("a2a", "serve"), "commands": ("serve",)},
-    "adk-fluent-debug": {
-        "parts": ("debug",),
-        "commands": ("replay",),
-        "middleware": ("recorder",),
-        "names": ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder"),
-    },
     "adk-fluent-distributed": {"parts": ("distributed",), "commands": ("worker",)},
 }
 

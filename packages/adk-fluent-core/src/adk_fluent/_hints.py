@@ -20,9 +20,11 @@ WHEELS: Final[dict[str, str]] = {
 #: Slot -> name in it -> the layer that provides it.
 PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
+        "diff": "debug",
         "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
+        "record": "debug",
         "replay": "debug",
         "serve": "a2a",
         "worker": "distributed",

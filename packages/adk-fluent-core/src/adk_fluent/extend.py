@@ -43,8 +43,8 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "_caller": "caller",
             "_logs": "LOG",
-            "_middlewares": "find_middleware middleware_everywhere register_middleware registered_middlewares"
-            " unregister_middleware",
+            "_middlewares": "find_middleware middleware_everywhere register_middleware"
+            " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
             "backends._config": "METADATA_KEY",

@@ -48,7 +48,11 @@ class Runs:
         """The compiled form of this very IR with this config; `backend` None is ADK."""
         by = (backend, *middlewares_everywhere())
         for known, with_config, made_by, compiled in self._compiled:
-            if known is ir and with_config == config and list(map(id, made_by)) == list(map(id, by)):
+            if (
+                known is ir
+                and with_config == config
+                and list(map(id, made_by)) == list(map(id, by))
+            ):
                 return compiled
         compiled = (backend or self.adk).compile(ir, config)
         fresh = [entry for entry in self._compiled if entry[0] is ir]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import failure, left_by, raise_error
-from adk_fluent.flow._port import E, Note
+from adk_fluent.flow._port import E, Note, Order
 from adk_fluent.flow._position import ENDED, INSIDE, new_id
 from adk_fluent.flow._signals import OK, PAUSE, Ended, Signal
 from adk_fluent.flow._strand import Heard, Life
@@ -23,7 +23,7 @@ from adk_fluent.ir import LoopNode
 from adk_fluent.protocol._calls import AgentReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from adk_fluent.flow._run_state import RunState
     from adk_fluent.flow._strand import Frame, Strand
@@ -45,16 +45,8 @@ class Around(Protocol):
         ...
 
     @property
-    def turn(self) -> Callable[[Strand, Any], Awaitable[None]] | None:
-        """Awaited before a step hands in an event that others might be ahead of; None if not."""
-        ...
-
-    @property
-    def ended(self) -> Callable[[Node, Strand, bool], Awaitable[None]] | None:
-        """Awaited when a branch has come to its end, before that counts; None if not.
-
-        It is told the fork, the branch, and whether the fork ends with it.
-        """
+    def order(self) -> Order | None:
+        """Who is told of the order in which steps go on, if anybody."""
         ...
 
 

@@ -109,8 +109,7 @@ class Engine(RunState[E]):
             keeps_failures=keeps_failures,
             watch=watch,
             encloses=None if around is None else around.encloses,
-            turn=None if around is None else around.turn,
-            ended=None if around is None else around.ended,
+            order=None if around is None else around.order,
             limit=limit,
             promises=promises,
         )

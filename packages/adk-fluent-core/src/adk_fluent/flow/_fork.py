@@ -67,9 +67,9 @@ class ForkRun(Generic[E]):
     async def run(self) -> AsyncGenerator[Commit[E], None]:
         """Run to the end; the main strand's fork also yields what all branches commit."""
         node, over = self.node, self._over
-        timer: asyncio.TimerHandle | None = None
         limit = node.concurrency if isinstance(node, MapOverNode) else None
-        if isinstance(node, TimeoutNode):
+        timer: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        if isinstance(node, TimeoutNode) and not self.run_state.keeps_time:
             now = asyncio.get_running_loop().time()
             self._deadline = now + node.seconds - self.frame.get("spent", 0.0)
         try:
@@ -79,8 +79,7 @@ class ForkRun(Generic[E]):
                 continue
             if not self._tasks:
                 self._finish()
-            if isinstance(node, TimeoutNode):
-                timer = asyncio.get_running_loop().call_at(self._deadline, self._expire, node)
+            timer = self._timer(node)
             if self.strand.parent is not None:
                 await over
             while not over.done():
@@ -99,6 +98,15 @@ class ForkRun(Generic[E]):
         if self._fatal is not None:
             raise self._fatal
 
+    def _timer(self, node: Node) -> asyncio.TimerHandle | asyncio.Task[None] | None:
+        """What lets a timeout strike."""
+        if not isinstance(node, TimeoutNode):
+            return None
+        loop = asyncio.get_running_loop()
+        if self.run_state.keeps_time:
+            return loop.create_task(self._expire_in_time(node))
+        return loop.call_at(self._deadline, self._expire, node)
+
     async def _close(self) -> None:
         """Cancel the branches that still run; one that swallows that goes no step further."""
         self._closing = True
@@ -108,9 +116,11 @@ class ForkRun(Generic[E]):
         for task in tasks:
             task.cancel()
         await settled(tasks)
-        if isinstance(self.node, TimeoutNode) and PAUSE in self.result.ended.values():
+        if self._deadline != inf and PAUSE in self.result.ended.values():
             left = self._deadline - asyncio.get_running_loop().time()
-            self.frame["spent"] = round(self.node.seconds - left, 3)  # nobody is timed for waiting
+            self.frame["spent"] = round(
+                cast("TimeoutNode", self.node).seconds - left, 3
+            )  # nobody is timed for waiting
         if self.expired and self.result.error is not None:  # after the steps that it cut off
             self.run_state.failed(self.strand, self.result.error)
 
@@ -263,9 +273,14 @@ class ForkRun(Generic[E]):
             else child.isolation.writes.get(node.result_key)
         )
 
+    async def _expire_in_time(self, node: TimeoutNode) -> None:
+        await self.run_state.time_is_up(node, self.strand)
+        self._expire(node)
+
     def _expire(self, node: TimeoutNode) -> None:
         if not self._over.done():
             self.expired = True
+            self.run_state.note_expired(node, self.strand)
             self.result.error = StepTimeoutError(
                 f"{node.name}: no result within {node.seconds:g} s",
                 seconds=node.seconds,

@@ -15,7 +15,7 @@ from adk_fluent.flow._ending import is_attempting
 from adk_fluent.flow._failures import Remembered
 from adk_fluent.flow._limit import fit, limited
 from adk_fluent.flow._log import Scope, UndoLog
-from adk_fluent.flow._port import E, Leaf, Note, Watch
+from adk_fluent.flow._port import E, Leaf, Note, Order, Watch
 from adk_fluent.flow._position import ENDED, below, enclose, new_id, new_position, open_up
 from adk_fluent.flow._promises import NO_REDUCERS
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand
@@ -23,7 +23,7 @@ from adk_fluent.flow._targets import Targets
 from adk_fluent.ir import Node, TransferNode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.flow._promises import Promises
@@ -44,8 +44,7 @@ class RunState(ABC, Generic[E]):
         keeps_failures: bool,
         watch: Watch | None,
         encloses: Callable[[Node], bool] | None,
-        turn: Callable[[Strand, E | None], Awaitable[None]] | None,
-        ended: Callable[[Node, Strand, bool], Awaitable[None]] | None,
+        order: Order | None,
         limit: float | None,
         promises: Promises | None,
     ) -> None:
@@ -62,8 +61,7 @@ class RunState(ABC, Generic[E]):
         self._keeps_failures = keeps_failures
         self._watch = watch
         self._encloses = encloses
-        self._turn = turn
-        self._ended = ended
+        self._order = order
         self.promises: Promises | None = promises
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
@@ -75,16 +73,31 @@ class RunState(ABC, Generic[E]):
 
     async def hand_in(self, commit: Commit[E]) -> None:
         """Give a commit to whoever drives the engine, and wait until it is committed."""
-        if self._turn is not None and commit.strand is not None and commit.strand.is_apart:
-            await self._turn(commit.strand, commit.event)
+        if self._order is not None and commit.strand is not None and commit.strand.is_apart:
+            await self._order.turn(commit.strand, commit.event)
         parcel = Parcel(commit)
         self.queue.put_nowait(parcel)
         await parcel.delivered()
 
     async def branch_over(self, node: Node, branch: Strand, *, decides: bool) -> None:
         """Let a branch of a fork end, and maybe the fork with it."""
-        if self._ended is not None:
-            await self._ended(node, branch, decides)
+        if self._order is not None:
+            await self._order.ended(node, branch, decides=decides)
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether somebody else than the clock says when a timeout strikes."""
+        return self._order is not None and self._order.keeps_time
+
+    async def time_is_up(self, node: Node, strand: Strand) -> None:
+        """Wait until a timeout strikes, as somebody else than the clock says."""
+        if self._order is not None:
+            await self._order.time_is_up(node, strand)
+
+    def note_expired(self, node: Node, strand: Strand) -> None:
+        """Say that a timeout has struck."""
+        if self._order is not None:
+            self._order.expired(node, strand)
 
     # --- what rules may do ---------------------------------------------------------------------
 

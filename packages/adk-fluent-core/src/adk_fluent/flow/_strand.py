@@ -202,8 +202,8 @@ class Strand:
     @property
     def is_apart(self) -> bool:
         """Whether it runs beside others: it is a branch, or part of one."""
-        here: Strand | None = self
-        while here is not None and here.parent is not None:
+        here: Strand = self
+        while here.parent is not None:
             if not here.within:
                 return True
             here = here.parent

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ToolInteraction,
     )
     from adk_fluent.debug._replayer import ReplayerBackend
+    from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
 else:
     _MODULES = {
         "_diff": ("EventChange", "EventDiff", "diff_events"),
@@ -37,6 +38,7 @@ else:
         "_recorder": ("Recorder", "recorder"),
         "_recording": ("LLMInteraction", "RecordedRun", "Recording", "ToolInteraction"),
         "_replayer": ("ReplayerBackend",),
+        "_replaying": ("ReplayReport", "replay", "replay_async"),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -58,9 +60,12 @@ __all__ = [
     "Recording",
     "RecordingFileError",
     "ReplayMismatchError",
+    "ReplayReport",
     "ReplayerBackend",
     "ToolInteraction",
     "UnusedInteractionsError",
     "diff_events",
     "recorder",
+    "replay",
+    "replay_async",
 ]

@@ -82,8 +82,8 @@ def _told(value: Any) -> Any:
 def dump_actions(actions: Any) -> Data:
     """What stands in EventActions, but for what is not set."""
     made: Data = {}
-    for name, value in vars(actions).items():
-        if value is None or value in ({}, [], False):
+    for name, value in cast("Data", vars(actions)).items():
+        if value is None or (isinstance(value, dict | list) and not value):
             continue
         made[name] = value if name == "state_delta" else _dumped(value)
     if "state_delta" in made:
@@ -105,13 +105,15 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     """Do to state and actions what a tool has done to them."""
     given = {key: each for key, each in effects.items() if key != "state_delta"}
     actions = context.actions
-    for key, value in (effects.get("state_delta") or {}).items():
-        context.state[key] = value
+    wrote: Data = effects.get("state_delta") or {}
+    for key, each in wrote.items():
+        context.state[key] = each
     if not given:
         return
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
-        value = getattr(made, name)
+        value: Any = getattr(made, name)
+        value: Any = getattr(made, name)
         if isinstance(value, dict):
             getattr(actions, name).update(value)
         else:
@@ -175,7 +177,9 @@ def answers_in(session: Any) -> list[Data]:
     found: list[Data] = []
     for event in reversed(session.events):
         if event.author != "user":
-            break
+            if found:
+                break
+            continue  # who goes on with the run has noted that already
         for part in (event.content.parts if event.content else None) or ():
             if (answer := part.function_response) is not None:
                 data: Data = {"id": answer.id, "name": answer.name, "response": answer.response}

@@ -29,13 +29,11 @@ def first_difference(recorded: Any, now: Any) -> Difference | None:
     todo: list[tuple[str, Any, Any]] = [("", recorded, now)]
     while todo:
         path, was, has = todo.pop()
-        if was == has and type(was) is type(has):
-            continue
         if isinstance(was, dict) and isinstance(has, dict):
             todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
         elif isinstance(was, list) and isinstance(has, list):
             todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
-        elif not _fits(was, has):
+        elif not (was == has and type(was) is type(has)) and not _fits(was, has):
             return Difference(path, was, has)
     return None
 

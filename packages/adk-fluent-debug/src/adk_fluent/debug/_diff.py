@@ -170,10 +170,10 @@ class _Names:
                 each["call_id"] = self._of("call", each.get("call_id"))
         for each in event.get("pending", ()):
             each["id"] = self._of("call", each.get("id"))
-        asked = metadata.get("requested_tool_confirmations")
+        asked: Data | None = metadata.get("requested_tool_confirmations")
         if isinstance(asked, dict):
             metadata["requested_tool_confirmations"] = {
-                self._of("call", key): each for key, each in asked.items()
+                self._of("call", key) or "": each for key, each in asked.items()
             }
         return event
 

@@ -1,4 +1,4 @@
-"""The errors of recording and replay; errors of pipelines, models and tools keep their own types."""
+"""The errors of recording and replay; those of pipelines, models and tools keep their own types."""
 
 from __future__ import annotations
 

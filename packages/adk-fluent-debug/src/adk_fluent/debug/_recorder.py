@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,8 +76,8 @@ class Recorder(Middleware):
     Args:
         capture_content: Record prompts, answers, arguments and results. Without them, what remains
             is who called what, when, how long, and at which cost; it cannot be replayed.
-        capture_state: Record session state at the start of each run, from which `Recording.state_at`
-            follows; what events write is recorded in either case.
+        capture_state: Record session state at the start of each run, on which
+            `Recording.state_at` rests; what events write is recorded in either case.
         redact: What is taken out beside credentials: a function of plain data that returns it
             changed, or an object with such a ``redact``, as a `Redactor` is.
 
@@ -88,8 +89,8 @@ class Recorder(Middleware):
 
     def __init__(
         self,
-        capture_content: bool = True,  # noqa: FBT001, FBT002  # as the spec has it
-        capture_state: bool = True,  # noqa: FBT001, FBT002  # the same
+        capture_content: bool = True,
+        capture_state: bool = True,
         redact: Redact | None = None,
     ) -> None:
         for name, value in (("capture_content", capture_content), ("capture_state", capture_state)):
@@ -159,6 +160,9 @@ class Recorder(Middleware):
             )
         self.recording.save(path)
 
+    def _scrubbed(self, secrets: set[str], part: Any) -> Any:
+        return self.redaction.scrub(part, secrets)
+
     def _build(self) -> Recording:
         raw = [each.data() for each in self._runs]
         secrets: set[str] = set()
@@ -167,7 +171,7 @@ class Recorder(Middleware):
                 secrets |= self.redaction.secrets(part)
         runs: list[RecordedRun] = []
         for run in raw:
-            clean = _mapped(run, lambda part: self.redaction.scrub(part, secrets))
+            clean = _mapped(run, partial(self._scrubbed, secrets))
             runs.append(RecordedRun(clean if self.capture_content else _without_content(clean)))
         metadata: Data = {
             "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -227,20 +231,24 @@ class RunRecorder(Middleware):
 
     async def on_event(self, ctx: Any, event: AgentEvent) -> None:
         """Keep an event."""
-        self._begin(ctx)
         if event.metadata.get("why") in _BOOKKEEPING and event.content is None:
             return
+        self._begin(ctx)
         wrote = {key: each for key, each in event.state_delta.items() if _is_kept(key)}
         self._add({"event": replace(event, state_delta=json_safe(wrote), raw=None)})
 
-    async def turn(self, node: str, path: str, *, partial: bool, sure: bool) -> None:
+    async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
         entry: Data = {"handed_in": path, "node": node}
-        self._add({**entry, "partial": partial, "made": not sure})
+        self._add({**entry, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
         self._add({"branch_end": path, "node": node, "decides": decides})
+
+    def expired(self, node: str, path: str) -> None:
+        """Note that a timeout has struck."""
+        self._add({"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
         if self._head is not None:
@@ -266,6 +274,9 @@ class RunRecorder(Middleware):
 
     def _add(self, entry: Data) -> None:
         entry["t"] = round((time.perf_counter() - self._began) * 1000, 3)
+        within = _WITHIN.get()
+        if within is not None and within[0] is self._recorder:
+            entry["within"] = within[1]
         self.tape.append(entry)
 
     def _number(self) -> int:
@@ -282,7 +293,7 @@ class RunRecorder(Middleware):
         self._add(
             {
                 "model_call": number,
-                **_place(call.ctx, call.agent, self._recorder),
+                **_place(call.ctx, call.agent),
                 "model": call.request.model or getattr(call.model, "model", ""),
                 "stream": call.stream,
                 "request": _Asked(call.request),
@@ -312,14 +323,14 @@ class RunRecorder(Middleware):
         self._add(
             {
                 "tool_call": number,
-                **_place(call.ctx, call.agent, self._recorder),
+                **_place(call.ctx, call.agent),
                 "tool": call.name,
                 "call_id": call.call_id,
                 "args": json_safe(call.args),
             }
         )
         token = _WITHIN.set((self._recorder, number))
-        end: Data
+        end: Data = {}
         try:
             result = await next(call)
         except BaseException as error:
@@ -394,14 +405,11 @@ def pipeline_data(root: Node) -> Data:
     return {"hash": content_hash(root), "nodes": nodes}
 
 
-def _place(ctx: Any, agent: str, recorder: Recorder) -> Data:
+def _place(ctx: Any, agent: str) -> Data:
     made: Data = {"agent": agent}
     branch = branch_of(ctx)
     if branch:
         made["branch"] = branch
-    within = _WITHIN.get()
-    if within is not None and within[0] is recorder:
-        made["within"] = within[1]
     return made
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._to_pytest import Target
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
@@ -156,8 +155,9 @@ class RecordedRun:
 
     @cached_property
     def events(self) -> list[AgentEvent]:
-        """Its events."""
-        return [AgentEvent.from_dict(each["event"]) for each in self.tape if "event" in each]
+        """Its events; what agents did that a tool ran is on the tape alone."""
+        ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
+        return [AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
     def llm_interactions(self) -> list[LLMInteraction]:
@@ -380,7 +380,7 @@ class Recording:
         return made
 
     def to_pytest(
-        self, path: str | os.PathLike[str], target: Target, *, name: str = "test_recording"
+        self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
     ) -> Path:
         """Write a test that replays this recording, and compares events and state.
 
@@ -472,6 +472,7 @@ _ENTRIES: Final[dict[str, dict[str, type]]] = {
     "result_of": {"result_of": int},
     "handed_in": {"handed_in": str, "node": str},
     "branch_end": {"branch_end": str, "node": str},
+    "expired": {"expired": str, "node": str},
 }
 #: The types of what else an entry may have.
 _OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
@@ -509,7 +510,8 @@ def _check(data: Any, path: str) -> None:
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
     _typed(data, path, "", {"metadata": dict, "runs": list})
-    for number, run in enumerate(data["runs"]):
+    runs: list[Any] = cast("Data", data)["runs"]
+    for number, run in enumerate(runs):
         here = f"runs[{number}]"
         _typed(run, path, here, {"tape": list})
         for key, kind in (
@@ -520,7 +522,8 @@ def _check(data: Any, path: str) -> None:
         ):
             if run.get(key) is not None:
                 _typed(run, path, here, {key: kind})
-        for at, entry in enumerate(run["tape"]):
+        tape: list[Any] = run["tape"]
+        for at, entry in enumerate(tape):
             _check_entry(entry, path, f"{here}.tape[{at}]")
 
 

@@ -34,8 +34,10 @@ _PATTERNS: Final = (
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
     r"(?i:\bbearer\s+)(?P<bearer>(?=\S*\d|\S{20})[\w.~+/-]{8,}=*)",
-    r"(?i:\b(?:api[ _-]?key|x-api-key|access[ _-]?token|auth[ _-]?token|client[ _-]?secret"
-    r"|password|passwd)['\"]?\s*[:=]\s*['\"]?)(?P<named>[^\s'\",;}\]\[]{6,})",
+    (
+        r"(?i:\b(?:api[ _-]?key|x-api-key|access[ _-]?token|auth[ _-]?token|client[ _-]?secret"
+        r"|password|passwd)['\"]?\s*[:=]\s*['\"]?)(?P<named>[^\s'\",;}\]\[]{6,})"
+    ),
 )
 _PROSE: Final = re.compile("|".join(_PATTERNS), re.DOTALL)
 #: A text without any of these holds nothing that `_PROSE` finds.
@@ -92,7 +94,7 @@ class Redaction:
         return found
 
     def scrub(self, data: Any, secrets: Iterable[str]) -> Any:
-        """The data without credentials, without these secrets, and as the user's function has it."""
+        """The data without credentials and these secrets, as the user's function has it."""
         known = _any_of(secrets)
         return self._scrubbed(self.own(data), known, "")
 
@@ -185,9 +187,10 @@ def _gone(before: Any, after: Any) -> Iterator[str]:
                 if key not in now:
                     yield from _leaves(value)
                 else:
-                    todo.append((value, now[key]))
+                    todo.append((value, cast("dict[str, Any]", now)[key]))
         elif isinstance(was, list) and isinstance(now, list):
-            if len(cast("list[Any]", was)) == len(cast("list[Any]", now)):
-                todo.extend(zip(cast("list[Any]", was), cast("list[Any]", now), strict=True))
+            first, second = cast("list[Any]", was), cast("list[Any]", now)
+            if len(first) == len(second):
+                todo.extend(zip(first, second, strict=True))
         elif was != now and not isinstance(now, str):
             yield from _leaves(was)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
@@ -24,6 +24,7 @@ from adk_fluent.protocol import (
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator
+    from typing import Self
 
     from adk_fluent.debug._recording import LLMInteraction, RecordedRun, ToolInteraction
     from adk_fluent.ir import ExecutionConfig, Node
@@ -45,6 +46,9 @@ ToolMode = Literal["replay", "live"]
 
 _ON_MISMATCH: Final = ("error", "skip", "live", "live_then_record")
 _TOOL_MODES: Final = ("replay", "live")
+#: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
+#: that nobody cancels.
+_STRAY_SECONDS: Final = 1.0
 
 
 class ReplayerBackend(BackendBase[Any]):
@@ -56,14 +60,14 @@ class ReplayerBackend(BackendBase[Any]):
         result = await pipeline.run("Where is order A1?", backend=ReplayerBackend(recording))
 
     The first run replays the first run of the recording, and so on; a run whose message was
-    recorded replays that one. When all were replayed, they begin anew. A new session begins with the
-    state and the history that were recorded, unless ``state=`` is given.
+    recorded replays that one. When all were replayed, they begin anew. A new session begins with
+    the state and the history that were recorded, unless ``state=`` is given.
 
     Args:
         recording: What is replayed, or its file.
         on_mismatch: What a call is answered that was not recorded so: ``"error"`` raises
-            `ReplayMismatchError`; ``"skip"`` answers with nothing; ``"live"`` asks the model or tool
-            itself; ``"live_then_record"`` does so, too, and records the whole run (`recorded`).
+            `ReplayMismatchError`; ``"skip"`` answers with nothing; ``"live"`` asks the model or
+            tool itself; ``"live_then_record"`` does so, too, and records the run (`recorded`).
         tools: ``"replay"`` answers tool calls from the recording and does to state and actions what
             the tools did; ``"live"`` runs the tools; a mapping says it for each tool by name, and
             those that it does not name are replayed.
@@ -71,6 +75,10 @@ class ReplayerBackend(BackendBase[Any]):
         session_service: Where sessions are kept; None keeps them in memory.
         patience: Seconds to wait for something that was recorded and does not happen, before the
             recorded order is given up.
+
+    Attributes:
+        recording: What is replayed.
+        missed: How many calls were made that were not recorded.
 
     Raises:
         UsageError: An argument cannot be used, or the recording holds no content.
@@ -109,22 +117,34 @@ class ReplayerBackend(BackendBase[Any]):
         self.on_mismatch: OnMismatch = on_mismatch
         self.redaction: Redaction = Redaction(redact)
         self.patience: float = patience
+        self.missed: int = 0
         self._modes = dict(modes)
         self._service = session_service
         self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
         self._middleware = Replayer(self)
         self._backend: Any = None
+        self._blocks: list[ExitStack] = []
         self._taken: set[int] = set()
         self._used: set[tuple[int, int]] = set()
+
+    def __enter__(self) -> Self:
+        """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        stack = ExitStack()
+        if self._recorder is not None:
+            stack.enter_context(self._recorder)
+        stack.enter_context(middleware_everywhere(self._middleware))
+        self._blocks.append(stack)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Replay no further runs."""
+        self._blocks.pop().close()
 
     # --- a backend -----------------------------------------------------------------------------
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Any:
         """Compile a pipeline, with the recording in the place of its models and tools."""
-        with ExitStack() as stack:
-            if self._recorder is not None:
-                stack.enter_context(self._recorder)
-            stack.enter_context(middleware_everywhere(self._middleware))
+        with self:
             return self._adk.compile(node, config)
 
     async def stream(
@@ -179,14 +199,17 @@ class ReplayerBackend(BackendBase[Any]):
 
     @property
     def unused(self) -> list[LLMInteraction | ToolInteraction]:
-        """The calls of the recording that no run has asked for, in order."""
+        """The calls of the recording that no run has asked for, in order.
+
+        Those that were cancelled before they were answered do not count.
+        """
         return [
             each
             for number, run in enumerate(self.recording.runs)
             for each in sorted(
                 (*run.llm_interactions, *run.tool_interactions), key=lambda each: each.entry
             )
-            if (number, each.entry) not in self._used
+            if (number, each.entry) not in self._used and not each.cancelled
         ]
 
     @property
@@ -226,7 +249,7 @@ class ReplayerBackend(BackendBase[Any]):
     def note(self, number: int, tape: Tape) -> None:
         """Take in what a run has used, when it is over."""
         self._used |= {(number, each.start) for each in tape.calls if each.used}
-        left = [each for each in tape.calls if not each.used]
+        left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
             LOG.warning("replay: %d recorded calls were not asked for: %s", len(left), names)
@@ -247,6 +270,12 @@ def _asked_of(prompt: Any) -> Data | None:
     from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
 
     return None if resume_of(prompt) is not None else dump_content(to_content(prompt))
+
+
+async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
+    """Let the other branches go on: the one that makes this call may have been cancelled before."""
+    if not error.path and branch_of(ctx):
+        await tape.turnstile.stray(_STRAY_SECONDS)
 
 
 async def _cancelled(entry: Data) -> None:
@@ -318,7 +347,7 @@ class RunReplayer(Middleware):
         finally:
             backend.note(number, tape)
 
-    async def turn(self, node: str, path: str, *, partial: bool, sure: bool) -> None:
+    async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Hold an event up until it is its turn."""
         if self._tape is not None:
             await self._tape.turnstile.hand_in(node, path, partial=partial)
@@ -327,6 +356,13 @@ class RunReplayer(Middleware):
         """Hold the end of a branch up until it is its turn."""
         if self._tape is not None:
             await self._tape.turnstile.branch_end(node, path)
+
+    async def time_is_up(self, node: str, path: str) -> None:
+        """Wait until a timeout strikes, as it did."""
+        await self._taken().turnstile.expiry(node, path)
+
+    def expired(self, node: str, path: str) -> None:
+        """Note that a timeout has struck."""
 
     async def on_event(self, ctx: Any, event: AgentEvent) -> None:
         """Note that an event is committed, so that what came after it can go on."""
@@ -342,6 +378,7 @@ class RunReplayer(Middleware):
         try:
             taped = tape.find(call.agent, branch_of(call.ctx), asked)
         except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
             if self._heed(error) == "skip":
                 return ModelReply([_adk.empty_response()])
             return await next(call)
@@ -365,6 +402,7 @@ class RunReplayer(Middleware):
         try:
             taped = tape.find(call.agent, branch_of(call.ctx), asked, call.name)
         except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
             if not live and self._heed(error) == "skip":
                 return {}
             return await next(call)
@@ -409,9 +447,8 @@ class RunReplayer(Middleware):
         return end
 
     def _taken(self) -> Tape:
-        if self._tape is None:  # a run that a tool has started, or one whose start another answered
-            number, self._tape = self._backend.take(self._message, resumed=False)
-            del number
+        if self._tape is None:  # a run whose beginning another middleware has answered
+            _, self._tape = self._backend.take(self._message, resumed=False)
         return self._tape
 
     def _heed(self, error: ReplayMismatchError) -> str:
@@ -420,6 +457,7 @@ class RunReplayer(Middleware):
         Raises:
             ReplayMismatchError: It is an error.
         """
+        self._backend.missed += 1
         mode = self._backend.on_mismatch
         self._taken().turnstile.let_go()
         if mode == "error":
@@ -429,4 +467,4 @@ class RunReplayer(Middleware):
 
     def _clean(self, data: Any) -> Any:
         redaction = self._backend.redaction
-        return cast("Any", redaction.scrub(data, redaction.secrets(data)))
+        return redaction.scrub(data, redaction.secrets(data))

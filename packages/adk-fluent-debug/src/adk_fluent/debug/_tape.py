@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._turnstile import Turnstile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adk_fluent.debug._recording import RecordedRun
 
 Data = dict[str, Any]
@@ -83,19 +84,22 @@ class Tape:
             self.calls.append(taped)
         elif (of := entry.get("chunk_of")) is not None and of in self._by_number:
             self._by_number[of].chunks.append(index)
-        elif (of := entry.get("reply_of", entry.get("result_of"))) is not None:
-            if of in self._by_number:
-                self._by_number[of].end = index
+        elif (of := entry.get("reply_of", entry.get("result_of"))) in self._by_number:
+            self._by_number[of].end = index
+
+    def is_cancelled(self, taped: Taped) -> bool:
+        """Whether a call was cancelled before it was answered."""
+        return taped.end is None or bool(self.entries[taped.end].get("cancelled"))
 
     def skip(self, taped: Taped) -> None:
         """Take all that was recorded within a tool call for done: its body is not run."""
-        number = taped.entry["tool_call"]
-        inside = {number}
+        inside = {taped.entry["tool_call"]}
+        for index, entry in enumerate(self.entries):
+            if entry.get("within") in inside:
+                inside.add(entry.get("tool_call", -1))
+                self.turnstile.done(index)
         for each in self.calls:
-            if each.entry.get("within") in inside:
-                inside.add(each.entry.get("tool_call", -1))
-                each.used = True
-                self.turnstile.done(*each.indexes)
+            each.used = each.used or each.entry.get("within") in inside
 
     def find(self, agent: str, branch: str | None, asked: Any, tool: str | None = None) -> Taped:
         """The call on the tape that a call of the run is.

@@ -18,6 +18,7 @@ Lane = tuple[str, str, str]
 
 #: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
 _GRACE: Final = 100
+_ENDS: Final = frozenset({"end", "expired"})
 
 
 class Turnstile:
@@ -54,9 +55,23 @@ class Turnstile:
             self._lanes.setdefault(lane, deque()).append(index)
             if lane[0] == "handed":
                 handed.setdefault(lane, deque()).append(index)
-            elif lane[0] != "end" and (waiting := handed.get(_handed(lane))):
+            elif lane[0] not in _ENDS and (waiting := handed.get(_handed(lane))):
                 waiting.popleft()
         dropped = {i for each in handed.values() for i in each if not self._tape[i].get("made")}
+        expired = {(each["node"], each["expired"]) for each in self._tape if "expired" in each}
+        late = expired | {(node, f"{path}.t0".lstrip(".")) for node, path in expired}
+        dropped |= {
+            index
+            for index, each in enumerate(self._tape)
+            if (each.get("node"), each.get("branch_end")) in late
+        }
+        cancelled = {
+            e.get("reply_of", e.get("result_of")) for e in self._tape if e.get("cancelled")
+        }
+        for index, entry in enumerate(self._tape):  # such a call may not even begin in time
+            number = entry.get("model_call", entry.get("tool_call"))
+            if entry.get("cancelled") or (number is not None and number in cancelled):
+                dropped.add(index)
         keys: dict[int, float] = {index: index for index in range(len(self._tape))}
         for index, entry in enumerate(self._tape):
             if entry.get("decides"):
@@ -71,7 +86,7 @@ class Turnstile:
         last = end
         for index in range(end + 1, len(self._tape)):
             lane = _lane_of(self._tape[index])
-            if lane is None or lane[0] == "end" or index in dropped:
+            if lane is None or lane[0] in _ENDS or index in dropped:
                 continue
             where = lane[2].rstrip("~")
             if where.startswith(siblings) and not f"{where}.".startswith(f"{path}."):
@@ -107,48 +122,73 @@ class Turnstile:
         """Wait for the turn of a branch to end."""
         await self._pass(("end", node, path))
 
+    async def expiry(self, node: str, path: str) -> None:
+        """Wait for a timeout to strike; where it did not, for ever."""
+        if not (waiting := self._left(("expired", node, path))):
+            await asyncio.get_running_loop().create_future()
+        await self.turn(waiting[0])
+        self.done(waiting.popleft())
+
     async def turn(self, index: int) -> None:
         """Wait until all has happened that was recorded before something."""
         await self._reach(self._places[index])
 
     async def _pass(self, lane: Lane) -> None:
-        waiting = self._lanes.get(lane)
-        if waiting and not self._done[self._places[waiting[0]]]:
+        waiting = self._left(lane)
+        if waiting:
             await self.turn(waiting[0])
-            self._take(lane)
+            self.done(waiting.popleft())
         else:
-            await self._reach(len(self._order))
-            for _ in range(0 if self.open else _GRACE):
-                await asyncio.sleep(0)
+            await self.stray()
+
+    async def stray(self, patience: float | None = None) -> None:
+        """Hold up what is not on the tape until all is over; it may be cancelled before.
+
+        Args:
+            patience: Seconds in which nothing happens, after which it is let through, and it alone.
+        """
+        await self._reach(len(self._order), patience)
+        for _ in range(0 if self.open else _GRACE):
+            await asyncio.sleep(0)
 
     def _take(self, lane: Lane) -> None:
-        waiting = self._lanes.get(lane)
-        if waiting:
+        if waiting := self._left(lane):
             self.done(waiting.popleft())
 
-    async def _reach(self, place: int) -> None:
+    def _left(self, lane: Lane) -> deque[int]:
+        """What is still to come in a lane; what was skipped, or never committed, is not."""
+        waiting = self._lanes.get(lane, deque[int]())
+        while waiting and self._done[self._places[waiting[0]]]:
+            waiting.popleft()
+        return waiting
+
+    async def _reach(self, place: int, patience: float | None = None) -> None:
         if self.open or self._at >= place:
             return
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         waiting = self._waiting.setdefault(place, [])
         waiting.append(future)
-        timer = loop.call_later(self._patience, self._look, self._at, future)
+
+        def look(before: int) -> None:
+            nonlocal timer
+            if future.done():
+                return
+            if self._at != before:
+                timer = loop.call_later(patience or self._patience, look, self._at)
+            elif patience is None:
+                self._give_up()
+            else:
+                future.set_result(None)
+
+        timer = loop.call_later(patience or self._patience, look, self._at)
         try:
-            await future  # and nothing more: each turn of the loop more is one that was not recorded
+            await (
+                future
+            )  # and nothing more: each turn of the loop more is one that was not recorded
         finally:
             timer.cancel()
             waiting.remove(future)
-
-    def _look(self, before: int, future: asyncio.Future[None]) -> None:
-        """See whether anything has happened since."""
-        if future.done():
-            return
-        if self._at == before:
-            self._give_up()
-        else:
-            loop = asyncio.get_running_loop()
-            loop.call_later(self._patience, self._look, self._at, future)
 
     def let_go(self) -> None:
         """Hold nothing up any more: the run is not the one that was recorded."""
@@ -173,6 +213,8 @@ def _lane_of(entry: Data) -> Lane | None:
         return ("handed", entry["node"], _kinded(entry["handed_in"], partial=partial))
     if "branch_end" in entry:
         return ("end", entry["node"], entry["branch_end"])
+    if "expired" in entry:
+        return ("expired", entry["node"], entry["expired"])
     if "event" in entry:
         event: Data = entry["event"]
         kind = "fragment" if event.get("is_partial") else "event"
@@ -198,6 +240,7 @@ def _named(entry: Data) -> str:
         "tool_call": f"the call of tool {entry.get('tool')!r}",
         "handed_in": f"an event of {entry.get('node')!r}",
         "branch_end": f"the end of branch {entry.get('branch_end')}",
+        "expired": f"the timeout {entry.get('node')!r}",
         "chunk_of": "a fragment of an answer",
         "reply_of": "an answer of a model",
         "result_of": "a result of a tool",

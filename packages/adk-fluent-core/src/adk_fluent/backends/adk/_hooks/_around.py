@@ -18,7 +18,7 @@ from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
 from adk_fluent.protocol import AgentReply, RunCall
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._chain import Chain
     from adk_fluent.backends.adk._running._leaf import AdkLeaf
-    from adk_fluent.flow import Enclosed, Strand
+    from adk_fluent.flow import Enclosed, Order, Strand
     from adk_fluent.ir import ExecutionConfig, Node
 
 #: What hooks of steps stand around: agents, and arrangements of steps.
@@ -69,9 +69,9 @@ class AdkAround:
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
         self.watches: bool = chain.has("on_event")
-        members = chain.stack.members
-        self._turns = [each.turn for each in members if hasattr(each, "turn")]
-        self._ends = [each.branch_ended for each in members if hasattr(each, "branch_ended")]
+        self.order: Order | None = None
+        if any(hasattr(each, "turn") for each in chain.stack.members):
+            self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
         self._told: Exception | None = None
         chain.begin_parts(self._run_call)
 
@@ -89,31 +89,6 @@ class AdkAround:
         if self._runs and step.node is self._root:
             return await self._run(step)
         return await self._step(step)
-
-    @property
-    def turn(self) -> Callable[[Strand, Event | None], Awaitable[None]] | None:
-        """Asks those who keep the order of events, if there are any."""
-        return self._in_turn if self._turns else None
-
-    @property
-    def ended(self) -> Callable[[Node, Strand, bool], Awaitable[None]] | None:
-        """Tells those who want to know in which order branches end, if there are any."""
-        return self._branch_ended if self._ends else None
-
-    async def _branch_ended(self, node: Node, branch: Strand, decides: bool) -> None:  # noqa: FBT001  # a callback
-        path = self._leaf.path(node, branch)
-        for ended in self._ends:
-            await ended(node.name, path, decides=decides)
-
-    async def _in_turn(self, strand: Strand, event: Event | None) -> None:
-        node = strand.nodes[-1]
-        name, path, partial = node.name, self._leaf.path(node, strand), False
-        if event is not None:
-            stamp = stamp_of(event) or {}  # that of a step of a flow below this one
-            name, path = stamp.get("node", name), stamp.get("path", path)
-            partial = bool(event.partial)
-        for turn in self._turns:
-            await turn(name, path, partial=partial, sure=event is not None)
 
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
@@ -200,6 +175,46 @@ class AdkAround:
             self._resumed,
             self._chain.run,
         )
+
+
+class _Order:
+    """Tells middlewares of the order in which branches go on; they may keep them waiting.
+
+    Args:
+        members: Those who want to know.
+        leaf: Knows the places of steps.
+    """
+
+    def __init__(self, members: Sequence[Any], leaf: AdkLeaf) -> None:
+        self._members = members
+        self._leaf = leaf
+        self.keeps_time: bool = any(hasattr(each, "time_is_up") for each in members)
+
+    async def turn(self, strand: Strand, event: Event | None) -> None:
+        node = strand.nodes[-1]
+        name, path, partial = node.name, self._leaf.path(node, strand), False
+        if event is not None:
+            stamp = stamp_of(event) or {}  # that of a step of a flow below this one
+            name, path = stamp.get("node", name), stamp.get("path", path)
+            partial = bool(event.partial)
+        for each in self._members:
+            await each.turn(name, path, partial=partial, made=event is None)
+
+    async def ended(self, node: Node, branch: Strand, *, decides: bool) -> None:
+        path = self._leaf.path(node, branch)
+        for each in self._members:
+            await each.branch_ended(node.name, path, decides=decides)
+
+    async def time_is_up(self, node: Node, strand: Strand) -> None:
+        path = self._leaf.path(node, strand)
+        for each in self._members:
+            if hasattr(each, "time_is_up"):
+                await each.time_is_up(node.name, path)
+
+    def expired(self, node: Node, strand: Strand) -> None:
+        path = self._leaf.path(node, strand)
+        for each in self._members:
+            each.expired(node.name, path)
 
 
 class _Step:
