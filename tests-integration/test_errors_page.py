@@ -28,6 +28,7 @@ PACKAGES = Path(__file__).resolve().parent.parent / "packages"
 #: Each package's page, the prefix of its findings, and the modules of its errors.
 PAGES = {
     "adk-fluent-core": ("FLW", "adk_fluent."),
+    "adk-fluent-debug": ("DBG", "adk_fluent.debug"),
     "adk-fluent-eval": ("EVA", "adk_fluent.eval"),
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
     "adk-fluent-state": ("STA", "adk_fluent.state"),

@@ -17,7 +17,8 @@ no. criterion                                       where it stands
 11  evaluation sets run under `adk eval`            ADK reads them here; the command later
 12  no duplicate telemetry                          here
 13  our attributes in ADK's web UI                  here; over HTTP in adk_tools/test_telemetry.py
-14  a replay is deterministic                       with adk-fluent-debug
+14  a replay is deterministic                       here; over random ones in
+                                                    test_replay_property.py
 15  check_all under 100 ms at 100 nodes             here
 === =============================================== ===============================================
 """
@@ -54,7 +55,6 @@ adk = pytest.mark.adk
 #: Wheel to the criteria that come with it.
 LATER = {
     "adk-fluent-cost": (2, 9),
-    "adk-fluent-debug": (14,),
 }
 
 
@@ -337,6 +337,29 @@ def test_criterion_13_what_adks_pages_are_made_of_has_our_attributes() -> None:
 
 
 @adk
+async def test_criterion_14_a_replay_is_deterministic() -> None:
+    """Steps that run at the same time end as recorded, and no model is asked."""
+    from adk_fluent.debug import Recorder, ReplayerBackend, diff_events
+    from adk_fluent.testing import ScriptedModel
+
+    def pipeline(*latencies: float) -> Pipeline:
+        one, two, three = (
+            Agent(f"a{number}", ScriptedModel(default=f"I am {number}", latency=latency))
+            for number, latency in enumerate(latencies)
+        )
+        return Pipeline((one | two) >> three)
+
+    with Recorder() as recorder:
+        await pipeline(0.02, 0.0, 0.0).run("hello")
+    events = recorder.recording.events
+    for _ in range(3):
+        backend = ReplayerBackend(recorder.recording)
+        again = await pipeline(0.0, 0.02, 0.0).run("hello", backend=backend)
+        assert not diff_events(events, again)
+        assert backend.unused == []
+
+
+@adk
 async def test_criterion_5_a_stack_is_one_plugin_in_the_right_order() -> None:
     from adk_fluent.middleware import retry, structured_log, timeout
 
@@ -500,5 +523,5 @@ def test_every_criterion_is_tested_or_comes_later() -> None:
     text = Path(__file__).read_text("utf-8")
     tested = {int(number) for number in re.findall(r"def test_criterion_(\d+)_", text)}
     later = {number for numbers in LATER.values() for number in numbers}
-    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 15}
+    assert tested == {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}
     assert tested | later == set(range(1, 16))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adk_fluent.debug import RecordedRun, Recording, RecordingFileError
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import AgentEvent
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def made() -> Recording:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from desk import CANARY, clerk, desk
@@ -16,6 +15,9 @@ from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
 from adk_fluent.testing import ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.adk
 

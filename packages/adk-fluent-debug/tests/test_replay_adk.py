@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from desk import RAN, clerk, desk
@@ -27,6 +26,9 @@ from adk_fluent.errors import StepTimeoutError, UnknownNameError, UsageError
 from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
 from adk_fluent.testing import Call, ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.adk
 

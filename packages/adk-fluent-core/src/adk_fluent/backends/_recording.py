@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping
 
     from adk_fluent.backends._resuming import GoOn
-    from adk_fluent.flow import Around, Position, Promises, Watch
+    from adk_fluent.flow import Around, Order, Position, Promises, Watch
     from adk_fluent.ir import Node
     from adk_fluent.protocol import JournalStatus
 
@@ -68,6 +68,7 @@ async def recorded(
     watch: Watch | None,
     around: Around | None = None,
     promises: Promises | None = None,
+    order: Order | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
 
@@ -82,6 +83,7 @@ async def recorded(
         watch: Is told of what need not leave an event.
         around: What stands around the steps.
         promises: What the pipeline promises about state.
+        order: Is told in which order steps that run at the same time go on.
     """
     if goes_on is None and promises is not None:
         promises.check_start(leaf.state)
@@ -101,6 +103,7 @@ async def recorded(
         around=around,
         limit=limit,
         promises=promises,
+        order=order,
     )
     leaf.bind(engine)
     try:

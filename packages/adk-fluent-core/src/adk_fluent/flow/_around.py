@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import failure, left_by, raise_error
-from adk_fluent.flow._port import E, Note, Order
+from adk_fluent.flow._port import E, Note
 from adk_fluent.flow._position import ENDED, INSIDE, new_id
 from adk_fluent.flow._signals import OK, PAUSE, Ended, Signal
 from adk_fluent.flow._strand import Heard, Life
@@ -42,11 +42,6 @@ class Around(Protocol):
 
     async def call(self, step: Enclosed[Any]) -> AgentReply:
         """Do what is around a step, and in the middle of it the step: `Enclosed.go_on`."""
-        ...
-
-    @property
-    def order(self) -> Order | None:
-        """Who is told of the order in which steps go on, if anybody."""
         ...
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from adk_fluent.flow._around import Around
     from adk_fluent.flow._commit import Commit
     from adk_fluent.flow._log import Scope
-    from adk_fluent.flow._port import Leaf, Watch
+    from adk_fluent.flow._port import Leaf, Order, Watch
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.flow._promises import Promises
     from adk_fluent.flow._strand import Heard, Strand
@@ -69,6 +69,7 @@ class Engine(RunState[E]):
         limit: Seconds the run may take. It belongs to the run and not to the pipeline: a position
             of a run with another limit, or with none, can be gone on from.
         promises: What the pipeline promises about state.
+        order: Is told in which order steps that run at the same time go on.
 
     Attributes:
         root: What runs; where there is a limit, the timeout around it.
@@ -99,6 +100,7 @@ class Engine(RunState[E]):
         around: Around | None = None,
         limit: float | None = None,
         promises: Promises | None = None,
+        order: Order | None = None,
     ) -> None:
         super().__init__(
             root,
@@ -109,7 +111,7 @@ class Engine(RunState[E]):
             keeps_failures=keeps_failures,
             watch=watch,
             encloses=None if around is None else around.encloses,
-            order=None if around is None else around.order,
+            order=order,
             limit=limit,
             promises=promises,
         )

@@ -19,6 +19,7 @@ Lane = tuple[str, str, str]
 #: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
 _GRACE: Final = 100
 _ENDS: Final = frozenset({"end", "expired"})
+_CALLS: Final = ("model_call", "chunk_of", "reply_of", "tool_call", "result_of")
 
 
 class Turnstile:
@@ -65,18 +66,29 @@ class Turnstile:
             for index, each in enumerate(self._tape)
             if (each.get("node"), each.get("branch_end")) in late
         }
-        cancelled = {
-            e.get("reply_of", e.get("result_of")) for e in self._tape if e.get("cancelled")
-        }
-        for index, entry in enumerate(self._tape):  # such a call may not even begin in time
-            number = entry.get("model_call", entry.get("tool_call"))
-            if entry.get("cancelled") or (number is not None and number in cancelled):
-                dropped.add(index)
+        dropped |= self._without_consequence()
         keys: dict[int, float] = {index: index for index in range(len(self._tape))}
         for index, entry in enumerate(self._tape):
             if entry.get("decides"):
                 keys[index] = self._last_straggler(index, dropped) + 0.5
         return sorted(keys, key=lambda index: keys[index]), dropped
+
+    def _without_consequence(self) -> set[int]:
+        """The entries of calls in branches that were cancelled before anything came of them."""
+        last: dict[str, int] = {}
+        branches: dict[int, str] = {}
+        for index, entry in enumerate(self._tape):
+            if "event" in entry and (branch := entry["event"].get("branch")):
+                last[branch] = index
+            elif branch := entry.get("branch"):
+                branches[entry.get("model_call", entry.get("tool_call"))] = branch
+        found: set[int] = set()
+        for index, entry in enumerate(self._tape):
+            number = next((entry[key] for key in _CALLS if key in entry), None)
+            lost = number in branches and last.get(branches[number], -1) < index
+            if lost or entry.get("cancelled"):
+                found.add(index)
+        return found
 
     def _last_straggler(self, end: int, dropped: set[int]) -> int:
         """The last thing that siblings of a branch did which ends the fork: they were at it."""
