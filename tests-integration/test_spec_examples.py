@@ -26,7 +26,6 @@ import pytest
 
 import adk_fluent
 from adk_fluent import Agent, FanOut, contracts, ir
-from adk_fluent._hints import WHEELS
 from adk_fluent._registry import found
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.contracts import ContractReport, check_all
@@ -93,43 +92,6 @@ def test_every_example_is_tested() -> None:
 @pytest.mark.parametrize("name", PYTHON)
 def test_every_example_is_python(name: str) -> None:
     ast.parse(PYTHON[name])
-
-
-# --- wheels that are not installed ---------------------------------------------------------------
-
-#: Example to the wheel that brings what it imports.
-IMPORTS = {
-    "8.2": "adk-fluent-debug",
-    "8.5": "adk-fluent-debug",
-}
-#: Example that shows the use or the inside of something, to the name of that and its wheel.
-USES = {
-    "8.2b": ("Recorder", "adk-fluent-debug"),
-    "8.3": ("Recording", "adk-fluent-debug"),
-}
-
-
-@pytest.fixture(autouse=True)
-def only_what_there_is() -> None:
-    """These tests are about what is not there: fail early where it is."""
-    arrived = found().keys() & WHEELS.keys()
-    assert arrived | {"a2a"} == {"a2a", "cost", "distributed", "eval", "middleware", "state"}, (
-        "a layer has arrived: run its examples"
-    )
-
-
-@pytest.mark.parametrize("name", IMPORTS)
-def test_an_example_of_an_absent_wheel_names_it(name: str) -> None:
-    with pytest.raises(ModuleNotFoundError, match=rf"pip install {IMPORTS[name]}$"):
-        execute(name)
-
-
-@pytest.mark.parametrize("name", USES)
-def test_a_name_of_an_absent_wheel_names_it(name: str) -> None:
-    what, wheel = USES[name]
-    assert re.search(rf"\b{what}\b", PYTHON[name])
-    with pytest.raises(MissingLayerError, match=rf"{what}.*(?s:.)*pip install {wheel}$"):
-        getattr(adk_fluent, what)
 
 
 # --- 1: state ------------------------------------------------------------------------------------
@@ -771,15 +733,11 @@ def test_6_12_the_command_writes_what_adk_eval_reads(billing_files: Path) -> Non
 # --- 11: middlewares -----------------------------------------------------------------------------
 
 
-def test_11_1_the_built_in_middlewares_are_there_and_the_others_name_their_wheels() -> None:
+def test_11_1_the_built_in_middlewares_are_there() -> None:
     lines = re.findall(r"^    ([^#\n]+)", PYTHON["11.1"], re.MULTILINE)
     listed = {name for line in lines for name in re.findall(r"\w+", line)}
-    elsewhere = {"recorder": "adk-fluent-debug"}
-    assert listed > elsewhere.keys()
-    execute("11.1", f"from adk_fluent.middleware import {', '.join(listed - elsewhere.keys())}")
-    for name, wheel in elsewhere.items():
-        with pytest.raises(MissingLayerError, match=f"pip install {wheel}"):
-            execute("11.1", f"from adk_fluent.middleware import {name}")
+    assert listed > {"cost_attribution", "recorder"}
+    execute("11.1", f"from adk_fluent.middleware import {', '.join(listed)}")
 
 
 # --- 7: content ----------------------------------------------------------------------------------
@@ -813,6 +771,45 @@ def test_7_3_mismatches_are_found_before_anything_runs() -> None:
     assert contracts.check_modality_contracts(paint >> look) == []
     [issue] = contracts.check_modality_contracts(paint >> Agent("read").accepts(ir.Modality.TEXT))
     assert (issue.node, type(issue)) == ("read", contracts.ModalityMismatch)
+
+
+# --- 8: recording --------------------------------------------------------------------------------
+
+
+@pytest.mark.adk
+def test_8_2_a_run_is_recorded_and_8_5_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from adk_fluent.debug import Recording
+    from adk_fluent.testing import ScriptedModel
+
+    monkeypatch.chdir(tmp_path)
+    pipeline = Agent("a", ScriptedModel(default="Good day."))
+    space = execute("8.2", pipeline=pipeline)
+    recording = Recording.load("recordings/issue_1234.json")
+    execute("8.5", recording=recording, new_events=space["events"])
+    assert capsys.readouterr().out == "no difference in 1 events\n"
+
+
+def test_8_2_and_8_3_have_the_names_of_the_specification() -> None:
+    """Correction 5: what is recorded comes from the call sites, and not from spans."""
+    from adk_fluent.debug import LLMInteraction, Recorder, Recording, ToolInteraction
+
+    for name, have in (("8.2b", Recorder), ("8.3", Recording)):
+        [spec] = [n for n in ast.walk(ast.parse(PYTHON[name])) if isinstance(n, ast.ClassDef)]
+        methods = {n.name for n in ast.walk(spec) if isinstance(n, ast.FunctionDef)}
+        assert methods - {"__init__", "install"} <= set(dir(have))
+        told = {n.target.id for n in spec.body if isinstance(n, ast.AnnAssign)}  # pyright: ignore[reportAttributeAccessIssue]
+        assert told - {"spans"} <= {*dir(have), *vars(Recording([], {}))}
+    for kind in (LLMInteraction, ToolInteraction):
+        made = [
+            {word.arg for word in call.keywords}
+            for call in ast.walk(ast.parse(PYTHON["8.3"]))
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == kind.__name__
+        ]
+        assert made[0] <= set(dir(kind))
 
 
 # --- 9: distribution -----------------------------------------------------------------------------

@@ -21,9 +21,11 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
         "answer": "distributed",
         "cancel": "distributed",
+        "diff": "debug",
         "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
+        "record": "debug",
         "replay": "debug",
         "status": "distributed",
         "submit": "distributed",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
         find_middleware,
+        middleware_everywhere,
         register_middleware,
         registered_middlewares,
         unregister_middleware,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
+    from adk_fluent.protocol._json import json_safe
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -44,8 +46,8 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "_caller": "caller",
             "_logs": "LOG",
-            "_middlewares": "find_middleware register_middleware registered_middlewares"
-            " unregister_middleware",
+            "_middlewares": "find_middleware middleware_everywhere register_middleware"
+            " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
             "backends._answers": "Answer answer_of",
@@ -58,6 +60,7 @@ else:  # a type checker must see a misspelt name, not Any
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
+            "protocol._json": "json_safe",
             "protocol._json_schema": "schema_misfit",
         }.items()
         for name in names.split()
@@ -89,8 +92,10 @@ __all__ = [
     "describe",
     "find_middleware",
     "is_journal_key",
+    "json_safe",
     "layer_errors",
     "merges_dicts",
+    "middleware_everywhere",
     "one_of",
     "provided",
     "public_address",

@@ -77,7 +77,12 @@ from adk_fluent.protocol._ports import (
     UuidIds,
 )
 from adk_fluent.protocol._redact import SECRET_KEYS, Redactor
-from adk_fluent.protocol._requests import RequestSnapshot, estimate_tokens, request_key
+from adk_fluent.protocol._requests import (
+    RequestSnapshot,
+    estimate_tokens,
+    request_data,
+    request_key,
+)
 from adk_fluent.protocol._result import RunResult
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 from adk_fluent.protocol._wrap import wrap
@@ -166,6 +171,7 @@ __all__ = [
     "hooks_of",
     "kept_events",
     "refusal",
+    "request_data",
     "request_key",
     "resume_of",
     "status_of",

@@ -76,9 +76,13 @@ class Middleware(metaclass=_MiddlewareType):
 
     Attributes:
         observer: Its hooks' return values are ignored and its errors logged, not raised.
+        at_boundary: It stands between the run and the world, past all other middlewares: it is the
+            first to hear what the user says, the innermost around model calls and tool calls (those
+            of parts included), and the last to see an event.
     """
 
     observer: bool = False
+    at_boundary: bool = False
 
     def new(self) -> Self:
         """The instance for one run. Return a fresh one to keep state of a run on `self`."""
