@@ -44,10 +44,10 @@ def call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json")
     assert (code, out) == (OK, "Good day.\n")
-    assert "1 model calls" in err
+    assert "1 model call," in err
     write("other.py", says="asked a model")
     code, out, _ = call(capsys, "replay", "a.json", "other.py:desk")
-    assert (code, out) == (OK, "1 runs replayed: no difference in 1 events\n")
+    assert (code, out) == (OK, "1 run replayed: no difference in 1 event\n")
     code, out, _ = call(capsys, "replay", "a.json", "other.py:desk", "--json")
     assert json.loads(out)["ok"] is True
     call(capsys, "record", "other.py:desk", "Hello", "-o", "b.json")

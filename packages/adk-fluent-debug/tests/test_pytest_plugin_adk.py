@@ -96,7 +96,7 @@ def test_what_is_not_asked_for_fails_a_test_unless_it_is_allowed(
     pytester.makepyfile(test_it=idle.format(more=""))
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*1 calls of desk.json were not asked for*"])
+    result.stdout.fnmatch_lines(["*desk.json holds 1 call not asked for*"])
     pytester.makepyfile(test_it=idle.format(more=", allow_unused=True"))
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 

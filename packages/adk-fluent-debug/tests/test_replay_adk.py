@@ -291,7 +291,7 @@ async def test_what_was_not_asked_for_is_told(caplog: pytest.LogCaptureFixture) 
     backend = ReplayerBackend(Recording.from_json(json.dumps(data)))
     await clerk().run("Refund A1", backend=backend)
     assert [each.agent_name for each in backend.unused] == ["clerk"]
-    assert "1 recorded calls were not asked for" in caplog.text
+    assert "1 recorded call not asked for" in caplog.text
 
 
 async def test_what_never_happens_is_waited_for_no_longer_than_patience(

@@ -9,6 +9,7 @@ from typing import Any, cast
 import click
 
 from adk_fluent.cli import FINDINGS, OK, load, note
+from adk_fluent.debug._compare import counted
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
@@ -67,7 +68,7 @@ def replay(
         }
         click.echo(json.dumps(outcome))
     else:
-        click.echo(f"{len(recording.runs)} runs replayed: {report.summary}")
+        click.echo(f"{counted(len(recording.runs), 'run')} replayed: {report.summary}")
         if unified and report.diff:
             click.echo(report.diff.unified())
     ctx.exit(OK if report.ok else FINDINGS)

@@ -34,7 +34,7 @@ def first_difference(recorded: Any, now: Any) -> Difference | None:
         elif isinstance(was, list) and isinstance(has, list):
             todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
         elif not (was == has and type(was) is type(has)) and not _fits(was, has):
-            return Difference(path, was, has)
+            return Difference(path, cast("Any", was), cast("Any", has))
     return None
 
 
@@ -44,6 +44,11 @@ def shown(value: Any) -> str:
         return _ABSENT
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Missing:

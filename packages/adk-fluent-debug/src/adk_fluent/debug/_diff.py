@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._compare import Missing, first_difference, shown
+from adk_fluent.debug._compare import Missing, counted, first_difference, shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import AgentEvent
@@ -44,7 +44,8 @@ class EventChange:
         where = f"event {self.index} ({self.lane})"
         if not self.path:
             return f"{where} is {'new' if self.before is None else 'gone'}"
-        return f"{where} differs at {self.path}: {shown(self.before)} -> {shown(self.after)}"
+        before, after = (shown(Missing if v is None else v) for v in (self.before, self.after))
+        return f"{where} differs at {self.path}: {before} -> {after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class EventDiff:
     def summary(self) -> str:
         """What differs, in a few lines."""
         if self.first is None:
-            return f"no difference in {self.counts[0]} events"
+            return f"no difference in {counted(self.counts[0], 'event')}"
         lines = [f"{self.counts[0]} and {self.counts[1]} events; {self.first}"]
         if not self.by_lane:
             lines.append("every agent made the same events, in another order")

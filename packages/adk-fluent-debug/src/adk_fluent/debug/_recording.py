@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe
@@ -232,8 +233,10 @@ class Recording:
         self.edited: bool = False
 
     def __repr__(self) -> str:
-        calls, tools = len(self.llm_interactions), len(self.tool_interactions)
-        return f"<Recording: {len(self.runs)} runs, {calls} model calls, {tools} tool calls>"
+        runs = counted(len(self.runs), "run")
+        calls = counted(len(self.llm_interactions), "model call")
+        tools = counted(len(self.tool_interactions), "tool call")
+        return f"<Recording: {runs}, {calls}, {tools}>"
 
     # --- look ----------------------------------------------------------------------------------
 
@@ -396,9 +399,20 @@ class Recording:
             UsageError: The target or name is of no use, or the recording holds no content.
             RecordingFileError: The file cannot be written.
         """
-        from adk_fluent.debug._to_pytest import write_test  # noqa: PLC0415  # seldom needed
+        from adk_fluent.debug import _to_pytest  # noqa: PLC0415  # seldom needed
 
-        return write_test(self, path, target, name)
+        _to_pytest.check_test(target, name)
+        if not self.captures_content:
+            raise UsageError(
+                "this recording cannot be replayed: it holds no content",
+                help="record with Recorder(capture_content=True)",
+            )
+        file = Path(path)
+        if self.path is None:
+            self.save(file.with_suffix(".json"))
+        assert self.path is not None  # noqa: S101  # just saved
+        _to_pytest.write_test(file, target, name, self.path)
+        return file
 
 
 def _states(run: RecordedRun) -> Iterator[Data]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
 from adk_fluent.debug._recording import Recording
@@ -252,7 +253,7 @@ class ReplayerBackend(BackendBase[Any]):
         left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
-            LOG.warning("replay: %d recorded calls were not asked for: %s", len(left), names)
+            LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 
 def _says(run: RecordedRun, message: Data) -> bool:

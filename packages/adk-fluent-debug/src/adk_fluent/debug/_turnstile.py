@@ -81,7 +81,7 @@ class Turnstile:
             if "event" in entry and (branch := entry["event"].get("branch")):
                 last[branch] = index
             elif branch := entry.get("branch"):
-                branches[entry.get("model_call", entry.get("tool_call"))] = branch
+                branches[entry["model_call" if "model_call" in entry else "tool_call"]] = branch
         found: set[int] = set()
         for index, entry in enumerate(self._tape):
             number = next((entry[key] for key in _CALLS if key in entry), None)

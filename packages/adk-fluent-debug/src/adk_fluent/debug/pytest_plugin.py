@@ -138,6 +138,7 @@ class _Block:
     def finish(self) -> None:
         """Save what was recorded by a test that passed, or see that all was used."""
         from adk_fluent.debug import UnusedInteractionsError  # noqa: PLC0415  # few tests need it
+        from adk_fluent.debug._compare import counted  # noqa: PLC0415  # the same
 
         if self._recorder is not None:
             self._recorder.save(self._file)
@@ -149,7 +150,7 @@ class _Block:
         unused = self._backend.unused
         if unused and not self._allowed:
             raise UnusedInteractionsError(
-                f"{len(unused)} calls of {self._file.name} were not asked for",
+                f"{self._file.name} holds {counted(len(unused), 'call')} not asked for",
                 node=self._item.name,
                 found=", ".join(
                     f"{each.agent_name}: {getattr(each, 'tool_name', 'model')}" for each in unused
