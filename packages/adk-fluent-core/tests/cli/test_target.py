@@ -418,7 +418,7 @@ def test_run_says_it_too(target: str, write: Write, here: Cli) -> None:
     ("source", "wheel"),
     [
         ("import adk_fluent.cost", "adk-fluent-cost"),
-        ("from adk_fluent.serve import A2AServer", "adk-fluent-a2a"),
+        ("from adk_fluent.distributed import Queue", "adk-fluent-distributed"),
         ("from adk_fluent import estimate_cost", "adk-fluent-cost"),
     ],
 )
