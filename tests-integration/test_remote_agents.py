@@ -15,7 +15,7 @@ from adk_fluent.errors import RemoteError, StateTypeError
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.ir import RetryConfig
 from adk_fluent.middleware import circuit_breaker, retry, structured_log, timeout
-from adk_fluent.state import SessionScoped, StateSchema
+from adk_fluent.state import SessionScoped, StateSchema, field
 from adk_fluent.testing import ScriptedModel
 
 pytestmark = pytest.mark.adk
@@ -32,7 +32,7 @@ kit: Any = sys.modules["remote_kit"]
 
 class Billing(StateSchema):
     order: SessionScoped[str]
-    total: SessionScoped[int] = 0
+    total: SessionScoped[int] = field(default=0)
 
 
 async def test_a_state_schema_is_the_list_of_inputs_and_holds_the_outputs() -> None:

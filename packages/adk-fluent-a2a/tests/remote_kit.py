@@ -210,7 +210,7 @@ class Peer:
             reply = says(task("CANCELED")["task"])
         else:
             self.requests.append(request)
-            wire.id = None if isinstance(body, str) else body["id"]
+            wire.id = None if isinstance(body, str) else body.get("id")
             reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
         done: Any = reply(request, wire)
         if done is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,14 @@ from remote_kit import Request, Wire, card, peer, says, task, text
 
 from adk_fluent import RemoteAgent
 from adk_fluent.a2a import AuthConfig
+from adk_fluent.a2a._http import http_client
 from adk_fluent.errors import CredentialsError, RemoteError, UsageError
 from adk_fluent.ir import RemoteAgentNode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import httpx
 
 pytestmark = pytest.mark.adk
 PAID = says(task("COMPLETED", text("R1")))
@@ -235,6 +239,58 @@ async def test_a_token_is_fetched_and_used_until_it_is_refused(
         assert caught.value.status == 401
         assert (await other.run("Pay.")).text == "R1"  # with a new token
         assert tokens == 3
+
+
+# --- the wire ----------------------------------------------------------------------------------
+
+
+async def test_a_peer_that_speaks_http_and_json_is_spoken_to_as_such() -> None:
+    def rest(_: Request, wire: Wire) -> None:
+        offered = interfaces(f"{far.url}/v1", binding="HTTP+JSON")
+        wire.respond(200, card(far.url, supportedInterfaces=offered))
+
+    def reply(request: Request, wire: Wire) -> None:
+        assert request.path == "/v1/message:send"
+        wire.respond(200, task("COMPLETED", text("R1")))
+
+    async with peer(reply, card=rest) as far:
+        assert (await RemoteAgent("pay", endpoint=far.url).run("Pay.")).text == "R1"
+
+
+async def test_an_unknown_version_of_the_protocol_is_a_card_that_cannot_be_used() -> None:
+    def later(_: Request, wire: Wire) -> None:
+        offered = interfaces(f"{far.url}/", version="one")
+        wire.respond(200, card(far.url, supportedInterfaces=offered))
+
+    async with peer(PAID, card=later) as far:
+        with pytest.raises(RemoteError) as caught:
+            await RemoteAgent("pay", endpoint=far.url).run("Pay.")
+        assert caught.value.error_code == "A2A_CARD"
+        assert far.requests == []
+
+
+async def test_cookies_are_not_kept() -> None:
+    def reply(_: Request, wire: Wire) -> None:
+        done = {"jsonrpc": "2.0", "id": wire.id, "result": task("COMPLETED", text("R1"))}
+        wire.respond(200, done, set_cookie="who=anna")
+
+    async with peer(reply) as far:
+        pipeline = RemoteAgent("pay", endpoint=far.url)
+        await pipeline.run("Pay.")
+        await pipeline.run("Pay.")
+        assert all("cookie" not in each.headers for each in (*far.requests, *far.cards))
+
+
+def test_the_client_of_a_loop_is_closed_with_it() -> None:
+    async def both() -> tuple[httpx.AsyncClient, httpx.AsyncClient]:
+        return await http_client(), await http_client()
+
+    one, same = asyncio.run(both())
+    other, _ = asyncio.run(both())
+    assert one is same
+    assert other is not one
+    assert one.is_closed
+    assert other.is_closed
 
 
 # --- older peers -------------------------------------------------------------------------------

@@ -273,12 +273,13 @@ async def test_an_answer_without_the_output_is_missing() -> None:
 
 
 async def test_what_the_peer_says_is_told_short_and_on_one_line() -> None:
-    long = "no\nmoney " + "x" * 5000
+    long = "no\n\x1b[2Jmoney " + "x" * 5000
     async with peer(says(task("FAILED", said=long))) as far:
         with pytest.raises(RemoteError) as caught:
             await RemoteAgent("pay", endpoint=far.url).run("Pay.")
     (line,) = [each for each in str(caught.value).splitlines() if "found: " in each]
-    assert "no money" in line
+    assert "no [2Jmoney" in line
+    assert line.isprintable()
     assert len(line) < 400
 
 

@@ -11,6 +11,7 @@ from adk_fluent.cli._attribute import Target
 from adk_fluent.errors import TargetError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from .conftest import Cli, Write
@@ -418,13 +419,14 @@ def test_run_says_it_too(target: str, write: Write, here: Cli) -> None:
     ("source", "wheel"),
     [
         ("import adk_fluent.debug", "adk-fluent-debug"),
-        ("from adk_fluent.serve import A2AServer", "adk-fluent-a2a"),
+        ("from adk_fluent.debug import Recorder", "adk-fluent-debug"),
         ("from adk_fluent import diff_events", "adk-fluent-debug"),
     ],
 )
 def test_an_absent_layer_names_the_wheel_to_install(
-    source: str, wheel: str, write: Write, cli: Cli
+    source: str, wheel: str, absent: Callable[[str], None], write: Write, cli: Cli
 ) -> None:
+    absent("debug")
     write("desk.py", f"x = 1\n{source}")
     done = cli("explain", "desk.py")
     assert done.code == 3
@@ -432,7 +434,10 @@ def test_an_absent_layer_names_the_wheel_to_install(
     assert "Traceback" not in done.err
 
 
-def test_the_line_that_imports_an_absent_layer_is_shown(write: Write, here: Cli) -> None:
+def test_the_line_that_imports_an_absent_layer_is_shown(
+    absent: Callable[[str], None], write: Write, here: Cli
+) -> None:
+    absent("debug")
     write("desk.py", "x = 1\nimport adk_fluent.debug")
     assert "desk.py:2" in here("explain", "desk.py").err
 

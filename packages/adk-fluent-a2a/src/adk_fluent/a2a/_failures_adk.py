@@ -74,8 +74,8 @@ def failure(
 
 
 def shown(text: str) -> str:
-    """What a peer said, short and on one line."""
-    line = " ".join(text.split())
+    """What a peer said, short, on one line, and without what would move a cursor."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 

@@ -92,7 +92,10 @@ class RemoteAgent(BaseAgent):
         http = await http_client()
         card, headers = await tries.run(lambda: self._prepare(http))
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
-        client = ClientFactory(config).create(card)
+        try:
+            client = ClientFactory(config).create(card)
+        except ValueError as error:  # of versions of the protocol that the SDK does not know
+            raise failure("CARD", node, "has no interface to ask", found=str(error)) from error
         exchange = Exchange(tries, client, self._credentials.forget)
         context = asked.context if asked else context_of(ctx, self.name)
         message = _Message(parts, context, asked, headers)
@@ -112,9 +115,8 @@ class RemoteAgent(BaseAgent):
                     yield progress
         if exchange.error is not None:
             raise exchange.error
-        yield (
-            self._question(ctx, exchange) if exchange.state in WAITING else self._end(ctx, exchange)
-        )
+        answer = self._question if exchange.state in WAITING else self._end
+        yield answer(ctx, exchange)
 
     async def _prepare(self, http: httpx.AsyncClient) -> tuple[AgentCard, dict[str, str]]:
         """The card, and the headers of requests."""
