@@ -197,6 +197,32 @@ async def test_a_run_is_begun_once() -> None:
         await engine.submit(Agent("b").mock("B"), "Go.", run_id="r")
 
 
+async def test_a_call_that_was_done_before_does_nothing() -> None:
+    """As after a crash between the last write of a segment and the engine's own note of it."""
+    from google.adk.sessions import InMemorySessionService
+
+    from adk_fluent.distributed import SegmentCall
+    from adk_fluent.distributed._station_adk import Station, message_of
+
+    calls: list[str] = []
+
+    def note(state: State) -> None:
+        calls.append(idempotency_key())
+
+    heavy = (Agent("b").mock("B") >> note).named("heavy").execution_boundary()
+    station = Station(Agent("a").mock("A") >> note >> heavy, None, InMemorySessionService())
+    fingerprint, message = station.plan.fingerprint, message_of("Go.")
+    first = SegmentCall("r", "pipeline", 0, fingerprint, "user", message)
+    results = [await station.advance(each) for each in (first, first)]
+    assert [(each.status, each.next) for each in results] == [("running", "heavy")] * 2
+    second = first.next("heavy")
+    results = [await station.advance(each) for each in (second, second, first)]
+    assert [(each.status, each.next, each.answer) for each in results] == [
+        ("completed", None, "B")
+    ] * 3
+    assert calls == ["r:pipeline:s1/note", "r:heavy:s2.s1/note"]
+
+
 async def test_temporary_keys_never_cross() -> None:
     seen: list[Any] = []
 

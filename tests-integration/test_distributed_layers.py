@@ -1,0 +1,60 @@
+"""Segments with every other layer: middlewares, typed state and evaluation hold across them."""
+
+from __future__ import annotations
+
+from datetime import date  # noqa: TC003  # a schema is read at run time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adk_fluent import Agent
+from adk_fluent.distributed import InlineEngine, split
+from adk_fluent.eval import FluentCase, FluentEvalSuite
+from adk_fluent.middleware import RetryMiddleware
+from adk_fluent.state import StateSchema
+from adk_fluent.testing import ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),
+]
+
+
+class Order(StateSchema):
+    """What an order is about."""
+
+    due: date
+    answer: str
+
+
+async def test_a_middleware_of_the_pipeline_acts_in_every_segment() -> None:
+    heavy = ScriptedModel(ConnectionError("reset"), "Fine.")
+    after = ScriptedModel(ConnectionError("reset"), "Done.")
+    pipeline = (
+        Agent("a").mock("A") >> Agent("heavy", heavy).execution_boundary() >> Agent("after", after)
+    ).middleware(RetryMiddleware(max_attempts=2, backoff_base=0.001))
+    result = await InlineEngine().run(pipeline, "Go.")
+    assert (result.text, len(heavy.calls), len(after.calls)) == ("Done.", 2, 2)
+
+
+async def test_a_schema_holds_in_every_segment() -> None:
+    def wrong(state: Mapping[str, Any]) -> dict[str, Any]:
+        return {"due": "soon"}
+
+    heavy = (Agent("b").mock("B").writes(Order.answer) >> wrong).named("heavy")
+    pipeline = (Agent("a").mock("A") >> heavy.execution_boundary()).state(Order)
+    stands = await InlineEngine().submit(pipeline, "Go.", run_id="r")
+    assert stands.error is not None
+    assert (stands.status, stands.segment) == ("failed", "heavy")
+    assert stands.error["type"] == "StateTypeError"
+
+
+async def test_a_pipeline_with_boundaries_is_evaluated_in_one_process() -> None:
+    pipeline = Agent("a").mock("A") >> Agent("b").mock("Refunded.").execution_boundary()
+    assert split(pipeline).names == ("pipeline", "b")
+    case = FluentCase("Refund it.", expected_response_contains="Refunded", id="refund")
+    report = await FluentEvalSuite("desk", pipeline, [case]).run()
+    assert report.ok
