@@ -30,6 +30,8 @@ PAGES = {
     "adk-fluent-core": ("FLW", "adk_fluent."),
     "adk-fluent-a2a": ("RMT", "adk_fluent.a2a"),
     "adk-fluent-distributed": ("DST", "adk_fluent.distributed"),
+    "adk-fluent-cost": ("CST", "adk_fluent.cost"),
+    "adk-fluent-debug": ("DBG", "adk_fluent.debug"),
     "adk-fluent-eval": ("EVA", "adk_fluent.eval"),
     "adk-fluent-middleware": ("MDW", "adk_fluent.middleware"),
     "adk-fluent-state": ("STA", "adk_fluent.state"),

@@ -1,8 +1,7 @@
 """What core says of wheels that are absent: the names they would bring, and what to install.
 
 The hints are made from the wheels' manifests and the layers these announce, and checked in as
-``adk_fluent/_hints.py``, since a wheel that is absent cannot be asked. Wheels that are still to
-come stand in `PLANNED`, until they are in the workspace.
+``adk_fluent/_hints.py``, since a wheel that is absent cannot be asked.
 
 ::
 
@@ -30,29 +29,6 @@ GROUP: Final = "adk_fluent.layers"
 #: The slots whose names people write down: in a program, in a file, on the command line.
 SLOTS: Final = ("commands", "middleware", "names")
 
-#: Wheels that are not in the workspace yet: the parts of adk_fluent that each brings, of which the
-#: first is its layer, and what is known of its slots. Remove a wheel from here when it arrives.
-PLANNED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "adk-fluent-cost": {
-        "parts": ("cost",),
-        "commands": ("estimate",),
-        "middleware": ("cost_attribution",),
-        "names": (
-            "CostAttributionMiddleware",
-            "CostModel",
-            "TrafficAssumptions",
-            "cost_attribution",
-            "estimate_cost",
-        ),
-    },
-    "adk-fluent-debug": {
-        "parts": ("debug",),
-        "commands": ("replay",),
-        "middleware": ("recorder",),
-        "names": ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder"),
-    },
-}
-
 #: Part of adk_fluent and command -> the wheel that is there and will bring it in a later version.
 LATER: Final[Mapping[str, str]] = {"serve": "adk-fluent-a2a"}
 
@@ -67,27 +43,17 @@ from typing import Final
 
 
 def text(root: Path = ROOT) -> str:
-    """Give what the file has to hold.
-
-    Raises:
-        ValueError: A wheel is planned, although it is there.
-    """
+    """Give what the file has to hold."""
     wheels: dict[str, str] = {}
     providers: dict[str, dict[str, str]] = {slot: {} for slot in SLOTS}
     members = [each for each in boundaries.packages(root) if each.name != boundaries.CORE]
     for member in members:
-        if member.name in PLANNED:
-            raise ValueError(f"{member.name} is in the workspace: remove it from PLANNED")
         wheels |= dict.fromkeys(member.parts, member.name)
         for layer in _layers(member):
             wheels[layer.name] = member.name
             for slot in SLOTS:
                 names = (entry.name for entry in layer.entries(slot))
                 providers[slot] |= dict.fromkeys(names, layer.name)
-    for wheel, brings in PLANNED.items():
-        wheels |= dict.fromkeys(brings["parts"], wheel)
-        for slot in SLOTS:
-            providers[slot] |= dict.fromkeys(brings.get(slot, ()), brings["parts"][0])
     rows = [f"    {slot!r}: {{\n{_rows(names, 8)}    }},\n" for slot, names in providers.items()]
     return (
         f"{_HEAD}#: Part of adk_fluent, or layer -> the wheel that brings it.\n"

@@ -24,7 +24,8 @@ class Case:
 
     Attributes:
         side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
-            ``evaluated`` with suites.
+            ``evaluated`` with suites, ``remote`` with an A2A server beside it, ``segments`` with
+            boundaries, ``durable`` DBOS by hand, ``priced`` with costs.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
@@ -88,6 +89,7 @@ _MODULES = {
     "ours": "adk_fluent import Agent",
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
+    "priced": "adk_fluent.cost import Budget, cost_attribution, cost_of, estimate_cost",
     "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 

@@ -63,7 +63,7 @@ def test_a_new_name_of_a_layer_is_in_the_hints(
     }
     providers = scope["PROVIDERS"]
     assert (providers["middleware"]["dry"], providers["commands"]["dip"]) == ("ink", "ink")
-    assert providers["commands"]["estimate"] == "cost"
+    assert providers["commands"]["replay"] == "debug"
 
 
 def test_a_planned_wheel_that_has_arrived_is_refused(

@@ -10,12 +10,12 @@ import importlib.metadata
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def _provide(name: str) -> None:
@@ -47,7 +47,8 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         hidden = [each for each in before if each.name == name]
 
         def rest(**chosen: Any) -> list[Any]:
-            return [each for each in entry_points(**chosen) if each not in hidden]
+            known = cast("Iterable[Any]", entry_points(**chosen))
+            return [each for each in known if each not in hidden]
 
         monkeypatch.setattr(importlib.metadata, "entry_points", rest)
         refresh()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -242,8 +243,8 @@ BROKEN = {
     "it cannot be imported": ("1 / 0", "ZeroDivisionError: division by zero"),
     "it ends the program": ("raise SystemExit(3)", "SystemExit: 3"),
     "it needs another layer": (
-        "from adk_fluent import estimate_cost",
-        "MissingLayerError: 'estimate_cost' needs the layer 'cost'",
+        "from adk_fluent import diff_events",
+        "MissingLayerError: 'diff_events' needs the layer 'debug'",
     ),
     **{
         f"a name stands twice in {slot}": (
@@ -381,8 +382,9 @@ def test_values_and_passes_that_cannot_be_imported_are_left_out_with_a_warning(
     values: ValueTable[None] = ValueTable("values", INSTALLED)
     with pytest.raises(UsageError, match="cannot use int as a model"):
         values(Kind[str]("model", "a name"), 1, None)
-    passes: PassList[None] = PassList("passes", INSTALLED)
-    assert passes(AgentNode("a"), None) == AgentNode("a")
+    passes: PassList[Any] = PassList("passes", INSTALLED)
+    context = SimpleNamespace(config=ExecutionConfig())  # passes of installed layers look at it
+    assert passes(AgentNode("a"), context) == AgentNode("a")
     for slot in ("values", "passes"):
         text = f"what a broken layer has of {slot} is not used: cannot load gone:{slot.upper()}"
         assert text in caplog.text
@@ -404,11 +406,11 @@ def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(
 
 
 def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(site: Site) -> None:
-    site.wheel("acme-cost", {"cost": "bad_layer:L"}, bad_layer="1 / 0")
+    site.wheel("acme-debug", {"debug": "bad_layer:L"}, bad_layer="1 / 0")
     needed: tuple[Callable[[], object], ...] = (
-        lambda: resolve_name("CostModel"),
-        lambda: find_middleware("cost_attribution"),
-        lambda: require_layer("cost", "budget="),
+        lambda: resolve_name("Recorder"),
+        lambda: find_middleware("recorder"),
+        lambda: require_layer("debug", "replay="),
     )
     for need in needed:
         with pytest.raises(LayerError, match="cannot load bad_layer:L"):
@@ -557,10 +559,10 @@ def test_a_known_name_of_an_absent_layer_says_what_to_install(
 
 
 def test_a_known_name_of_a_present_layer_says_where_it_is(site: Site) -> None:
-    source = "from adk_fluent.protocol import Layer\nL = Layer('cost', {})"
-    site.wheel("acme-cost", {"cost": "cost_layer:L"}, cost_layer=source)
-    with pytest.raises(UnknownNameError, match=r"write: from adk_fluent\.cost import"):
-        resolve_name("CostModel")
+    source = "from adk_fluent.protocol import Layer\nL = Layer('debug', {})"
+    site.wheel("acme-debug", {"debug": "debug_layer:L"}, debug_layer=source)
+    with pytest.raises(UnknownNameError, match=r"write: from adk_fluent\.debug import"):
+        resolve_name("Recorder")
 
 
 def test_an_unknown_name_comes_with_the_nearest(toy: Site) -> None:

@@ -73,7 +73,6 @@ agent(number)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, r
 
 # --- agents elsewhere ----------------------------------------------------------------------------
 
-RemoteAgent("far")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 RemoteAgent("far", "http://far")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 RemoteAgent("far", endpoint=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 RemoteAgent("far", endpoint="http://far", capabilities=[3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

@@ -107,7 +107,7 @@ class CutBackend(BackendBase[Cut]):
                 async for event in events:
                     yield event
             try:
-                entry = await self.adk.standing(here, **where)
+                entry = (await self.adk.recall(here, **where)).entry
             except SessionError:
                 return
             if entry is None or entry.status != "boundary":
@@ -125,7 +125,7 @@ class CutBackend(BackendBase[Cut]):
             for key in ("user_id", "session_id", "session_service")
             if key in kwargs
         }
-        told = await self.adk.recall(compiled.first, **where)
+        told = (await self.adk.recall(compiled.first, **where)).result()
         return RunResult(
             made,
             state=told.state,

@@ -60,3 +60,40 @@ def outcome(id: str, status: str = "passed", run: int = 1, **fields: Any) -> Cas
 def report(*outcomes: CaseOutcome, **fields: Any) -> FluentEvalReport:
     """A report of outcomes."""
     return FluentEvalReport(list(outcomes), "s", **fields)
+
+
+NONSENSE = "I would rather talk about the weather."
+
+
+def judge(
+    ok: bool | None = True, rubrics: dict[str, bool | None] | None = None, **fields: Any
+) -> Any:
+    """A model that judges in the forms that ADK's evaluators read; None is not readable."""
+    from adk_fluent.testing import ScriptedModel
+
+    return ScriptedModel(default=lambda asked: verdict(asked.prompt, ok, rubrics or {}), **fields)
+
+
+def verdict(prompt: str, ok: bool | None, rubrics: dict[str, bool | None]) -> str:
+    """What a judge says to a prompt of ADK's."""
+    if ok is None:
+        return NONSENSE
+    if "is_the_agent_response_valid" in prompt:
+        label = "valid" if ok else "invalid"
+        return f'{{"reasoning": "because",\n"is_the_agent_response_valid": "{label}"}}'
+    if "**Sentences Begin**" in prompt:
+        label = "supported" if ok else "unsupported"
+        return (
+            f"sentence: All of it.\nlabel: {label}\nrationale: because\n"
+            "supporting_excerpt: null\ncontradicting_excerpt: null\n"
+        )
+    if "segment the provided response" in prompt:
+        return "<sentence>All of it.</sentence>"
+    if '"is_valid"' in prompt:
+        return f'{{"criteria": [], "reason": "because",\n"is_valid": {str(ok).lower()}}}'
+    lines: list[str] = []
+    for text, verdict in rubrics.items():
+        if text in prompt and verdict is not None:
+            word = "yes" if verdict else "no"
+            lines += [f"Property: {text}", "Rationale: because", f"Verdict: {word}", ""]
+    return "\n".join(lines) or NONSENSE

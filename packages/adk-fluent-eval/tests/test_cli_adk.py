@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -93,6 +92,13 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
         (("desk.py:no_model",), 3),
         (("desk.py:no_tool",), 1),  # the model answered
+        (("desk.py:suite", "--shard", "1/2"), 0),
+        (("desk.py:suite", "--shard", "3/2"), 2),
+        (("desk.py:suite", "--shard", "3/3"), 2),
+        (("desk.py:suite", "--cache-mode", "replay"), 2),
+        (("desk.py:good", "--cache", "kept", "--cache-mode", "replay"), 1),
+        (("desk.py:good", "--model", "no-such-model"), 2),
+        (("desk.py:good", "--journal", "desk.py"), 2),
     ],
 )
 def test_exit_codes(args: tuple[str, ...], code: int) -> None:
@@ -145,6 +151,56 @@ def test_each_of_several_suites_has_its_own_file() -> None:
     assert {(each.suite, each.ok) for each in reports} == {("a b", False), ("a/b", True)}
 
 
+def test_shards_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
+    for n in ("1", "2"):
+        call("run", "desk.py:suite", "--shard", f"{n}/2", "--json", f"{n}.json")
+    assert call("merge", "1.json", "2.json", "--json", "all.json") == 1
+    assert "desk: not passed, 50% of 2 runs passed" in capsys.readouterr().out
+    assert [each.id for each in FluentEvalReport.load("all.json").outcomes] == ["good", "bad"]
+    assert call("merge", "1.json") == 0
+    assert call("merge", "1.json", "1.json") == 2
+
+
+def test_answers_are_recorded_and_replayed_and_runs_resumed() -> None:
+    kept = ("--cache", "kept", "--case", "good")
+    assert call("run", "desk.py:suite", *kept) == 0
+    Path("desk.py").write_text(DESK.replace('"good morning"', "lambda _: 1 / 0"), "utf-8")
+    assert call("run", "desk.py:suite", "--case", "good") == 1
+    assert call("run", "desk.py:suite", *kept, "--cache-mode", "replay") == 0
+    Path("desk.py").write_text(DESK, "utf-8")
+    assert call("run", "desk.py:good", "--journal", "j.jsonl") == 0
+    assert len(Path("j.jsonl").read_text("utf-8").splitlines()) == 2
+    assert call("run", "desk.py:good", "--journal", "j.jsonl") == 0
+    assert len(Path("j.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+def test_results_for_adk_web() -> None:
+    Path("agent").mkdir()
+    assert call("run", "desk.py:good", "--adk-results", "agent") == 0
+    assert list(Path("agent/.adk/eval_history").glob("*.evalset_result.json"))
+    assert call("run", "desk.py:good", "--adk-results", "nowhere") == 3
+
+
+def test_a_matrix_compares_models(capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.registry import LLMRegistry
+class Night(ScriptedModel):
+    @classmethod
+    def supported_models(cls):
+        return ["night-.*"]
+    def __init__(self, model, **fields):
+        super().__init__(default="good night", model=model)
+LLMRegistry.register(Night)
+"""
+    Path("desk.py").write_text(DESK + text, "utf-8")
+    assert call("matrix", "desk.py:suite", "--model", "night-1", "--markdown", "m.md") == 1
+    out = capsys.readouterr().out
+    assert "| night-1 | 50%" in out
+    assert Path("m.md").read_text("utf-8").startswith("| model ")
+    assert call("matrix", "desk.py:suite", "--model", "no-such") == 2
+
+
 def test_the_example_passes() -> None:
     example = Path(__file__).parents[1] / "examples" / "support_desk.py"
     assert call("run", f"{example}:suite") == 0
@@ -168,14 +224,23 @@ def test_no_key_is_told_before_any_model_call(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
-def test_ctrl_c_keeps_what_is_done() -> None:
+@pytest.mark.parametrize(
+    ("wait", "number"),
+    [
+        pytest.param("await asyncio.sleep(60)", signal.SIGINT, marks=pytest.mark.full),
+        pytest.param("await asyncio.sleep(60)", signal.SIGTERM, marks=pytest.mark.full),
+        ("time.sleep(60)", signal.SIGINT),  # blocks the event loop
+    ],
+)
+def test_a_signal_keeps_what_is_done(wait: str, number: int) -> None:
     Path("slow.py").write_text(
         DESK
-        + """
-import asyncio
+        + f"""
+import asyncio, sys, time
 async def slow(asked):
     if "wait" in asked.prompt:
-        await asyncio.sleep(60)
+        print("waiting", file=sys.stderr, flush=True)
+        {wait}
     return "good morning"
 lazy = Agent("lazy", ScriptedModel(default=slow))
 suite = FluentEvalSuite("slow", lazy, [
@@ -196,10 +261,9 @@ del good, both
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if "1 of 2 runs" in line:
+        if "waiting" in line:
             break
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "interrupted" in out + err

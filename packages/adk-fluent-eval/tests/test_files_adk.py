@@ -300,19 +300,6 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
             "eval_cases[0].conversation",
             "the conversation is empty",
         ),
-        (
-            {
-                "eval_set_id": "e",
-                "eval_cases": [
-                    {
-                        "eval_id": "a",
-                        "conversation_scenario": {"starting_prompt": "a", "conversation_plan": "b"},
-                    }
-                ],
-            },
-            "eval_cases[0].conversation_scenario",
-            "user simulation is not supported yet",
-        ),
     ],
 )
 def test_a_broken_eval_set_names_its_fault(

@@ -38,12 +38,12 @@ from adk_fluent.eval import (
     FluentJudge,
     Gate,
     MetricStatus,
-    MetricUnavailableError,
     PrebuiltMetrics,
     Status,
     ToolCall,
     Turn,
 )
+from adk_fluent.eval._running import _suite_run_adk
 from adk_fluent.protocol import Money
 from adk_fluent.testing import Call, ScriptedModel
 
@@ -289,13 +289,19 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
         ({"target_node": "dest"}, "did you mean 'desk'"),
         ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
         ({"expected_trajectory": None}, "it expects nothing"),
-        ({"max_cost_usd": 1}, "there is no price book"),
         ({"initial_state": {"a": (each for each in ())}}, "invalid value for 'a'"),
     ],
 )
 def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
     case = FluentCase("hi", **cast("dict[str, Any]", {"expected_trajectory": [], **fields}))
     with pytest.raises(EvalError, match=what):
+        FluentEvalSuite("s", desk(), [case]).check()
+
+
+def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_suite_run_adk, "provided", lambda slot: ())
+    case = FluentCase("hi", expected_trajectory=[], max_cost_usd=1)
+    with pytest.raises(EvalError, match="there is no price book"):
         FluentEvalSuite("s", desk(), [case]).check()
 
 
@@ -317,9 +323,13 @@ def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
         ({"gate": Gate(min_metric={"y": 1})}, {}, "metric 'y', which the suite does not"),
         ({}, {"filter_tags": ["ta"]}, "has no tag 'ta'"),
         ({}, {"case_ids": ["cc"]}, "has no case 'cc'"),
-        ({}, {"engine": "local"}, "not supported yet"),
+        ({}, {"engine": "lokal"}, "unknown engine 'lokal'"),
         ({}, {"engin": "light"}, "did you mean 'engine'"),
-        ({}, {"cache": 1}, "a run has no option 'cache'"),
+        ({}, {"cash": 1}, "did you mean 'cache'"),
+        ({}, {"cache": 1}, "a cache is a folder"),
+        ({}, {"shard": (3, 2)}, "shard= must be"),
+        ({}, {"shard": (2, 2)}, "shard 2 of 2, of 1 cases"),
+        ({}, {"model": "no-such-model"}, "model= cannot be used"),
         ({}, {"parallelism": 0}, "must be a whole number >= 1"),
         ({}, {"prices": 3}, "prices= must be a price book"),
         ({}, {"plugins": [3]}, "plugins= takes plugins"),
@@ -346,13 +356,6 @@ def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
     suite.cases[1] = cast("Any", "hello")
     with pytest.raises(EvalError, match="takes FluentCases"):
         suite.run_sync()
-
-
-@pytest.mark.parametrize("name", ["final_response_match_v2", "safety_v1", "hallucinations_v1"])
-def test_metrics_of_adks_evaluators_are_refused_with_the_reason(name: str) -> None:
-    suite = FluentEvalSuite("s", desk(), [FluentCase("a", reference_response="b")], metrics=[name])
-    with pytest.raises(MetricUnavailableError, match="ADK's own evaluators"):
-        suite.check()
 
 
 async def test_run_sync_is_not_for_event_loops() -> None:

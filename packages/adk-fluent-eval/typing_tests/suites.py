@@ -15,12 +15,15 @@ from adk_fluent.eval import (
     FluentJudge,
     Gate,
     MetricSummary,
+    ModelMatrix,
     PrebuiltMetrics,
     RegressionReport,
+    ResponseCache,
     Status,
     TagSummary,
     ToolCall,
     Turn,
+    UserSimulation,
 )
 
 
@@ -49,15 +52,18 @@ suite = FluentEvalSuite(
     thresholds={PrebuiltMetrics.RESPONSE_MATCH_SCORE: 0.5},
     custom_judges=[FluentJudge("short", short)],
     gate=Gate(0.9, max_regressions=None),
+    judge_model="gemini-2.5-flash",
+    simulation=UserSimulation(script=["And B2?"]),
 )
 assert_type(suite.case("Hi", expected_trajectory=[], id="hi"), FluentEvalSuite)
 
 FluentCase(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 FluentCase("Hi", trajectory_match="fuzzy")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-FluentCase("Hi", rubrics=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+FluentCase("Hi", rubrik=["x"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 suite.case("Hi", expected=[])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-suite.run_sync(engine="local")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-suite.run_sync(cache=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+ResponseCache("a", "again")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+suite.run_sync(engine="lokal")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+suite.run_sync(cash=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 async def use() -> None:
@@ -70,5 +76,7 @@ async def use() -> None:
     assert_type(report.per_metric, dict[str, MetricSummary])
     assert_type(report.compare(FluentEvalReport.load("r.json")), RegressionReport)
     assert_type(report.outcome("hi").state, dict[str, Any])
+    assert_type(await suite.matrix(["a", "b"], cache="answers"), ModelMatrix)
+    await suite.run(engine="local", shard=(1, 2), cache=ResponseCache("a", "replay"), journal="j")
     async for outcome in suite.stream():
         assert_type(outcome, CaseOutcome)

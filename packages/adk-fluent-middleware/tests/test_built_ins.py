@@ -324,7 +324,7 @@ def test_an_import_of_a_misspelt_name_says_which_was_meant(module: str) -> None:
 
 
 def test_a_middleware_of_an_absent_layer_says_where_it_was_imported() -> None:
-    source = "from adk_fluent.middleware import cost_attribution"
+    source = "from adk_fluent.middleware import recorder"
     with pytest.raises(MissingLayerError) as caught:
         exec(compile(source, "desk.py", "exec"), {"__name__": "desk"})
     assert caught.value.location == "desk.py:1"

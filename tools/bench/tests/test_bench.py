@@ -370,5 +370,5 @@ def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
     rows = json.loads(out.read_text())["rows"]
     assert code in (0, 1)
     assert rows["check-chain-10000"]["seconds"]["ours"]
-    assert rows["estimate"]["verdict"] == "not yet"
+    assert rows["estimate"]["seconds"]["ours"]
     assert "estimate_cost" in capsys.readouterr().out

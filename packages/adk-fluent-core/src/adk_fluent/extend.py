@@ -1,8 +1,8 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `merges_dicts`,
-`to_agent_event` and `is_journal_key` are about ADK's objects and import ADK. What commands need is
-in `adk_fluent.cli`.
+`to_agent_event`, `is_journal_key` and `request_model` are about ADK's objects and import ADK. What
+commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
         find_middleware,
+        middleware_everywhere,
         register_middleware,
         registered_middlewares,
         unregister_middleware,
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
+    from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
+    from adk_fluent.protocol._json import json_safe
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -43,19 +46,21 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "_caller": "caller",
             "_logs": "LOG",
-            "_middlewares": "find_middleware register_middleware registered_middlewares"
-            " unregister_middleware",
+            "_middlewares": "find_middleware middleware_everywhere register_middleware"
+            " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
             "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
+            "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
+            "protocol._json": "json_safe",
             "protocol._json_schema": "schema_misfit",
         }.items()
         for name in names.split()
@@ -87,13 +92,16 @@ __all__ = [
     "describe",
     "find_middleware",
     "is_journal_key",
+    "json_safe",
     "layer_errors",
     "merges_dicts",
+    "middleware_everywhere",
     "one_of",
     "provided",
     "public_address",
     "register_middleware",
     "registered_middlewares",
+    "request_model",
     "require_layer",
     "resolve_name",
     "run_sync",

@@ -288,7 +288,7 @@ async def test_in_a_branch_of_a_parallel(
 
 
 @modes(
-    transcript=(user("hi"), said("c", "C"), said("b", "B")),
+    transcript=(user("hi"), said("b", "B"), said("c", "C")),
     own=(user("hi"),),
     input=(user("B", "C"),),
     none=(user(OPENING),),
@@ -296,7 +296,7 @@ async def test_in_a_branch_of_a_parallel(
 async def test_after_a_parallel(
     gemini: GeminiEmulator, words: Words, history: History, expected: tuple[Any, ...]
 ) -> None:
-    """The transcript has them as they came, the input as they are declared."""
+    """They stand as they are declared, not as they came."""
     answers(gemini, b="B", c="C", z="Z")
     late = Gate()
     both = FanOut(late.wait >> Agent("b"), Agent("c") >> late.open)
@@ -651,7 +651,7 @@ async def test_include_contents_default_changes_nothing(
     assert first.contents == second.contents
 
 
-async def test_include_contents_after_a_parallel_is_what_came_last(
+async def test_include_contents_after_a_parallel_is_what_is_declared_last(
     gemini: GeminiEmulator, words: Words
 ) -> None:
     """Of several branches ADK leaves one; `.history("input")` has them all."""
@@ -659,7 +659,7 @@ async def test_include_contents_after_a_parallel_is_what_came_last(
     late = Gate()
     both = FanOut(late.wait >> Agent("b"), Agent("c") >> late.open)
     await (both >> Agent("z").include_contents("none")).model(gemini.model()).run("hi")
-    assert sent(gemini) == turns(words, said("b", "B"))
+    assert sent(gemini) == turns(words, said("c", "C"))
 
 
 async def test_include_contents_in_a_loop_and_after_a_failed_attempt(

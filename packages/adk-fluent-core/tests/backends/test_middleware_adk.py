@@ -22,6 +22,7 @@ from adk_middlewares import (
 )
 from adk_programs import by_runner
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -32,18 +33,18 @@ from adk_fluent.backends.adk._hooks._plugin import MiddlewarePlugin
 from adk_fluent.backends.adk._hooks._sites import make_site
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError, unwrap
-from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply
+from adk_fluent.extend import request_model
+from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply, ModelCall, ModelReply
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.builders import Builder
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
+    from adk_fluent.protocol import NextModel
 
 pytestmark = [
     pytest.mark.adk,
@@ -53,12 +54,12 @@ pytestmark = [
 
 # --- all of them ---------------------------------------------------------------------------------
 
-CALL = ["before_model", "wrap_model_call a", "after_model"]
+CALL = ["before_model", "wrap_model_call a", "wrap_model_request a", "after_model"]
 WHOLE = [
     *("on_user_message", "before_run", "wrap_run", "before_agent pipeline", "wrap_agent pipeline"),
     *("before_agent a", "wrap_agent a", *CALL, *TOOL, *CALL, "after_agent a"),
-    *("before_agent b", "wrap_agent b", "before_model", "wrap_model_call b", "after_model"),
-    *("after_agent b", "after_agent pipeline", "after_run"),
+    *("before_agent b", "wrap_agent b", "before_model", "wrap_model_call b"),
+    *("wrap_model_request b", "after_model", "after_agent b", "after_agent pipeline", "after_run"),
 ]
 
 
@@ -197,6 +198,54 @@ async def test_another_model_is_called_in_the_place_of_one(mode: ExecutionConfig
         said = [each.content for each in result if each.is_partial]
         assert (result.text, said) == (other.model, [other.model[:2]] if mode is SSE else [])
     assert model.calls == ()
+
+
+class Sends:
+    """Notes the models that are really asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        self.asked.append(call.model.model)
+        return await next(call)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+async def test_each_request_that_is_sent_is_seen_wherever_one_stands(outside: bool) -> None:
+    """Two attempts, one of them by another model, and a question of the middleware's own."""
+    other = ScriptedModel("B", "a summary", model="other")
+
+    async def wrap(call: ModelCall, next: NextModel) -> ModelReply:
+        await next(call)
+        aside = await request_model(replace(call, model=other))
+        assert aside.final.content.parts[0].text == "B"
+        return await next(replace(call, model=other))
+
+    sends, twice = Sends(), made_of(wrap_model_call=wrap)
+    pipeline = Agent("a", ScriptedModel("A", model="first"))
+    for each in (sends, twice) if outside else (twice, sends):
+        pipeline = pipeline.middleware(each)
+    assert (await pipeline.run("hi")).text == "a summary"
+    assert sends.asked == ["first", "other", "other"]
+
+
+async def test_what_is_answered_without_a_model_is_no_request() -> None:
+    sends = Sends()
+
+    async def wrap(call: ModelCall, next: NextModel) -> ModelReply:
+        return ModelReply([says("kept")])
+
+    pipeline = (
+        Agent("a", ScriptedModel("A")).middleware(sends).middleware(made_of(wrap_model_call=wrap))
+    )
+    assert (await pipeline.run("hi")).text == "kept"
+    assert sends.asked == []
+
+
+async def test_a_question_outside_of_a_run_reaches_the_model() -> None:
+    made = await request_model(ModelCall(LlmRequest(), model=ScriptedModel("A")))
+    assert made.final.content.parts[0].text == "A"
 
 
 async def test_a_request_is_changed_in_place() -> None:

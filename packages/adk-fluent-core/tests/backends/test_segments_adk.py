@@ -29,20 +29,20 @@ async def test_a_run_stops_at_a_boundary_and_goes_on_in_its_segment() -> None:
     assert outer.config.resumable
 
     assert [e.node for e in await backend.run(outer, "Go.", **IDS)] == ["a"]
-    entry = await backend.standing(inner, **IDS)
+    entry = (await backend.recall(inner, **IDS)).entry
     assert entry is not None
     assert (entry.status, entry.segments) == ("boundary", ("b",))
     assert [e.node for e in await backend.run(outer, Resume(()), **IDS)] == []  # not its own
     assert [e.node for e in await backend.run(inner, Resume(()), **IDS)] == ["b"]
-    entry = await backend.standing(outer, **IDS)
+    entry = (await backend.recall(outer, **IDS)).entry
     assert entry is not None
     assert entry.segments == ("",)
     assert (await backend.run(outer, Resume(()), **IDS)).text == "C"
-    assert await backend.standing(outer, **IDS) is None
-    told = await backend.recall(outer, **IDS)
+    assert (await backend.recall(outer, **IDS)).entry is None
+    told = (await backend.recall(outer, **IDS)).result()
     assert ([e.node for e in told], told.text, told.state) == (["a", "b", "c"], "C", {"b": "B"})
     with pytest.raises(SessionError, match="there is no session"):
-        await backend.standing(outer, session_id="other")
+        await backend.recall(outer, session_id="other")
 
 
 async def test_predicates_are_asked_in_the_segment_of_their_step() -> None:
@@ -67,7 +67,7 @@ async def test_predicates_are_asked_in_the_segment_of_their_step() -> None:
         assert len(asked) == turn - 1
         await backend.run(outer, Resume(()), **IDS)
         assert len(asked) == turn
-    assert await backend.standing(outer, **IDS) is None
+    assert (await backend.recall(outer, **IDS)).entry is None
 
 
 async def test_an_open_question_sends_a_run_nowhere() -> None:
@@ -76,17 +76,17 @@ async def test_an_open_question_sends_a_run_nowhere() -> None:
     outer, inner = backend.compile(node, segment=""), backend.compile(node, segment="g")
     await backend.run(outer, "Go.", **IDS)
     asked = await backend.run(inner, Resume(()), **IDS)
-    entry = await backend.standing(outer, **IDS)
+    entry = (await backend.recall(outer, **IDS)).entry
     assert entry is not None
     assert (entry.status, entry.segments) == ("waiting", ())
     # the answer is taken where it arrives, and used where the gate stands
     await backend.run(outer, Resume((asked.pending[0].answer(True),)), **IDS)
-    entry = await backend.standing(outer, **IDS)
+    entry = (await backend.recall(outer, **IDS)).entry
     assert entry is not None
     assert (entry.status, entry.segments) == ("boundary", ("g",))
     await backend.run(inner, Resume(()), **IDS)
     assert (await backend.run(outer, Resume(()), **IDS)).text == "C"
-    assert (await backend.recall(outer, **IDS)).pending == []
+    assert (await backend.recall(outer, **IDS)).result().pending == []
 
 
 async def test_without_segments_boundaries_are_plain_steps() -> None:

@@ -181,3 +181,36 @@ async def test_each_run_has_an_instance_of_its_own() -> None:
     assert given.runs == 0
     outer = Stack([Says("outer", [])])
     assert stacks[0].inside(outer).members == [*outer.members, *stacks[0].members]
+
+
+async def test_who_is_at_the_boundary_sees_what_comes_in_and_what_goes_out() -> None:
+    log: list[str] = []
+
+    class Edge(Says):
+        at_boundary = True
+
+        async def on_event(self, ctx: Any, event: Any) -> Any:
+            return self._asked("on_event", event)
+
+        async def on_user_message(self, ctx: Any, message: Any) -> Any:
+            return self._asked("on_user_message", message)
+
+    class Inner(Edge):
+        at_boundary = False
+
+    edge = Edge("edge", log)
+    inner = Inner("inner", log, on_event="changed", on_user_message="changed")
+    stack = Stack([inner]).inside(Stack([edge]))
+
+    async def model(call: str) -> str:
+        return call
+
+    await stack.around("wrap_model_call", model)("q")
+    assert log == ["inner>", "edge>", "<edge", "<inner"]
+    log.clear()
+    assert await stack.hand_in("on_user_message", None, "said") == "changed"
+    assert await stack.after("on_event", None, "event") == "changed"
+    assert log == [
+        *("edge.on_user_message(said)", "inner.on_user_message(said)"),
+        *("inner.on_event(event)", "edge.on_event(changed)"),
+    ]

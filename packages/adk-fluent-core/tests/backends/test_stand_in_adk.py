@@ -1,4 +1,4 @@
-"""`replace_tools`: a function in place of every tool, below all that stands around the call."""
+"""Functions in place of every tool and every model, below all that stands around the call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from adk_fluent import Agent, Middleware
-from adk_fluent.backends.adk import call_site, replace_tools
+from adk_fluent.backends.adk import call_site, replace_models, replace_tools
 from adk_fluent.testing import Call, ScriptedModel
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import NextTool, ToolCall
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel, NextTool, ToolCall
 
 pytestmark = pytest.mark.adk
 
@@ -99,3 +99,54 @@ def test_a_call_site_stays_what_it_is() -> None:
     call_site(tool)
     assert isinstance(tool, FunctionTool)
     assert type(tool).__name__ == "FunctionTool"
+
+
+class ModelSites(BasePlugin):
+    async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        if isinstance(agent, LlmAgent):
+            call_site(agent)
+
+
+async def said_by(agent: LlmAgent) -> list[str]:
+    runner = InMemoryRunner(app=App(name="shop", root_agent=agent, plugins=[ModelSites("sites")]))
+    session = await runner.session_service.create_session(app_name="shop", user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text="hi")])
+    return [
+        part.text
+        async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message)
+        for part in (event.content.parts if event.content else None) or ()
+        if part.text
+    ]
+
+
+async def shout(call: ModelCall, next: NextModel) -> ModelReply:
+    reply = await next(call)
+    for part in reply.final.content.parts:
+        part.text = part.text.upper()
+    return reply
+
+
+async def test_a_function_answers_for_models_of_adks_agents_within_the_block() -> None:
+    inner = LlmAgent(name="inner")  # has the model of the agent above
+    desk = LlmAgent(name="desk", model=ScriptedModel(default="hello"), sub_agents=[inner])
+    with replace_models(shout):
+        assert await said_by(desk) == ["HELLO"]
+    assert await said_by(desk) == ["hello"]
+    assert type(desk.model).__name__ == "ScriptedModel"
+    call_site(inner)
+    assert inner.model == ""
+
+
+async def test_another_model_answers_below_middlewares() -> None:
+    async def other(call: ModelCall, next: NextModel) -> ModelReply:
+        call.model = ScriptedModel(default="other")
+        return await next(call)
+
+    class Around(Middleware):
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            return await shout(call, next)
+
+    agent = Agent("desk", ScriptedModel(default="own")).middleware(Around())
+    with replace_models(other):
+        assert await agent.ask_async("hi") == "OTHER"
+    assert await agent.ask_async("hi") == "OWN"

@@ -132,9 +132,9 @@ def test_model_select() -> None:
 
 @pytest.mark.adk
 def test_choosing_needs_the_layer() -> None:
-    with pytest.raises(MissingLayerError, match="cost") as caught:
+    # the layer says itself what it cannot do
+    with pytest.raises((MissingLayerError, UnsupportedNodeError), match="adk-fluent-cost"):
         Agent("a").model_select(candidates=[FLASH]).to_app()
-    assert "pip install adk-fluent-cost" in str(caught.value)
 
 
 # --- edges ---------------------------------------------------------------------------------------

@@ -239,13 +239,13 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
 def test_a_broken_layer_of_ours_is_told_where_its_command_is_called(
     layer: Write, here: Cli
 ) -> None:
-    install(layer, "cost", "cost_layer:LAYER")
-    layer("site/cost_layer.py", "1 / 0")
+    install(layer, "debug", "debug_layer:LAYER")
+    layer("site/debug_layer.py", "1 / 0")
     refresh()
-    done = here("estimate", "x")
+    done = here("replay", "x")
     assert done.code == 3
-    assert "cannot load cost_layer:LAYER" in done.err
-    assert "layer 'cost' of acme-cost 0.3" in done.err
+    assert "cannot load debug_layer:LAYER" in done.err
+    assert "layer 'debug' of acme-debug 0.3" in done.err
 
 
 @pytest.mark.adk
@@ -284,7 +284,7 @@ def test_a_command_of_a_later_version_is_not_promised(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("command", "wheel"),
-    [("estimate", "adk-fluent-cost"), ("worker", "adk-fluent-distributed")],
+    [("replay", "adk-fluent-debug")],
 )
 def test_the_command_of_an_absent_layer_names_the_wheel(command: str, wheel: str, cli: Cli) -> None:
     done = cli(command, "--any", "thing")
@@ -506,3 +506,47 @@ def test_no_encoding_of_standard_output_is_too_narrow(
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"instruction: " + shown in done.stdout
+
+
+# --- options of layers for `run` -----------------------------------------------------------------
+
+OPTION = """
+class Count:
+    def __init__(self):
+        self.seen = 0
+        self.middlewares = [self]
+    async def wrap_run(self, call, next):
+        self.seen += 1
+        return await next(call)
+    def report(self, *, as_json):
+        return f'{{"runs": {self.seen}}}' if as_json else f"runs: {self.seen}"
+"""
+COUNTS = """
+from adk_fluent.protocol import Entry, Layer
+LAYER = Layer("toy", {"run_options": (
+    Entry("toy_parts:Count", "run_count", "Count the runs."), Entry("toy_parts:Count", "model"),
+)})
+"""
+
+
+@pytest.mark.adk
+@pytest.mark.parametrize("fails", [False, True])
+def test_run_has_the_options_of_layers_and_prints_their_report(
+    layer: Write, write: Write, here: Cli, fails: bool
+) -> None:
+    install(layer, "toy", "toy_layer:LAYER")
+    layer("site/toy_layer.py", COUNTS)
+    layer("site/toy_parts.py", OPTION)
+    refresh()
+    told = here("run", "--help").out
+    assert "--run-count" in told
+    assert "Count the runs." in told
+    assert told.count("--model ") == 1  # that of core stays core's
+    steps = 'Agent("a").mock("A") >> (lambda s: 1 / 0)' if fails else 'Agent("a").mock("A")'
+    write("desk.py", f"from adk_fluent import Agent\npipeline = {steps}")
+    done = here("run", "desk.py", "hi", "--run-count")
+    assert done.err.rstrip().splitlines().count("runs: 1") == 1
+    assert "runs" not in done.out
+    lines = here("run", "desk.py", "hi", "--run-count", "--json").out.splitlines()
+    assert lines[-1] == '{"runs": 1}'
+    assert "runs" not in here("run", "desk.py", "hi").err

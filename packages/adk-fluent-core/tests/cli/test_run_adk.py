@@ -437,10 +437,7 @@ def test_an_adk_agent_without_a_key_is_told(write: Write, here: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("node", "wheel"),
-    [
-        ("node(type('FarNode', (Node,), {'layer': 'nowhere'}))('far')", "adk-fluent-nowhere"),
-        ("AgentNode('a', selector=ModelSelectorNode('s'))", "adk-fluent-cost"),
-    ],
+    [("node(type('FarNode', (Node,), {'layer': 'nowhere'}))('far')", "adk-fluent-nowhere")],
 )
 def test_a_pipeline_that_needs_an_absent_layer_names_the_wheel(
     node: str, wheel: str, write: Write, cli: Cli

@@ -417,9 +417,9 @@ def test_run_says_it_too(target: str, write: Write, here: Cli) -> None:
 @pytest.mark.parametrize(
     ("source", "wheel"),
     [
-        ("import adk_fluent.cost", "adk-fluent-cost"),
+        ("import adk_fluent.debug", "adk-fluent-debug"),
         ("from adk_fluent.serve import A2AServer", "adk-fluent-a2a"),
-        ("from adk_fluent import estimate_cost", "adk-fluent-cost"),
+        ("from adk_fluent import diff_events", "adk-fluent-debug"),
     ],
 )
 def test_an_absent_layer_names_the_wheel_to_install(
@@ -433,7 +433,7 @@ def test_an_absent_layer_names_the_wheel_to_install(
 
 
 def test_the_line_that_imports_an_absent_layer_is_shown(write: Write, here: Cli) -> None:
-    write("desk.py", "x = 1\nimport adk_fluent.cost")
+    write("desk.py", "x = 1\nimport adk_fluent.debug")
     assert "desk.py:2" in here("explain", "desk.py").err
 
 

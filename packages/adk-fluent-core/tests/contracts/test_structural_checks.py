@@ -718,9 +718,9 @@ MISTAKES = [
     ),
     Mistake(
         LayerAbsent,
-        MiddlewareNode("m", agent("a"), (MiddlewareRef("cost_attribution"),)),
-        "`m` needs the layer `cost` (middleware 'cost_attribution'), which is not installed",
-        help="pip install adk-fluent-cost",
+        MiddlewareNode("m", agent("a"), (MiddlewareRef("recorder"),)),
+        "`m` needs the layer `debug` (middleware 'recorder'), which is not installed",
+        help="pip install adk-fluent-debug",
     ),
     Mistake(
         LayerAbsent,
@@ -893,7 +893,7 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
         UnusableMiddleware,
         MiddlewareNode("m", agent("a"), (MiddlewareRef("polite", {"word": "Please"}),)),
     ),
-    (UnusableMiddleware, MiddlewareNode("m", agent("a"), (MiddlewareRef("cost_attribution"),))),
+    (UnusableMiddleware, MiddlewareNode("m", agent("a"), (MiddlewareRef("recorder"),))),
     (LayerAbsent, AppNode("app", agent("a"), execution=ExecutionConfig())),
     (LayerAbsent, MiddlewareNode("m", agent("a"), (MiddlewareRef("polite"),))),
     (InvalidValue, AppNode("app", agent("a"), execution=ExecutionConfig(max_llm_calls=0))),

@@ -232,3 +232,23 @@ async def test_the_bench_needs_no_attempts(b: Bench) -> None:
     calls: list[Any] = []
     await b.run(b.fallback(b.tap(calls.append)))
     assert calls == [{}]
+
+
+async def test_each_discarded_attempt_is_logged(b: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """With its step, its error and the place; the last one is raised, and is not."""
+
+    def broken(state: Any) -> None:
+        raise KeyError("prices")
+
+    node = b.fallback(b.seq(b.say("p"), b.fn("broken", broken), name="first"), b.fails("x"))
+    with (
+        caplog.at_level("WARNING", "adk_fluent.flow"),
+        pytest.raises(Exception, match="x"),  # whatever it is
+    ):
+        await b.run(node)
+    [told] = [each.getMessage() for each in caplog.records]
+    assert told.startswith("fb")
+    assert "tries x, for first failed: KeyError: 'prices'; in node 'broken'" in told
+    caplog.clear()
+    await b.run(b.fallback(b.say("x"), b.fails("never")))
+    assert caplog.records == []

@@ -275,6 +275,7 @@ async def test_the_base_does_nothing() -> None:
         "wrap_run",
         "wrap_agent",
         "wrap_model_call",
+        "wrap_model_request",
         "wrap_tool_call",
     }:
         method = getattr(base, hook)
@@ -289,6 +290,7 @@ async def test_the_base_does_nothing() -> None:
         ("wrap_run", RunCall(), AgentReply("hi")),
         ("wrap_agent", AgentCall("a"), AgentReply("hi")),
         ("wrap_model_call", ModelCall(None), ModelReply()),
+        ("wrap_model_request", ModelCall(None), ModelReply()),
         ("wrap_tool_call", ToolCall("t"), {"r": 1}),
     ],
 )

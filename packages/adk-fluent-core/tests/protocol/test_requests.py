@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
-from adk_fluent.protocol import RequestSnapshot, estimate_tokens, request_key
+from adk_fluent.protocol import RequestSnapshot, estimate_tokens, request_data, request_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -502,3 +503,11 @@ def test_an_image_counts_as_one_whatever_its_size() -> None:
     image = types.Part.from_bytes(data=b"\xff" * 10_000, mime_type="image/png")
     there = types.Part.from_uri(file_uri="gs://a/b.png", mime_type="image/png")
     assert estimate_tokens(types.UserContent([image, there])) == 2 * 258
+
+
+def test_what_identifies_a_request_is_plain_data() -> None:
+    data = request_data(ask("hi", temperature=0.5))
+    assert json.loads(json.dumps(data)) == data
+    assert data["contents"][0]["parts"] == [{"text": "hi"}]
+    assert data["config"]["temperature"] == 0.5
+    assert data.keys() == {"model", "contents", "config", "previous"}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping
 
     from adk_fluent.backends._resuming import GoOn
-    from adk_fluent.flow import Around, Position, Promises, Watch
+    from adk_fluent.flow import Around, Order, Position, Promises, Watch
     from adk_fluent.ir import Node
     from adk_fluent.protocol import JournalStatus
 
@@ -69,6 +69,7 @@ async def recorded(
     around: Around | None = None,
     promises: Promises | None = None,
     segment: str | None = None,
+    order: Order | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
 
@@ -84,6 +85,7 @@ async def recorded(
         around: What stands around the steps.
         promises: What the pipeline promises about state.
         segment: The segment whose steps are done; None does all.
+        order: Is told in which order steps that run at the same time go on.
     """
     if goes_on is None and promises is not None:
         promises.check_start(leaf.state)
@@ -104,6 +106,7 @@ async def recorded(
         limit=limit,
         promises=promises,
         segment=segment,
+        order=order,
     )
     leaf.bind(engine)
     try:

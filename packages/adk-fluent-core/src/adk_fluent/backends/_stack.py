@@ -4,7 +4,8 @@ The first is the outermost: hooks before something are asked in order, those aft
 and `wrap_*` hooks stand around each other. The first hook before something that answers decides,
 and none after it is asked. What a hook after something puts in its place the next one is given, and
 so it is with what the user says, in order.
-Observers are always told, and whatever they say or raise decides nothing.
+Observers are always told, and whatever they say or raise decides nothing. Those at the boundary are
+inside all others, but for what the user says and for events, which they see as the world does.
 """
 
 from __future__ import annotations
@@ -32,10 +33,19 @@ _GIVES: Final = {
     "after_model": ("an LlmResponse", "usage_metadata"),
     "on_model_error": ("an LlmResponse", "usage_metadata"),
     "wrap_model_call": ("a ModelReply", "responses"),
+    "wrap_model_request": ("a ModelReply", "responses"),
     "wrap_agent": ("an AgentReply", "state_delta"),
     "wrap_run": ("an AgentReply", "state_delta"),
     "before_tool": ("a dict", "items"),
 }
+
+
+#: What those at the boundary are asked before all others; events go through a stack in reverse.
+_OUTSIDE: Final = frozenset({"on_user_message", "on_event"})
+
+
+def _is_at_boundary(middleware: Any) -> bool:
+    return bool(getattr(middleware, "at_boundary", False))
 
 
 class _Member:
@@ -75,7 +85,8 @@ class Stack:
 
     def __init__(self, members: Iterable[Any], *, strict: bool = False) -> None:
         self._strict = strict
-        self._members = [_Member(each, place) for place, each in enumerate(members)]
+        inside = sorted(members, key=_is_at_boundary)
+        self._members = [_Member(each, place) for place, each in enumerate(inside)]
         self._hooks = frozenset[str]().union(*(each.hooks for each in self._members))
         self._asked: dict[str, list[_Member]] = {}
 
@@ -200,6 +211,8 @@ class Stack:
         found = self._asked.get(hook)
         if found is None:
             found = self._asked[hook] = [each for each in self._members if hook in each.hooks]
+            if hook in _OUTSIDE:
+                found.sort(key=lambda each: not _is_at_boundary(each.middleware))
         return found
 
     async def _ask(self, each: _Member, hook: str, args: Sequence[Any]) -> Any:

@@ -11,6 +11,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent._middlewares import middlewares_everywhere
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, walk
@@ -39,18 +40,23 @@ class Runs:
 
     def __init__(self) -> None:
         self._adk: ADKBackend | None = None
-        self._compiled: list[tuple[Node, ExecutionConfig | None, Backend[Any] | None, Any]] = []
+        self._compiled: list[tuple[Node, ExecutionConfig | None, Any, Any]] = []
 
     def compiled(
         self, ir: Node, config: ExecutionConfig | None, backend: Backend[Any] | None
     ) -> Any:
         """The compiled form of this very IR with this config; `backend` None is ADK."""
-        for known, with_config, by, compiled in self._compiled:
-            if known is ir and by is backend and with_config == config:
+        by = (backend, *middlewares_everywhere())
+        for known, with_config, made_by, compiled in self._compiled:
+            if (
+                known is ir
+                and with_config == config
+                and list(map(id, made_by)) == list(map(id, by))
+            ):
                 return compiled
         compiled = (backend or self.adk).compile(ir, config)
         fresh = [entry for entry in self._compiled if entry[0] is ir]
-        self._compiled = [*fresh[1 - KEPT :], (ir, config, backend, compiled)]
+        self._compiled = [*fresh[1 - KEPT :], (ir, config, by, compiled)]
         return compiled
 
     @property

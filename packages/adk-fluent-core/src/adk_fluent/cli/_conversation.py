@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adk_fluent.builders import Builder
-    from adk_fluent.protocol import AgentEvent, Pending
+    from adk_fluent.protocol import AgentEvent, Pending, RunOption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class Settings:
         as_json: Whether each event is printed as a line of JSON.
         answers: What is answered when something is asked.
         resume: Whether to go on with the last run of the session.
+        options: What options of layers add.
     """
 
     target: str
@@ -60,6 +61,7 @@ class Settings:
     as_json: bool
     answers: tuple[str, ...] = ()
     resume: bool = False
+    options: tuple[RunOption, ...] = ()
 
     def config(self) -> ExecutionConfig:
         """The same as a configuration of runs."""
@@ -73,6 +75,7 @@ class Settings:
             max_llm_calls=self.max_llm_calls or ExecutionConfig().max_llm_calls,
             timeout_seconds=self.timeout,
             resumable=self.session_db is not None,
+            middlewares=tuple(made for each in self.options for made in each.middlewares),
         )
 
 

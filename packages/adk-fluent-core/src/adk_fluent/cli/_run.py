@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from adk_fluent._registry import offers
 from adk_fluent.cli._answers import Given, Person, settle
 from adk_fluent.cli._conversation import Conversation, Settings, exit_error
 from adk_fluent.cli._failures import FINDINGS
@@ -26,7 +28,13 @@ from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Sequence
+
+    from adk_fluent._registry import Offer
+    from adk_fluent.protocol import RunOption
+
+#: Where layers put options of this command.
+_SLOT: Final = "run_options"
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -71,7 +79,49 @@ def _files(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return files
 
 
-@click.command()
+class _Command(click.Command):
+    """The command with the options of layers, which are imported when they are given."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = super().get_params(ctx)
+        taken = {name for param in own for name in param.opts}
+        added = [_flag(each) for each in offers(_SLOT) if _spelt(each) not in taken]
+        return [*own, *added]
+
+
+def _spelt(offer: Offer) -> str:
+    return f"--{offer.name.replace('_', '-')}"
+
+
+def _flag(offer: Offer) -> click.Option:
+    def note_it(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta.setdefault(_SLOT, []).append(offer)
+
+    return click.Option(
+        [_spelt(offer), f"of_{offer.layer}_{offer.name}"],
+        is_flag=True,
+        expose_value=False,
+        callback=note_it,
+        help=offer.entry.help,
+    )
+
+
+@contextmanager
+def _reported(options: Sequence[RunOption], *, as_json: bool) -> Generator[None]:
+    """Print the reports of layers at the end, whatever that is: what was spent, was spent."""
+    try:
+        yield
+    finally:
+        for each in options:
+            text = each.report(as_json=as_json)
+            if text and as_json:
+                click.echo(text)
+            elif text:
+                note(text)
+
+
+@click.command(cls=_Command)
 @click.argument("target")
 @click.argument("message", required=False)
 @click.option(
@@ -155,7 +205,9 @@ def run(
     message; at a terminal, a conversation opens. Questions of gates and tools are asked at a
     terminal, or answered by --answer.
     """
-    settings = Settings(target=target, **options)
+    chosen: list[Offer] = ctx.meta.get(_SLOT, [])
+    added: list[RunOption] = [each.load()() for each in chosen]
+    settings = Settings(target=target, options=tuple(added), **options)
     if settings.session_id is not None and settings.session_db is None:
         raise click.UsageError("--session needs --session-db: sessions in memory end with the run.")
     goes_on = message is None and _goes_on(settings)
@@ -170,13 +222,14 @@ def run(
             raise click.UsageError(f"The MESSAGE {why}")
     pipeline = load(target)
     require_credentials(pipeline.to_ir(), settings.model)
-    if talks:
-        from adk_fluent.cli._repl import converse  # of no use to all others
+    with _reported(added, as_json=settings.as_json):
+        if talks:
+            from adk_fluent.cli._repl import converse  # of no use to all others
 
-        converse(lambda: Conversation(pipeline, settings), settings, message, files)
-    else:
-        start = Resume() if goes_on else message_of(message, files)
-        ctx.exit(_once(lambda: Conversation(pipeline, settings), settings, start))
+            converse(lambda: Conversation(pipeline, settings), settings, message, files)
+        else:
+            start = Resume() if goes_on else message_of(message, files)
+            ctx.exit(_once(lambda: Conversation(pipeline, settings), settings, start))
 
 
 def _goes_on(settings: Settings) -> bool:

@@ -11,7 +11,7 @@ from adk_fluent.flow._commit import Commit, Parcel, settled
 from adk_fluent.flow._engine import Engine
 from adk_fluent.flow._gates import APPROVAL, check_gates
 from adk_fluent.flow._parts import join, split
-from adk_fluent.flow._port import Facts, Leaf, Note, Watch
+from adk_fluent.flow._port import Facts, Leaf, Note, Order, Watch
 from adk_fluent.flow._position import Position, new_position, questions_at
 from adk_fluent.flow._promises import Promises, check_tool, promises_inside, promises_of
 from adk_fluent.flow._rules import RULES
@@ -32,6 +32,7 @@ __all__ = [
     "Heard",
     "Leaf",
     "Note",
+    "Order",
     "Parcel",
     "Position",
     "Promises",

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from adk_fluent.errors import RunError, UsageError
-from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import failure, left_by, raise_error
 from adk_fluent.flow._port import E, Note
 from adk_fluent.flow._position import ENDED, INSIDE, new_id
@@ -323,9 +323,7 @@ class Enclosed(Generic[E]):
     async def _commit(self, commit: Commit[E]) -> None:
         if self._life.over:  # nobody is there any more to take it
             raise asyncio.CancelledError
-        parcel = Parcel(commit)
-        self._run_state.queue.put_nowait(parcel)
-        await parcel.delivered()
+        await self._run_state.hand_in(commit)
 
 
 # --- where it stands ------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from adk_fluent.flow._around import Around
     from adk_fluent.flow._commit import Commit
     from adk_fluent.flow._log import Scope
-    from adk_fluent.flow._port import Leaf, Watch
+    from adk_fluent.flow._port import Leaf, Order, Watch
     from adk_fluent.flow._position import Journaled, OnStep, Position
     from adk_fluent.flow._promises import Promises
     from adk_fluent.flow._strand import Heard, Strand
@@ -71,6 +71,7 @@ class Engine(RunState[E]):
         promises: What the pipeline promises about state.
         segment: Do the steps of this segment alone, and pause before those of others; "" is what
             stands outside of every execution boundary, None does all of them.
+        order: Is told in which order steps that run at the same time go on.
 
     Attributes:
         root: What runs; where there is a limit, the timeout around it.
@@ -103,6 +104,7 @@ class Engine(RunState[E]):
         limit: float | None = None,
         promises: Promises | None = None,
         segment: str | None = None,
+        order: Order | None = None,
     ) -> None:
         super().__init__(
             root,
@@ -113,6 +115,7 @@ class Engine(RunState[E]):
             keeps_failures=keeps_failures,
             watch=watch,
             encloses=None if around is None else around.encloses,
+            order=order,
             limit=limit,
             promises=promises,
         )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from adk_fluent._logs import LOG
 from adk_fluent.errors import AgentReportedError, RunError, add_place
 from adk_fluent.flow._position import new_id
 
 if TYPE_CHECKING:
     from adk_fluent.flow._position import Position
     from adk_fluent.flow._strand import Frame
-    from adk_fluent.ir import Node
+    from adk_fluent.ir import FallbackNode, Node
+
+_log: Final = LOG.getChild("flow")
 
 
 def failure(error: Exception, node: Node) -> Exception:
@@ -32,6 +35,25 @@ def left_by(error: BaseException, node: Node) -> RunError:
     )
     failure.__cause__ = error
     return failure
+
+
+def tell_discarded(fallback: FallbackNode, at: int, error: Exception) -> None:
+    """Log that an attempt has failed and another one takes its place: nothing else tells of it.
+
+    Args:
+        fallback: Whose attempt it is.
+        at: Which one; the error of the last one is raised.
+        error: What it failed with.
+    """
+    if at + 1 == len(fallback.attempts):
+        return
+    place = f" at {fallback.location}" if fallback.location else ""
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    _log.warning(
+        "%s%s tries %s, for %s failed: %s: %s%s",
+        *(fallback.name, place, fallback.attempts[at + 1].name, fallback.attempts[at].name),
+        *(type(error).__name__, error, notes),
+    )
 
 
 def cancelled_inside(error: asyncio.CancelledError, node: Node) -> Exception:

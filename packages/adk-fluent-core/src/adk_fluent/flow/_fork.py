@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
-from adk_fluent.flow._commit import Commit, Parcel, settled
+from adk_fluent.flow._commit import Commit, settled
 from adk_fluent.flow._failures import left_by
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
@@ -67,9 +67,9 @@ class ForkRun(Generic[E]):
     async def run(self) -> AsyncGenerator[Commit[E], None]:
         """Run to the end; the main strand's fork also yields what all branches commit."""
         node, over = self.node, self._over
-        timer: asyncio.TimerHandle | None = None
         limit = node.concurrency if isinstance(node, MapOverNode) else None
-        if isinstance(node, TimeoutNode):
+        timer: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        if isinstance(node, TimeoutNode) and not self.run_state.keeps_time:
             now = asyncio.get_running_loop().time()
             self._deadline = now + node.seconds - self.frame.get("spent", 0.0)
         try:
@@ -79,8 +79,7 @@ class ForkRun(Generic[E]):
                 continue
             if not self._tasks:
                 self._finish()
-            if isinstance(node, TimeoutNode):
-                timer = asyncio.get_running_loop().call_at(self._deadline, self._expire, node)
+            timer = self._timer(node)
             if self.strand.parent is not None:
                 await over
             while not over.done():
@@ -99,6 +98,15 @@ class ForkRun(Generic[E]):
         if self._fatal is not None:
             raise self._fatal
 
+    def _timer(self, node: Node) -> asyncio.TimerHandle | asyncio.Task[None] | None:
+        """What lets a timeout strike."""
+        if not isinstance(node, TimeoutNode):
+            return None
+        loop = asyncio.get_running_loop()
+        if self.run_state.keeps_time:
+            return loop.create_task(self._expire_in_time(node))
+        return loop.call_at(self._deadline, self._expire, node)
+
     async def _close(self) -> None:
         """Cancel the branches that still run; one that swallows that goes no step further."""
         self._closing = True
@@ -108,9 +116,11 @@ class ForkRun(Generic[E]):
         for task in tasks:
             task.cancel()
         await settled(tasks)
-        if isinstance(self.node, TimeoutNode) and PAUSE in self.result.ended.values():
+        if self._deadline != inf and PAUSE in self.result.ended.values():
             left = self._deadline - asyncio.get_running_loop().time()
-            self.frame["spent"] = round(self.node.seconds - left, 3)  # nobody is timed for waiting
+            self.frame["spent"] = round(
+                cast("TimeoutNode", self.node).seconds - left, 3
+            )  # nobody is timed for waiting
         if self.expired and self.result.error is not None:  # after the steps that it cut off
             self.run_state.failed(self.strand, self.result.error)
 
@@ -176,6 +186,7 @@ class ForkRun(Generic[E]):
         try:
             await self._deliver(child)
             outcome = child.outcome
+            await self.run_state.branch_over(self.node, child, decides=self._decides(outcome))
             ends_run = isinstance(outcome, Exception) and self.run_state.ends_run(child)
             if outcome is not PAUSE and not ends_run:
                 self._note(index, child, outcome)
@@ -216,9 +227,7 @@ class ForkRun(Generic[E]):
     async def _commit(self, child: Strand, commit: Commit[E]) -> None:
         if child.cancelled:  # nobody is there any more to take it
             raise asyncio.CancelledError
-        parcel = Parcel(commit)
-        self.run_state.queue.put_nowait(parcel)
-        await parcel.delivered()
+        await self.run_state.hand_in(commit)
 
     # --- ending --------------------------------------------------------------------------------
 
@@ -240,6 +249,13 @@ class ForkRun(Generic[E]):
     def _late(self) -> bool:
         return self._deadline < asyncio.get_running_loop().time()
 
+    def _decides(self, outcome: Any) -> bool:
+        """Whether a child that ends so ends the fork."""
+        if outcome is PAUSE:
+            return False
+        failed = isinstance(outcome, Exception)
+        return (failed or outcome is STOP) != self.racing or (outcome is STOP and self.racing)
+
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
         key, node, frame = str(index), self.node, self.frame
         del self.run_state.position["strands"][child.id]
@@ -257,9 +273,14 @@ class ForkRun(Generic[E]):
             else child.isolation.writes.get(node.result_key)
         )
 
+    async def _expire_in_time(self, node: TimeoutNode) -> None:
+        await self.run_state.time_is_up(node, self.strand)
+        self._expire(node)
+
     def _expire(self, node: TimeoutNode) -> None:
         if not self._over.done():
             self.expired = True
+            self.run_state.note_expired(node, self.strand)
             self.result.error = StepTimeoutError(
                 f"{node.name}: no result within {node.seconds:g} s",
                 seconds=node.seconds,

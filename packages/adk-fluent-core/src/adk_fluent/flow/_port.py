@@ -117,3 +117,28 @@ class Watch(Protocol):
     def discarded(self, node: Node, strand: Strand, scopes: Sequence[str]) -> None:
         """Nothing that was done in these scopes counts any more."""
         ...
+
+
+class Order(Protocol):
+    """Is told, and may decide, in which order steps that run at the same time go on."""
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether `time_is_up` says when timeouts strike, and not the clock."""
+        ...
+
+    async def turn(self, strand: Strand, event: Any) -> None:
+        """A branch is about to hand in an event; None if it is only made when it is committed."""
+        ...
+
+    async def ended(self, node: Node, branch: Strand, *, decides: bool) -> None:
+        """A branch has come to its end, and the fork with it if that decides; it counts now."""
+        ...
+
+    async def time_is_up(self, node: Node, strand: Strand) -> None:
+        """Return when a timeout is to strike."""
+        ...
+
+    def expired(self, node: Node, strand: Strand) -> None:
+        """A timeout has struck."""
+        ...

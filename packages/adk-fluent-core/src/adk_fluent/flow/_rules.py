@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import ExpectationError, StateTypeError, add_place
+from adk_fluent.flow._failures import tell_discarded
 from adk_fluent.flow._functions import function_delta, in_words, transform_delta
 from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
@@ -235,6 +236,7 @@ def _fallback(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode, signal: An
     if isinstance(signal, Exception):
         e.errors.remember(f, signal)
         f["undo"] = 1
+        tell_discarded(n, f["i"], signal)
     elif signal is Signal.EMITTED:
         return _next_attempt(e, s, f, n)
     elif signal is not ENTER:  # it succeeded, or the run stops here

@@ -15,7 +15,7 @@ from adk_fluent.flow._ending import is_attempting
 from adk_fluent.flow._failures import Remembered
 from adk_fluent.flow._limit import fit, limited
 from adk_fluent.flow._log import Scope, UndoLog
-from adk_fluent.flow._port import E, Leaf, Note, Watch
+from adk_fluent.flow._port import E, Leaf, Note, Order, Watch
 from adk_fluent.flow._position import ENDED, below, enclose, new_id, new_position, open_up
 from adk_fluent.flow._promises import NO_REDUCERS
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand
@@ -44,6 +44,7 @@ class RunState(ABC, Generic[E]):
         keeps_failures: bool,
         watch: Watch | None,
         encloses: Callable[[Node], bool] | None,
+        order: Order | None,
         limit: float | None,
         promises: Promises | None,
     ) -> None:
@@ -60,6 +61,7 @@ class RunState(ABC, Generic[E]):
         self._keeps_failures = keeps_failures
         self._watch = watch
         self._encloses = encloses
+        self._order = order
         self.promises: Promises | None = promises
         self.queue: asyncio.Queue[Parcel[E] | None] = asyncio.Queue()
         self.errors: Remembered = Remembered(self.position)
@@ -68,6 +70,34 @@ class RunState(ABC, Generic[E]):
     @abstractmethod
     def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
+
+    async def hand_in(self, commit: Commit[E]) -> None:
+        """Give a commit to whoever drives the engine, and wait until it is committed."""
+        if self._order is not None and commit.strand is not None and commit.strand.is_apart:
+            await self._order.turn(commit.strand, commit.event)
+        parcel = Parcel(commit)
+        self.queue.put_nowait(parcel)
+        await parcel.delivered()
+
+    async def branch_over(self, node: Node, branch: Strand, *, decides: bool) -> None:
+        """Let a branch of a fork end, and maybe the fork with it."""
+        if self._order is not None:
+            await self._order.ended(node, branch, decides=decides)
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether somebody else than the clock says when a timeout strikes."""
+        return self._order is not None and self._order.keeps_time
+
+    async def time_is_up(self, node: Node, strand: Strand) -> None:
+        """Wait until a timeout strikes, as somebody else than the clock says."""
+        if self._order is not None:
+            await self._order.time_is_up(node, strand)
+
+    def note_expired(self, node: Node, strand: Strand) -> None:
+        """Say that a timeout has struck."""
+        if self._order is not None:
+            self._order.expired(node, strand)
 
     # --- what rules may do ---------------------------------------------------------------------
 

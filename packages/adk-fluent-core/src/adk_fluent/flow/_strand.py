@@ -200,6 +200,16 @@ class Strand:
         return self.life.over
 
     @property
+    def is_apart(self) -> bool:
+        """Whether it runs beside others: it is a branch, or part of one."""
+        here: Strand = self
+        while here.parent is not None:
+            if not here.within:
+                return True
+            here = here.parent
+        return False
+
+    @property
     def overdue(self) -> bool:
         """Whether a timeout around it ought to have struck."""
         return self.deadline != inf and self.deadline < asyncio.get_running_loop().time()

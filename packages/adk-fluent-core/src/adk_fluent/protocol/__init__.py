@@ -40,11 +40,20 @@ from adk_fluent.protocol._hooks import (
     OnUserMessage,
     WrapAgent,
     WrapModelCall,
+    WrapModelRequest,
     WrapRun,
     WrapToolCall,
 )
 from adk_fluent.protocol._journal import Journal, JournalEntry, JournalStatus, RunKey
-from adk_fluent.protocol._layer import SLOTS, Entries, Entry, FieldRef, Layer, StateRules
+from adk_fluent.protocol._layer import (
+    SLOTS,
+    Entries,
+    Entry,
+    FieldRef,
+    Layer,
+    RunOption,
+    StateRules,
+)
 from adk_fluent.protocol._middleware import (
     HOOKS,
     HOOKS_OF_RUNS,
@@ -68,7 +77,12 @@ from adk_fluent.protocol._ports import (
     UuidIds,
 )
 from adk_fluent.protocol._redact import SECRET_KEYS, Redactor
-from adk_fluent.protocol._requests import RequestSnapshot, estimate_tokens, request_key
+from adk_fluent.protocol._requests import (
+    RequestSnapshot,
+    estimate_tokens,
+    request_data,
+    request_key,
+)
 from adk_fluent.protocol._result import RunResult
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 from adk_fluent.protocol._wrap import wrap
@@ -130,6 +144,7 @@ __all__ = [
     "Resume",
     "RunCall",
     "RunKey",
+    "RunOption",
     "RunResult",
     "Sink",
     "StateRules",
@@ -143,6 +158,7 @@ __all__ = [
     "UuidIds",
     "WrapAgent",
     "WrapModelCall",
+    "WrapModelRequest",
     "WrapRun",
     "WrapToolCall",
     "asked_key",
@@ -155,6 +171,7 @@ __all__ = [
     "hooks_of",
     "kept_events",
     "refusal",
+    "request_data",
     "request_key",
     "resume_of",
     "status_of",

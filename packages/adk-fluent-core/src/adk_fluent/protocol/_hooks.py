@@ -162,6 +162,14 @@ class WrapModelCall(Protocol):
         ...
 
 
+class WrapModelRequest(Protocol):
+    """Stands next to the model, around each request that is sent to it."""
+
+    def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> Awaitable[ModelReply]:
+        """See `Middleware.wrap_model_request`."""
+        ...
+
+
 class WrapToolCall(Protocol):
     """Stands around a tool call."""
 

@@ -11,7 +11,9 @@ from adk_fluent._words import describe
 from adk_fluent.errors import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adk_fluent.protocol._middleware import AnyMiddleware
 
 #: What core takes from layers, and what the object behind an entry of each slot is. Core passes
 #: over slots it does not know: a new slot needs no change of old layers, nor of core.
@@ -32,6 +34,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "transports": "transport class of the distributed layer; the entry's name is its type",
         "journals": "Journal, or a function without arguments that makes one",
         "records": "frozen dataclass that serialised IR may hold",
+        "run_options": "RunOption class: an option of `adk-fluent run`, --NAME by the entry's name",
         "names": "public name that core helps to find; the entry's name is the public name",
     }
 )
@@ -86,6 +89,27 @@ class StateRules(Protocol):
 
         Raises:
             StateTypeError: A value is not of its key's type, or cannot be stored.
+        """
+        ...
+
+
+class RunOption(Protocol):
+    """An option of ``adk-fluent run`` that a layer brings, made without arguments for each call.
+
+    It is a flag, whose name and line of help are those of its `Entry` in the slot ``run_options``.
+    """
+
+    @property
+    def middlewares(self) -> Sequence[AnyMiddleware]:
+        """What stands around each run of the call."""
+        ...
+
+    def report(self, *, as_json: bool) -> str:
+        """Return what is printed when the call ends, also when it fails; "" for nothing.
+
+        Args:
+            as_json: It is printed on standard output, and is one line of JSON; otherwise people
+                read it on standard error.
         """
         ...
 

@@ -28,6 +28,7 @@ from adk_fluent.protocol._hooks import (
     OnUserMessage,
     WrapAgent,
     WrapModelCall,
+    WrapModelRequest,
     WrapRun,
     WrapToolCall,
 )
@@ -75,9 +76,13 @@ class Middleware(metaclass=_MiddlewareType):
 
     Attributes:
         observer: Its hooks' return values are ignored and its errors logged, not raised.
+        at_boundary: It stands between the run and the world, past all other middlewares: it is the
+            first to hear what the user says, the innermost around model calls and tool calls (those
+            of parts included), and the last to see an event.
     """
 
     observer: bool = False
+    at_boundary: bool = False
 
     def new(self) -> Self:
         """The instance for one run. Return a fresh one to keep state of a run on `self`."""
@@ -158,6 +163,15 @@ class Middleware(metaclass=_MiddlewareType):
         """Stand around a model call; call `next` again to retry, unless `call.emitted`."""
         return await next(call)
 
+    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Stand next to the model, inside every `wrap_model_call` of the stack.
+
+        It is asked for each request that is sent: every attempt of a retry, every model of a
+        fallback, and what middlewares ask models for themselves (summaries), with `call.model` as
+        it is called. What a cache answers was sent to nobody, and does not come here.
+        """
+        return await next(call)
+
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
         """Stand around a tool call; call `next` again to retry."""
         return await next(call)
@@ -186,6 +200,7 @@ AnyMiddleware = (
     | WrapRun
     | WrapAgent
     | WrapModelCall
+    | WrapModelRequest
     | WrapToolCall
 )
 
@@ -198,6 +213,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "wrap_agent": ("call", "next"),
     "before_model": ("ctx", "request"),
     "wrap_model_call": ("call", "next"),
+    "wrap_model_request": ("call", "next"),
     "on_model_error": ("ctx", "request", "error"),
     "after_model": ("ctx", "response"),
     "before_tool": ("ctx", "tool_name", "args"),

@@ -107,15 +107,31 @@ def request_key(request: Any, model: str = "") -> str:
     Raises:
         TypeError: The request holds a live object, which nothing tells from others of its type.
     """
+    asked = request_data(request, model)
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def request_data(request: Any, model: str = "") -> dict[str, Any]:
+    """What identifies a request, as plain data: what `request_key` is made of.
+
+    Args:
+        request: ADK's LlmRequest.
+        model: The model that is asked, where the request does not name it.
+
+    Returns:
+        ``model``, ``contents``, ``config`` and ``previous``; bytes stand there as their SHA-256.
+
+    Raises:
+        TypeError: The request holds a live object, which nothing tells from others of its type.
+    """
     called = _Called()
-    asked = {
+    return {
         "model": request.model or model,
         "contents": [_plain(content, called) for content in request.contents or ()],
         "config": _settings(request.config, called),
         "previous": getattr(request, "previous_interaction_id", None),
     }
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class _Called:

@@ -6,7 +6,9 @@ DBOS allows one instance a process; this module is the only one that launches it
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +35,8 @@ SEGMENT: Final = "adk_fluent_segment"
 WHOLE: Final = "adk_fluent_run"
 #: Stands for all segments of a pipeline in the name of a queue.
 ALL: Final = "*"
-_WATCH: Final = 0.25  # seconds between two looks at what was cancelled, and who has died
+_WATCH: Final = 0.25  # seconds between two looks at what was cancelled
+_REAP: Final = 1.0  # seconds between two looks at who has died
 
 
 def queue_of(fingerprint: str, segment: str) -> str:
@@ -109,6 +112,13 @@ async def _whole(data: dict[str, Any]) -> dict[str, Any]:
         Runtime.current().ended(workflow_id(data["run_id"], data["number"]))
 
 
+def _keep_quiet() -> None:
+    """Let DBOS log as a library does: without a console handler, to whoever sets up logging."""
+    log = logging.getLogger("dbos")
+    log.handlers[:] = [logging.NullHandler()]  # with none it would add its own again
+    log.propagate = True
+
+
 class Runtime:
     """DBOS, launched; there is one a process.
 
@@ -169,6 +179,7 @@ class Runtime:
                     application_name=APP,
                 )
             Runtime._current = self
+            _keep_quiet()
             DBOS(config=self._config())
             DBOS.listen_queues([*queues])
             DBOS.launch()
@@ -246,11 +257,14 @@ class Runtime:
 
     def _watch(self) -> None:
         """Give signs of life, hand over the work of the dead, and end what was cancelled."""
+        reaped = -_REAP
         while not self._over.wait(min(_WATCH, self._lease / 4)):
             try:
-                self.workers.beat()
                 self._end_cancelled()
-                self._reap()
+                if time.monotonic() - reaped >= min(_REAP, self._lease / 4):
+                    reaped = time.monotonic()
+                    self.workers.beat()
+                    self._reap()
             except Exception:  # noqa: BLE001  # it goes on, and is told
                 LOG.warning("a worker could not look after its database", exc_info=True)
 
@@ -297,6 +311,7 @@ def new_client(url: str) -> DBOSClient:
     Raises:
         EngineError: It cannot be opened, or is no database of DBOS's.
     """
+    _keep_quiet()
     try:
         DBOS.migrate(url)
         return DBOSClient(

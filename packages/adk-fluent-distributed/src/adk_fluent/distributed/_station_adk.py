@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from google.adk.artifacts import BaseArtifactService
     from google.adk.sessions import BaseSessionService
 
-    from adk_fluent.backends.adk import Compiled
+    from adk_fluent.backends.adk import Compiled, Recalled
     from adk_fluent.distributed._call import SegmentCall, Status
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import JournalEntry, RunResult
+    from adk_fluent.protocol import RunResult
 
 
 class Station:
@@ -95,24 +95,24 @@ class Station:
             otel.detach(traced)
             HERE.reset(token)
         try:
-            result = await self._backend.recall(compiled, **where)
-            entry = await self._backend.standing(compiled, **where)
+            recalled = await self._backend.recall(compiled, **where)
         except AdkFluentError as raised:
             return SegmentResult("failed", call.segment, error=error or _told(raised))
-        return self._result(call.segment, result, entry, error)
+        return self._result(call.segment, recalled, error)
 
     async def recall(self, run_id: str, user_id: str) -> RunResult:
         """What a run has given so far."""
         compiled = self.compiled(self.plan.name)
-        return await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
+        recalled = await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
+        return recalled.result()
 
     async def _run(self, compiled: Compiled, call: SegmentCall, where: Any) -> None:
         try:
-            entry = await self._backend.standing(compiled, **where)
-            begun = entry is not None or bool(await self._backend.recall(compiled, **where))
+            recalled = await self._backend.recall(compiled, **where)
         except SessionError:  # there is no session yet
-            entry, begun = None, False
-        if not begun:
+            recalled = None
+        entry = None if recalled is None else recalled.entry
+        if recalled is None or not recalled.is_begun:
             message = types.Content.model_validate(call.message)
             await self._backend.run(compiled, message, state=call.state or None, **where)
         elif entry is not None:
@@ -121,14 +121,12 @@ class Station:
                 await self._backend.run(compiled, Resume(tuple(answers)), **where)
 
     def _result(
-        self,
-        segment: str,
-        result: RunResult,
-        entry: JournalEntry | None,
-        error: dict[str, str] | None,
+        self, segment: str, recalled: Recalled, error: dict[str, str] | None
     ) -> SegmentResult:
+        entry = recalled.entry
         if error is None and entry is not None and entry.status == "boundary":
             return SegmentResult("running", segment, next=self.plan.named(entry.segments[0]))
+        result = recalled.result()
         status: Status = "waiting" if entry is not None else "completed"
         if error is not None:
             status = "failed"

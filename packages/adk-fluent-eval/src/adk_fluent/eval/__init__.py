@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._cases._turn import ToolCall, Turn
     from adk_fluent.eval._errors import (
         EvalError,
@@ -33,13 +34,16 @@ if TYPE_CHECKING:
         TurnOutcome,
     )
     from adk_fluent.eval._report._compare import CaseChange, RegressionReport
+    from adk_fluent.eval._report._matrix import ModelMatrix
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
+    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
     _MODULES = {
         "_cases._case": ("FluentCase",),
         "_cases._judge": ("FluentJudge",),
+        "_cases._simulation": ("UserSimulation",),
         "_cases._turn": ("ToolCall", "Turn"),
         "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
         "_gate": ("Gate",),
@@ -49,8 +53,10 @@ else:
             *("Step", "Tokens", "ToolUse", "TurnOutcome"),
         ),
         "_report._compare": ("CaseChange", "RegressionReport"),
+        "_report._matrix": ("ModelMatrix",),
         "_report._report": ("FluentEvalReport",),
         "_report._summaries": ("MetricSummary", "TagSummary"),
+        "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -78,8 +84,10 @@ __all__ = [
     "MetricStatus",
     "MetricSummary",
     "MetricUnavailableError",
+    "ModelMatrix",
     "PrebuiltMetrics",
     "RegressionReport",
+    "ResponseCache",
     "Status",
     "Step",
     "TagSummary",
@@ -88,4 +96,5 @@ __all__ = [
     "ToolUse",
     "Turn",
     "TurnOutcome",
+    "UserSimulation",
 ]

@@ -24,8 +24,7 @@ class EvalError(UsageError):
 class MetricUnavailableError(EvalError, NotImplementedError):
     """A metric cannot be computed here; no model was called.
 
-    Cause: the metric needs ADK's evaluators, a judge model or Google Cloud, which this version does
-    not use.
+    Cause: the metric needs a judge model, google-adk's extra, a newer google-adk, or Google Cloud.
     Fix: follow the help line, or leave the metric out.
 
     Attributes:

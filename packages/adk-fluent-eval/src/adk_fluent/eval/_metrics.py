@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 
 class PrebuiltMetrics(StrEnum):
-    """The metrics of ADK, by ADK's names.
-
-    The engine ``light`` computes the tool trajectory, ROUGE-1 (``response_match_score``) and the
-    four informational counts. The others need ADK's own evaluators and are refused before any
-    model call.
-    """
+    """The metrics of ADK, by ADK's names; the table in the docs says what each needs."""
 
     TOOL_TRAJECTORY_AVG_SCORE = "tool_trajectory_avg_score"
     RESPONSE_MATCH_SCORE = "response_match_score"
@@ -42,44 +37,123 @@ BUDGET: Final = "adk_fluent_budget"
 CHECKS: Final = (TRAJECTORY, RESPONSE, STATE, BUDGET)
 MATCH: Final = "response_match_score"
 
+#: What computes a metric: this package, an evaluator of ADK's with a model, or Google Cloud.
+By = Literal["own", "judge", "cloud"]
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric that the engine ``light`` computes.
+    """A metric of ADK.
 
     Attributes:
         name: ADK's name.
         threshold: The default threshold; None for an informational metric.
         unit: The unit of its score; "" is a score from 0 to 1.
+        needs: The field that a case must have for it; "" is none.
+        by: What computes it.
+        evaluator: ADK's evaluator, as ``module:Class`` below ``google.adk.evaluation``.
+        criterion: ADK's class of its criterion.
+        since: The first major version of google-adk that has it.
     """
 
     name: str
     threshold: float | None = None
     unit: str = ""
+    needs: str = ""
+    by: By = "own"
+    evaluator: str = ""
+    criterion: str = "BaseCriterion"
+    since: int = 1
 
 
 _P = PrebuiltMetrics
+_QUALITY = "rubric_based_final_response_quality_v1"
+_WHOLE = "rubric_based_multi_turn_trajectory_evaluator"
 METRICS: Final[dict[str, Metric]] = {
     each.name: each
     for each in (
-        Metric(TRAJECTORY, 1.0),
-        Metric(MATCH, 0.8),
+        Metric(TRAJECTORY, 1.0, "", "expected_trajectory"),
+        Metric(MATCH, 0.8, "", "reference_response"),
+        *(
+            Metric(_P[f"RUBRIC_BASED_{name}"].value, 0.8, "", "rubrics", "judge", at, kind, since)
+            for name, at, since in (
+                (
+                    "FINAL_RESPONSE_QUALITY_V1",
+                    f"{_QUALITY}:RubricBasedFinalResponseQualityV1Evaluator",
+                    1,
+                ),
+                (
+                    "TOOL_USE_QUALITY_V1",
+                    "rubric_based_tool_use_quality_v1:RubricBasedToolUseV1Evaluator",
+                    1,
+                ),
+                (
+                    "MULTI_TURN_TRAJECTORY_QUALITY_V1",
+                    f"{_WHOLE}:RubricBasedMultiTurnTrajectoryEvaluator",
+                    2,
+                ),
+            )
+            for kind in ("RubricsBasedCriterion",)
+        ),
+        Metric(
+            *(_P.FINAL_RESPONSE_MATCH_V2.value, 0.8, "", "reference_response", "judge"),
+            "final_response_match_v2:FinalResponseMatchV2Evaluator",
+            "LlmAsAJudgeCriterion",
+        ),
+        Metric(
+            *(_P.HALLUCINATIONS_V1.value, 0.8, "", "", "judge"),
+            "hallucinations_v1:HallucinationsV1Evaluator",
+            "HallucinationsCriterion",
+        ),
+        Metric(
+            *(_P.PER_TURN_USER_SIMULATOR_QUALITY_V1.value, 0.8, "", "simulation", "judge"),
+            "simulation.per_turn_user_simulator_quality_v1:PerTurnUserSimulatorQualityV1",
+            "LlmBackedUserSimulatorCriterion",
+        ),
+        Metric(
+            *(_P.RESPONSE_EVALUATION_SCORE.value, 3.5, "1-5", "", "cloud"),
+            "response_evaluator:ResponseEvaluator",
+        ),
+        Metric(_P.SAFETY_V1.value, 0.8, "", "", "cloud", "safety_evaluator:SafetyEvaluatorV1"),
+        *(
+            Metric(
+                *(_P[f"MULTI_TURN_{name}_V1"].value, 0.5, "", "", "cloud"),
+                f"multi_turn_{name.lower()}_evaluator:MultiTurn{kind}V1Evaluator",
+                since=2,
+            )
+            for name, kind in (
+                ("TASK_SUCCESS", "TaskSuccess"),
+                ("TRAJECTORY_QUALITY", "TrajectoryQuality"),
+                ("TOOL_USE_QUALITY", "ToolUseQuality"),
+            )
+        ),
         Metric(_P.TOOL_CALL_COUNT_V1.value, unit="calls"),
         Metric(_P.INFERENCE_CALL_COUNT_V1.value, unit="calls"),
         Metric(_P.TOKEN_USAGE_V1.value, unit="tokens"),
         Metric(_P.INVOCATION_DURATION_V1.value, unit="s"),
     )
 }
-_CLOUD: Final = {
-    _P.RESPONSE_EVALUATION_SCORE,
-    _P.SAFETY_V1,
-    _P.MULTI_TURN_TASK_SUCCESS_V1,
-    _P.MULTI_TURN_TRAJECTORY_QUALITY_V1,
-    _P.MULTI_TURN_TOOL_USE_QUALITY_V1,
-}
-#: Metrics that need ADK's own evaluators, and what else those need.
-UNAVAILABLE: Final[dict[str, str]] = {
-    each.value: "Google Cloud" if each in _CLOUD else "a judge model"
-    for each in _P
-    if each.value not in METRICS
-}
+
+
+def metric_table() -> str:
+    """Return the metrics as a table in Markdown."""
+    rows = [
+        ("metric", "light", "`[adk]`", "Google Cloud", "judge model", "a case has", "threshold"),
+        ("---",) * 7,
+    ]
+    for each in METRICS.values():
+        cloud = each.by == "cloud"
+        since = f" (google-adk {each.since}.x)" if each.since > 1 else ""
+        threshold = "informational" if each.threshold is None else f"{each.threshold:g}"
+        rows.append(
+            (
+                f"`{each.name}`{since}",
+                "" if cloud else "yes",
+                "needed" if cloud else "yes",
+                "needed" if cloud else "",
+                "needed" if each.by == "judge" else "",
+                f"`{each.needs}`" if each.needs else "",
+                threshold + (f" of {each.unit}" if each.unit == "1-5" else ""),
+            )
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

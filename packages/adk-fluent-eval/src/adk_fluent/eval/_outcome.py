@@ -236,6 +236,8 @@ class CaseOutcome:
         eval_calls: Model calls of judges.
         duration_s: Seconds of all turns.
         note: Why it was skipped, or why it is expected to fail.
+        stop_reason: Why a simulated conversation ended: ``stop_signal``, ``max_turns`` or
+            ``script_end``; empty if it was not simulated or did not end.
         target_node: The part of the pipeline that was run; empty for all of it.
         session_id: The session it ran in.
         user_id: The session's user.
@@ -258,6 +260,7 @@ class CaseOutcome:
     eval_calls: int = 0
     duration_s: float = 0.0
     note: str = ""
+    stop_reason: str = ""
     target_node: str = ""
     session_id: str = ""
     user_id: str = ""

@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
+from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._report._report import FluentEvalReport
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
     from google.adk.evaluation.eval_set import EvalSet
+    from google.adk.models import BaseLlm
     from google.genai.types import Content, Part
 
     from adk_fluent.eval._cases._case import CaseFields
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._report._matrix import ModelMatrix
 
 _DEFAULT: Final = Gate()
+_SAMPLES: Final = 5  # ADK's default
 
 
 class FluentEvalSuite:
@@ -48,6 +52,9 @@ class FluentEvalSuite:
         custom_judges: Metrics of your own.
         gate: The conditions under which the suite passes.
         description: What the suite is for.
+        judge_model: The model of ADK's judges, by name or as a BaseLlm.
+        judge_samples: How often a judge is asked about each turn; the majority decides.
+        simulation: The user of cases with one message and no simulation of their own.
 
     Raises:
         EvalError: An argument is invalid.
@@ -65,6 +72,9 @@ class FluentEvalSuite:
         gate: Gate = _DEFAULT,
         *,
         description: str = "",
+        judge_model: str | BaseLlm | None = None,
+        judge_samples: int = _SAMPLES,
+        simulation: UserSimulation | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
             raise EvalError("name= of a suite must not be empty", found=describe(name))
@@ -89,6 +99,11 @@ class FluentEvalSuite:
             check_judges([*self.custom_judges])
         self.gate = gate
         self.description = description
+        self.judge_model: str | BaseLlm | None = judge_model
+        self.judge_samples: int = positive("judge_samples", judge_samples)
+        if simulation is not None and not isinstance(simulation, UserSimulation):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
+        self.simulation: UserSimulation | None = simulation
         self.add(*listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
@@ -135,7 +150,7 @@ class FluentEvalSuite:
             self.name,
             self.gate,
             self.metrics,
-            "light",
+            run.engine,
             run.adk_version,
             began,
             time.monotonic() - clock,
@@ -166,6 +181,38 @@ class FluentEvalSuite:
         async with aclosing(SuiteRun(self, options).outcomes()) as outcomes:
             async for each in outcomes:
                 yield each
+
+    async def matrix(
+        self,
+        models: Iterable[str | BaseLlm] | Mapping[str, str | BaseLlm],
+        **options: Unpack[RunOptions],
+    ) -> ModelMatrix:
+        """Run the cases once with each model in place of every model of the pipeline.
+
+        Args:
+            models: Names of models, BaseLlms, or either by a name of your own.
+            **options: See `RunOptions`.
+
+        Raises:
+            EvalError: A model or something that the suite names does not exist; no model was
+                called.
+        """
+        from adk_fluent.eval._report._matrix import ModelMatrix  # noqa: PLC0415  # rarely needed
+
+        named: dict[str, str | BaseLlm] = {}
+        for name, model in _named_models(models):
+            if name in named:
+                raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
+            named[name] = model
+        if not named:
+            raise EvalError("models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        if {"model", "journal"} & options.keys():
+            raise EvalError("a matrix takes no model= and no journal=")
+        every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
+        for each in every:
+            self.check(**each)
+        reports = [await self.run(**each) for each in every]
+        return ModelMatrix(dict(zip(named, reports, strict=True)))
 
     def check(self, **options: Unpack[RunOptions]) -> None:
         """Check everything that the suite names, without running anything.
@@ -256,6 +303,35 @@ class FluentEvalSuite:
 
         return cls._from_data(read_eval_set(source, registry, config_path), pipeline, more)
 
+    @classmethod
+    def from_table(
+        cls,
+        path: str | PathLike[str],
+        pipeline: Any = None,
+        *,
+        map: Mapping[str, str] | None = None,
+        registry: Mapping[str, Callable[..., Any]] | None = None,
+        **more: Any,
+    ) -> Self:
+        """Return a suite with a case for each row of a CSV file, or each line of JSON lines.
+
+        The columns, or keys, are fields of `FluentCase`; ``metadata.x`` is an entry of metadata. In
+        CSV, lists are separated by ``|`` or written as JSON, and mappings as JSON.
+
+        Args:
+            path: The file, ``.csv`` or ``.jsonl``.
+            pipeline: What is evaluated.
+            map: Column to its field, such as ``{"question": "input"}``.
+            registry: The functions that the file may name, by name.
+            **more: Other arguments of the suite.
+
+        Raises:
+            EvalFileError: The file is missing or invalid; names the line and field.
+        """
+        from adk_fluent.eval._files._table import load_table  # noqa: PLC0415  # rarely needed
+
+        return cls._from_data(load_table(path, map, registry), pipeline, more)
+
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
 
@@ -308,9 +384,21 @@ class FluentEvalSuite:
             "thresholds": dict(self.thresholds),
             "num_runs": self.num_runs,
             "gate": self.gate,
+            "judge_model": self.judge_model if isinstance(self.judge_model, str) else None,
+            "judge_samples": self.judge_samples if self.judge_samples != _SAMPLES else None,
+            "simulation": self.simulation,
         }
         return SuiteData(fields, tuple(self.cases))
 
     def __repr__(self) -> str:
         cases, runs = plural(len(self.cases), "case"), plural(self.num_runs, "run")
         return f"FluentEvalSuite({self.name!r}, {cases}, {runs})"
+
+
+def _named_models(models: Any) -> list[tuple[str, Any]]:
+    if isinstance(models, Mapping):
+        return [(str(name), each) for name, each in cast("Mapping[Any, Any]", models).items()]
+    return [
+        (each if isinstance(each, str) else str(getattr(each, "model", each)), each)
+        for each in listed("models", models)
+    ]

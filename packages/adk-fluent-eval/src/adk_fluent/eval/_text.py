@@ -46,13 +46,17 @@ def encodable(text: str) -> str:
 
 def redact(record: Any) -> None:
     """Replace secrets of environment variables by the variables' names, in all of a record."""
+    replace_secrets(record)
+
+
+def replace_secrets(value: Any) -> Any:
+    """Return plain data without secrets of environment variables; records are changed in place."""
     secrets = {
         secret: f"[{name}]"
         for name, value in os.environ.items()
         if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST
     }
-    if secrets:
-        _replace_all(record, secrets)
+    return _replace_all(value, secrets) if secrets else value
 
 
 def _replace_all(value: Any, secrets: dict[str, str]) -> Any:

@@ -29,7 +29,16 @@ _MARK: Final = "adk_eval"
 _SUFFIXES: Final = (".json", ".md", ".xml")
 #: Options that pytest has its own ways for: -k, -x, pytest-xdist.
 _REFUSED: Final = frozenset(
-    {"filter_tags", "case_ids", "fail_fast", "parallelism", "progress", "baseline"}
+    {
+        "filter_tags",
+        "case_ids",
+        "fail_fast",
+        "parallelism",
+        "progress",
+        "baseline",
+        "shard",
+        "journal",
+    }
 )
 
 

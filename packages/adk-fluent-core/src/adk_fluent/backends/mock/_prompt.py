@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._scripts._replies import Turn
+from adk_fluent.backends._declared_order import in_declared_order
 from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import AgentEvent, compose_answer, kept_events
 
@@ -59,6 +60,8 @@ def visible(
 ) -> list[AgentEvent]:
     """What was said, but for discarded attempts and branches that still run beside this one.
 
+    What branches of a fork said stands in declared order.
+
     Args:
         events: All events of the session.
         run: The run that asks.
@@ -71,7 +74,14 @@ def visible(
         scopes = () if event.attempt is None else event.attempt.split(".")
         return event.run_id == run and any(s not in own and is_open(s) for s in scopes)
 
-    return [e for e in kept_events(events) if _says(e) and not is_beside(e)]
+    seen = [e for e in kept_events(events) if _says(e) and not is_beside(e)]
+    return in_declared_order(seen, _place)
+
+
+def _place(event: AgentEvent) -> tuple[str, str] | None:
+    if event.author == USER or event.path is None:
+        return None
+    return event.run_id or "", event.path
 
 
 def _says(event: AgentEvent) -> bool:

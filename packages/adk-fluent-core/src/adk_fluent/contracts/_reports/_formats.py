@@ -21,6 +21,7 @@ _DOCS: Final = f"{_HOME}/blob/main/packages/{{package}}/docs"
 #: The prefixes of the codes of our own packages.
 _PACKAGES: Final = {
     OURS: "adk-fluent-core",
+    "CST": "adk-fluent-cost",
     "MDW": "adk-fluent-middleware",
     "RMT": "adk-fluent-a2a",
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from adk_fluent.errors import nearest_name
+from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import (
     MATCHES,
     ToolCall,
@@ -26,7 +27,9 @@ from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Unpack
 
+    from google.adk.sessions import Session
     from google.genai.types import Content, Part
 
     from adk_fluent.eval._cases._turn import Contains, StateMap, TrajectoryMatch
@@ -43,6 +46,8 @@ class CaseFields(TypedDict, total=False):
     initial_state: StateMap | None
     state_assertions: StateMap | None
     target_node: str | None
+    rubrics: Sequence[str]
+    simulation: UserSimulation | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]
     id: str | None
@@ -97,6 +102,10 @@ class FluentCase:
             whether the value is acceptable. An absent key is None, or the default of a typed
             reference; a function rejects it. ``"step.key"`` is what that step last wrote to it.
         target_node: The part of the pipeline to run; None runs all of it.
+        rubrics: What a judge looks for in each answer, such as "It is polite.", for ADK's metrics
+            over rubrics.
+        simulation: Who goes on with the conversation after `input`; None is the suite's.
+            `expected_trajectory` then is that of the whole conversation.
         tags: For selecting cases, and for figures by tag.
         metadata: Your own data.
         id: The case's name; by default made from the input, stable between runs.
@@ -119,6 +128,8 @@ class FluentCase:
     initial_state: StateMap | None = None
     state_assertions: StateMap | None = None
     target_node: str | None = None
+    rubrics: Sequence[str] = ()
+    simulation: UserSimulation | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str | None = None
@@ -141,6 +152,26 @@ class FluentCase:
         if self.id is None and isinstance(name := self.metadata.get("id"), str) and name.strip():
             self.id = name  # where the specification puts it
 
+    @classmethod
+    def from_session(cls, session: Session, **fields: Unpack[CaseFields]) -> FluentCase:
+        """Return the case that a session of ADK was: what was said once is said again.
+
+        Each user message is a turn. The tool calls and the last answer of each become its
+        expectations, and the state that the session began with the initial state.
+
+        Args:
+            session: The session, with its events.
+            **fields: Fields of the case that are different.
+
+        Raises:
+            EvalError: The user says nothing in the session, or a field is invalid.
+        """
+        from adk_fluent.eval._files._session_adk import captured  # noqa: PLC0415  # imports ADK
+
+        check_field_names(fields)
+        made: dict[str, Any] = {**captured(session), **fields}
+        return cls(**made)
+
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The conversation, the last turn with the case's own expectations."""
@@ -156,6 +187,7 @@ class FluentCase:
                 self.reference_response if reference is None else reference,
                 (*last.contains, *contains_of(self.expected_response_contains)) or None,
                 last.state_assertions,
+                last.rubrics,
             ),
         )
 
@@ -234,10 +266,15 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
     return made
 
 
+def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSimulation | None:
+    """Return who simulates the user of a case: its own, or the suite's for one message."""
+    return case.simulation or (simulation if len(case.turns) == 1 else None)
+
+
 # --- validation ----------------------------------------------------------------------------------
 
 
-def _validate(case: FluentCase) -> None:
+def _validate(case: FluentCase) -> None:  # one check for each field
     """Check every field of a case."""
     if not isinstance(case.metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
         raise EvalError("metadata= must be a mapping", found=describe(case.metadata))
@@ -263,6 +300,11 @@ def _validate(case: FluentCase) -> None:
             raise EvalError("tags= takes names", found=describe(tag))
     _check_expectations(case)
     _check_input(case)
+    simulation: Any = case.simulation
+    if not isinstance(simulation, UserSimulation | None):
+        raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
+    if simulation is not None and len(case.turns) > 1:
+        raise EvalError("simulation= takes one message as input=, and continues from it")
 
 
 def _check_limits(case: FluentCase) -> None:
@@ -278,7 +320,14 @@ def _check_limits(case: FluentCase) -> None:
         raise EvalError("timeout_s= must be above 0", found="0")
 
 
+def _check_texts(name: str, value: Any) -> None:
+    for text in _items(name, value):
+        if not isinstance(text, str) or not text.strip():
+            raise EvalError(f"{name}= takes texts", found=describe(text))
+
+
 def _check_expectations(of: FluentCase | Turn) -> None:
+    _check_texts("rubrics", of.rubrics)
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
             ToolCall.of(call)

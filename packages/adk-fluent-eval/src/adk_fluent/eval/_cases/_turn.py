@@ -77,6 +77,7 @@ class Turn:
         expected_response_contains: Texts the answer must contain (case-insensitive), or patterns it
             must match.
         state_assertions: As `FluentCase.state_assertions`, after this turn.
+        rubrics: As `FluentCase.rubrics`, for this turn.
     """
 
     input: Message
@@ -84,6 +85,7 @@ class Turn:
     reference_response: str | None = None
     expected_response_contains: Contains = None
     state_assertions: StateMap | None = None
+    rubrics: Sequence[str] = ()
 
     @property
     def trajectory(self) -> tuple[ToolCall, ...] | None:

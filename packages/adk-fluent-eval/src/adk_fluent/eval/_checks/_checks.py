@@ -85,6 +85,8 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
         if expected.trajectory is None:
             continue
         uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
+        if seen.simulated:  # the case expects them of the whole conversation
+            uses = [use for turn in seen.turns for use in turn.tool_uses]
         score, finding = _compare_calls(
             expected.trajectory, uses, seen.case.trajectory_match, at + 1
         )

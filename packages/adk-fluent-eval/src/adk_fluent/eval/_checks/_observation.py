@@ -32,6 +32,8 @@ class Observation:
         cost_unknown: Why the cost is not known; empty if it is.
         tokens_unknown: Why the tokens are incomplete; empty if they are complete.
         tools_unknown: The same of the tool calls.
+        simulated: Whether the user was simulated.
+        failure: What ended the run, if something was raised or reported.
     """
 
     case: FluentCase
@@ -49,6 +51,8 @@ class Observation:
     cost_unknown: str = ""
     tokens_unknown: str = ""
     tools_unknown: str = ""
+    simulated: bool = False
+    failure: BaseException | None = None
 
     @property
     def tokens(self) -> Tokens:

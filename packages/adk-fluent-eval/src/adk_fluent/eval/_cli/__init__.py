@@ -1,4 +1,4 @@
-"""``adk-fluent eval``: run suites, compare reports, list cases."""
+"""``adk-fluent eval``: run suites, compare and join reports, list cases."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import click
 
 from adk_fluent.eval._cli._compare import compare
 from adk_fluent.eval._cli._list import list_cases
+from adk_fluent.eval._cli._matrix import matrix
+from adk_fluent.eval._cli._merge import merge
 from adk_fluent.eval._cli._run import run
 
 
 @click.group("eval")
 def evaluate() -> None:
-    """Run suites, compare reports, list cases.
+    """Run suites, compare and join reports, list cases.
 
     Exit codes: 0 passed, 1 a gate is not met, 2 wrong usage, 3 no service could be reached or a
     file could not be written, 130 interrupted.
     """
 
 
-for _command in (run, compare, list_cases):
+for _command in (run, matrix, compare, merge, list_cases):
     evaluate.add_command(_command)

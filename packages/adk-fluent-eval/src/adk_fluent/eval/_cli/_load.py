@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-_FILES: Final = (".yaml", ".yml", ".json")
+_FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
+pipeline_option = click.option(
+    "--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases."
+)
 registry_option = click.option(
     "--registry", metavar="TARGET", help="The functions that a file of cases names, or a module."
 )
@@ -64,7 +67,9 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
         functions |= {f"{module.__name__}:{name}": each for name, each in functions.items()}
     if path.lower().endswith(".json"):
         return FluentEvalSuite.from_eval_set(path, registry=functions)
-    return FluentEvalSuite.from_yaml(path, registry=functions)
+    if path.lower().endswith((".yaml", ".yml")):
+        return FluentEvalSuite.from_yaml(path, registry=functions)
+    return FluentEvalSuite.from_table(path, registry=functions)
 
 
 def _from_module(target: Target) -> list[FluentEvalSuite]:

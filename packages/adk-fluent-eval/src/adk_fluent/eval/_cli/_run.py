@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 import time
@@ -11,7 +10,8 @@ from contextlib import nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
@@ -25,7 +25,8 @@ from adk_fluent.cli import (
     note,
     require_credentials,
 )
-from adk_fluent.eval._cli._load import load_suites, registry_option
+from adk_fluent.eval._cli._interrupt import run_interruptible
+from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
 from adk_fluent.eval._cli._output import STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
@@ -34,6 +35,8 @@ from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
+from adk_fluent.eval._running._cache import CacheMode, ResponseCache
+from adk_fluent.eval._running._options import Engine
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
@@ -67,9 +70,19 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
     return number
 
 
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """A part of the cases, as ``2/5``."""
+    if value is None:
+        return None
+    part, slash, parts = value.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise click.BadParameter(f"{value!r} is not a part; write 2/5 for the second of five.")
+    return int(part), int(parts)
+
+
 @click.command("run", short_help="Run suites, and report whether they pass.")
 @click.argument("target")
-@click.option("--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases.")
+@pipeline_option
 @registry_option
 @click.option("--tag", "tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
@@ -84,6 +97,20 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of a run, at most."
 )
+@click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
+@click.option(
+    "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
+)
+@click.option("--model", help="Answers in place of every model of the pipeline.")
+@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
+@click.option(
+    "--cache-mode",
+    type=click.Choice(get_args(CacheMode)),
+    default="auto",
+    show_default=True,
+    help="What --cache does: record everything anew, or replay without calling a model.",
+)
+@click.option("--journal", type=click.Path(dir_okay=False), help="Resume what is done there.")
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
@@ -92,6 +119,12 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
 )
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
 @output_options("json", "junit", "markdown")
+@click.option(
+    "--adk-results",
+    type=click.Path(file_okay=False),
+    metavar="AGENT",
+    help="Write results into this agent's folder, for adk web.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -101,14 +134,18 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     TARGET is module:attribute or path.py:attribute of a FluentEvalSuite, a list of them, or a
     function that returns one; or a file of cases (.yaml, .json), which needs --pipeline.
 
-    Ctrl-C stops the run; what is done is reported and written.
+    Ctrl-C or SIGTERM stops the run; what is done is reported and written.
     """
     if options["baseline"] is None:
         for name in ("update_baseline", "max_regressions"):
             if options[name] not in {False, None}:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs --baseline FILE.")
-    if options["update_baseline"] and (options["tags"] or options["ids"]):
-        raise click.UsageError("--update-baseline needs the whole suite, without --tag and --case.")
+    if options["update_baseline"] and (options["tags"] or options["ids"] or options["shard"]):
+        raise click.UsageError(
+            "--update-baseline needs the whole suite, without --tag, --case and --shard."
+        )
+    if options["cache_mode"] != "auto" and options["cache"] is None:
+        raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
     suites = load_suites(target, options["pipeline"], options["registry"])
     if len(suites) > 1 and STDOUT in (options["json"], options["junit"], options["markdown"]):
         raise click.UsageError("- takes the document of one suite; name a file.")
@@ -172,6 +209,11 @@ class _Job:
             "fail_fast": options["fail_fast"],
             "timeout_s": options["timeout"],
             "baseline": None if options["update_baseline"] else self._baseline,
+            "engine": options["engine"],
+            "shard": options["shard"],
+            "model": options["model"],
+            "cache": options["cache"] and ResponseCache(options["cache"], options["cache_mode"]),
+            "journal": options["journal"] and with_suite(options["journal"], label),
         }
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
@@ -210,14 +252,14 @@ class _Job:
         options["progress"] = tell
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                return asyncio.run(self.suite.run(**options))
+                return run_interruptible(self.suite.run(**options))
         except KeyboardInterrupt:
             return FluentEvalReport(
                 outcomes,
                 self.suite.name,
                 self.suite.gate,
                 self.suite.metrics,
-                "light",
+                "local" if self._options.get("engine") == "local" else "light",
                 installed_version("google-adk") or "",
                 began,
                 time.monotonic() - clock,
@@ -231,24 +273,36 @@ class _Job:
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
+        if options["adk_results"] is not None:
+            agent = Path(options["adk_results"]).resolve()
+            try:
+                report.save_adk_results(agent.parent, agent.name)
+            except EvalFileError as error:
+                output.failed = True
+                note(f"error: {error}", fg="red")
         if options["update_baseline"] and self._baseline_path is not None:
             if report.interrupted or report.counts[Status.ERROR]:
                 note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
             else:
                 output.save(self._baseline_path, report.to_json)
-        verdict = click.style(
-            "passed" if report.ok else "not passed", fg="green" if report.ok else "red", bold=True
-        )
-        lines = list(report_lines(report, plain_line))
-        output.say(f"{plain_line(report.suite)}: {verdict}, {lines[0]}")
+        say_report(report, output, quiet=options["quiet"])
         if options["quiet"]:
             return
-        for line in lines[2:]:
-            output.say(line)
         if self._baseline is not None:
             output.say("\ncompared with the baseline:")
             for line in comparison_lines(report.compare(self._baseline), plain_line):
                 output.say(line)
+
+
+def say_report(report: FluentEvalReport, output: Output, *, quiet: bool = False) -> None:
+    """Print the verdict, and the report."""
+    verdict = click.style(
+        "passed" if report.ok else "not passed", fg="green" if report.ok else "red", bold=True
+    )
+    lines = list(report_lines(report, plain_line))
+    output.say(f"{plain_line(report.suite)}: {verdict}, {lines[0]}")
+    for line in () if quiet else lines[2:]:
+        output.say(line)
 
 
 # --- progress ------------------------------------------------------------------------------------

@@ -12,16 +12,20 @@ from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._cases._case import FluentCase, initial_state
+from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import ToolCall, Turn, key_of
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._values import plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
 
-SUITE_FIELDS: Final = ("name", "description", "metrics", "thresholds", "num_runs", "gate")
+SUITE_FIELDS: Final = (
+    *("name", "description", "metrics", "thresholds", "num_runs", "gate"),
+    *("judge_model", "judge_samples", "simulation"),
+)
 #: A mapping with one of these as its only key stands for something that files have no words for;
 #: LITERAL escapes a value that looks like one.
 CALL: Final = "call"
@@ -79,7 +83,26 @@ def suite_data(data: SuiteData) -> dict[str, Any]:
             for name in Gate.__dataclass_fields__
             if (value := getattr(gate, name)) != getattr(_DEFAULT, name)
         }
+    if (simulation := made.pop("simulation", None)) is not None:
+        made["simulation"] = simulation_data(simulation)
     return made
+
+
+def simulation_data(simulation: UserSimulation) -> dict[str, Any]:
+    """Return how a user is simulated as plain data."""
+    made = {
+        name: getattr(simulation, name)
+        for name, each in UserSimulation.__dataclass_fields__.items()
+        if getattr(simulation, name) != each.default
+    }
+    for name in ("model", "persona"):
+        if not isinstance(made.get(name, ""), str):
+            raise EvalError(
+                f"simulation: {name}= has a value that files cannot hold",
+                found=describe(made[name]),
+                help="use a name or a text",
+            )
+    return made | ({"script": list(made["script"])} if "script" in made else {})
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:
@@ -96,6 +119,8 @@ class _Writer:
         made: dict[str, Any] = {} if case.id is None else {"id": case.id}
         made["input"] = self._input(case.input)
         made |= self.expectations(case)
+        if case.simulation is not None:
+            made["simulation"] = simulation_data(case.simulation)
         if case.trajectory_match != "exact":
             made["trajectory_match"] = case.trajectory_match
         if case.mock_tool_outputs is not None:
@@ -114,6 +139,8 @@ class _Writer:
         made: dict[str, Any] = {}
         if of.expected_trajectory is not None:
             made["expected_trajectory"] = [self._call(each) for each in of.expected_trajectory]
+        if of.rubrics:
+            made["rubrics"] = self.plain("rubrics", of.rubrics)
         if of.reference_response is not None:
             made["reference_response"] = self.plain("reference_response", of.reference_response)
         if of.expected_response_contains is not None:

@@ -6,33 +6,54 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation, SessionInput
+from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.genai.types import Content, FunctionCall, Part
 from pydantic import ValidationError
 
 from adk_fluent.backends.adk import to_content
-from adk_fluent.eval._cases._case import initial_state
+from adk_fluent.eval._cases._case import initial_state, simulation_of
 from adk_fluent.eval._cases._turn import ToolCall, key_of
+from adk_fluent.eval._files._scenario_adk import scenario_of
 from adk_fluent.eval._values import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._cases._turn import Message, Turn
     from adk_fluent.eval._files._source import At, Source
 
 
 def to_eval_case(
-    case: FluentCase, *, app_name: str, user_id: str, eval_id: str | None = None
+    case: FluentCase,
+    *,
+    app_name: str,
+    user_id: str,
+    simulation: UserSimulation | None = None,
 ) -> EvalCase:
-    """Return a case as ADK's EvalCase, without what ADK has no field for."""
+    """Return a case as ADK's EvalCase, without what ADK has no field for.
+
+    Args:
+        case: The case.
+        app_name: The app of its session.
+        user_id: The user of its session.
+        simulation: The user of cases with one message and no simulation of their own.
+    """
     final: dict[str, Any] = {}
     for ref, value in (case.state_assertions or {}).items():
         if not callable(value) and "." not in (key := key_of(ref)):
             final[key] = plain(value)
+    fields: dict[str, Any] = {}
+    if (user := simulation_of(case, simulation)) is None:
+        fields["conversation"] = [_invocation(turn, n) for n, turn in enumerate(case.turns, 1)]
+    else:
+        fields["conversation_scenario"] = scenario_of(case, user)
+    if case.rubrics:
+        fields["rubrics"] = _rubrics(case.rubrics)
     made = EvalCase(
-        eval_id=eval_id or case.name,
-        conversation=[_invocation(turn, n) for n, turn in enumerate(case.turns, 1)],
+        eval_id=case.name,
+        **fields,
         session_input=SessionInput(app_name=app_name, user_id=user_id, state=initial_state(case)),
     )
     if final:
@@ -47,12 +68,21 @@ def _invocation(turn: Turn, number: int) -> Invocation:
         fields["intermediate_data"] = IntermediateData(tool_uses=uses)
     if (reference := turn.reference_response) is not None:
         fields["final_response"] = Content(role="model", parts=[Part(text=reference)])
+    if turn.rubrics:
+        fields["rubrics"] = _rubrics(turn.rubrics)
     said = turn.input
     if isinstance(said, str):  # the usual case, and much faster
         content = Content(role="user", parts=[Part(text=said)])
     else:
         content = to_content(said)
     return Invocation(invocation_id=f"turn-{number}", user_content=content, **fields)
+
+
+def _rubrics(texts: Sequence[str]) -> list[Rubric]:
+    return [
+        Rubric(rubric_id=f"rubric_{n}", rubric_content=RubricContent(text_property=text))
+        for n, text in enumerate(texts, 1)
+    ]
 
 
 def _function_call(call: str | ToolCall) -> FunctionCall:
@@ -66,22 +96,6 @@ def _function_call(call: str | ToolCall) -> FunctionCall:
 def content_data(message: Message) -> dict[str, Any]:
     """Return a message as plain data, ``{role: user, parts: [...]}``."""
     return to_content(message).model_dump(mode="json", exclude_unset=True, exclude_none=True)
-
-
-def text_or_content(content: Content) -> str | Content:
-    """Return the text of a Content that is one text and nothing else, or the Content."""
-    parts = content.parts or []
-    if len(parts) == 1 and parts[0].text:
-        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
-        if held == {"text"}:
-            return parts[0].text
-    return content
-
-
-def answer_text(content: Content | None) -> str:
-    """Return the text of an answer, without thoughts."""
-    parts = (content.parts if content else None) or []
-    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:

@@ -19,21 +19,23 @@ from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_py
 from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import ToolCall, Turn
+from adk_fluent.eval._files._content_adk import answer_text, text_or_content
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._eval_case_adk import (
-    answer_text,
-    invalid,
-    text_or_content,
-    to_eval_case,
-)
+from adk_fluent.eval._files._eval_case_adk import invalid, to_eval_case
 from adk_fluent.eval._files._reader import Reader
+from adk_fluent.eval._files._results_adk import set_id
+from adk_fluent.eval._files._scenario_adk import simulation_from
 from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.evaluation.eval_case import EvalCase, Invocation
+    from google.adk.evaluation.eval_rubrics import Rubric
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._files._reader import Registry
     from adk_fluent.eval._files._source import At
 
@@ -54,12 +56,18 @@ def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
     name = str(data.fields["name"])
     return EvalSet(
-        eval_set_id=re.sub(r"[^a-zA-Z0-9_]+", "_", name).strip("_") or "suite",
+        eval_set_id=set_id(name),
         name=name,
         description=data.fields.get("description") or None,
         # each case has a user of its own: no case sees what another writes for the user
         eval_cases=[
-            to_eval_case(case, app_name=app_name, user_id=case.name) for case in data.cases
+            to_eval_case(
+                case,
+                app_name=app_name,
+                user_id=case.name,
+                simulation=data.fields.get("simulation"),
+            )
+            for case in data.cases
         ],
     )
 
@@ -98,6 +106,8 @@ def _config(data: SuiteData) -> dict[str, Any]:
     for name in dict.fromkeys(names):
         if name in METRICS and METRICS[name].threshold is not None:
             criteria[name] = data.fields["thresholds"].get(name, METRICS[name].threshold)
+            if METRICS[name].by == "judge":
+                criteria[name] = _judged(data, name, criteria[name])
     if calls:
         asked = {case.trajectory_match for case in data.cases}
         match = asked.pop() if len(asked) == 1 else "exact"
@@ -107,6 +117,16 @@ def _config(data: SuiteData) -> dict[str, Any]:
             "ignore_args": not all(call.args for call in calls),
         }
     return {"criteria": criteria}
+
+
+def _judged(data: SuiteData, name: str, threshold: float) -> dict[str, Any]:
+    """The criterion of a metric that a model judges."""
+    options: dict[str, Any] = {"num_samples": data.fields.get("judge_samples") or 5}
+    if (model := data.fields.get("judge_model")) is not None:
+        options["judge_model"] = model
+    made: dict[str, Any] = {"threshold": threshold, "judge_model_options": options}
+    # each case has its rubrics; ADK wants some in the criterion
+    return made | ({"rubrics": []} if METRICS[name].needs == "rubrics" else {})
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -141,7 +161,7 @@ def read_eval_set(
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
-        _case(reader, ("eval_cases", n), case, own.get(case.eval_id))
+        _case(reader, ("eval_cases", n), case, own.get(case.eval_id), fields.get("simulation"))
         for n, case in enumerate(eval_set.eval_cases)
     )
     data = SuiteData(fields, cases, place)
@@ -182,36 +202,44 @@ def _parsed(source: Source) -> tuple[EvalSet, dict[str, Any]]:
         raise invalid(source, (), error) from None
 
 
-def _case(reader: Reader, at: At, case: EvalCase, own: Any) -> FluentCase:
+def _case(
+    reader: Reader, at: At, case: EvalCase, own: Any, simulation: UserSimulation | None
+) -> FluentCase:
     """A case from our block, or from ADK's fields."""
-    if getattr(case, "conversation_scenario", None) is not None:
-        raise reader.source.error(
-            (*at, "conversation_scenario"), "user simulation is not supported yet"
-        )
     if own is not None:
         where: At = (_BLOCK, "cases", case.eval_id)
         made = reader.case(where, {**reader.source.mapping(where, own), "id": case.eval_id})
         session = case.session_input
         app, user = (session.app_name, session.user_id) if session else ("", "")
-        if _dumped(to_eval_case(made, app_name=app, user_id=user)) != _dumped(case):
+        again = to_eval_case(made, app_name=app, user_id=user, simulation=simulation)
+        if _dumped(again) != _dumped(case):
             raise reader.source.error(
                 where,
                 f"case {case.eval_id!r} was changed in eval_cases, and not in the block {_BLOCK!r}",
                 help="make the same change in both, or remove the case from the block",
             )
         return made
-    conversation = case.conversation or []
-    if not conversation:
+    conversation, scenario = case.conversation or [], getattr(case, "conversation_scenario", None)
+    if scenario is not None:
+        fields = {"input": scenario.starting_prompt, "simulation": simulation_from(scenario)}
+    elif not conversation:
         raise reader.source.error((*at, "conversation"), "the conversation is empty")
-    turns = [_turn(each) for each in conversation]
-    said = [each["input"] if len(each) == 1 else Turn(**each) for each in turns]
-    fields: dict[str, Any] = turns[0] if len(turns) == 1 else {"input": said}
+    else:
+        turns = [_turn(each) for each in conversation]
+        said = [each["input"] if len(each) == 1 else Turn(**each) for each in turns]
+        fields: dict[str, Any] = turns[0] if len(turns) == 1 else {"input": said}
+    if texts := _texts(case.rubrics):
+        fields["rubrics"] = [*texts, *fields.get("rubrics", ())]
     fields["id"] = case.eval_id
     if case.session_input is not None and case.session_input.state:
         fields["initial_state"] = dict(case.session_input.state)
     if case.final_session_state:
         fields["state_assertions"] = dict(case.final_session_state)
     return reader.build(at, fields)
+
+
+def _texts(rubrics: Sequence[Rubric] | None) -> list[str]:
+    return [each.rubric_content.text_property or each.rubric_id for each in rubrics or ()]
 
 
 def _turn(invocation: Invocation) -> dict[str, Any]:
@@ -223,6 +251,8 @@ def _turn(invocation: Invocation) -> dict[str, Any]:
         ]
     if reference := answer_text(invocation.final_response):
         made["reference_response"] = reference
+    if texts := _texts(invocation.rubrics):
+        made["rubrics"] = texts
     return made
 
 
@@ -235,6 +265,7 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     criteria = source.mapping(("criteria",), config["criteria"] or {})
     thresholds: dict[str, Any] = {}
     match, ignore_args = "", False
+    fields = dict(data.fields)
     for name, value in criteria.items():
         if not isinstance(value, dict):
             thresholds[name] = value
@@ -242,6 +273,9 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
         given = cast("dict[str, Any]", value)
         if "threshold" in given:
             thresholds[name] = given["threshold"]
+        judge: Any = given.get("judge_model_options", given.get("judgeModelOptions")) or {}
+        fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
+        fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
         if name == TRAJECTORY:
             match = given.get("match_type", given.get("matchType", "exact"))
             match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
@@ -254,7 +288,8 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
         criteria.pop(TRAJECTORY, None)  # ADK skips it; here, a metric without a case is refused
         thresholds.pop(TRAJECTORY, None)
     cases = tuple(_matched(case, match, ignore_args=ignore_args) for case in data.cases)
-    fields = {**data.fields, "metrics": list(criteria), "thresholds": thresholds}
+    fields |= {"metrics": list(criteria), "thresholds": thresholds}
+    fields = {name: value for name, value in fields.items() if value is not None}
     return SuiteData(fields, cases, source)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._cases._case import FluentCase
+from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import ToolCall, Turn
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._data import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Registry: TypeAlias = Mapping[str, Callable[..., Any]]
 
 _TURN = tuple(Turn.__dataclass_fields__)
-_CASE = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
+CASE_FIELDS = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
 
 
 class Reader:
@@ -46,16 +47,28 @@ class Reader:
         """Return the fields of a suite other than its cases."""
         made = {name: value[name] for name in SUITE_FIELDS if value.get(name) is not None}
         if "gate" in made:
-            at, known = (*at, "gate"), Gate.__dataclass_fields__
-            given = self.source.mapping(at, made["gate"])
+            where, known = (*at, "gate"), Gate.__dataclass_fields__
+            given = self.source.mapping(where, made["gate"])
             for key in given:
                 if key not in known:
-                    raise self.source.unknown_key((*at, key), "a gate", known)
+                    raise self.source.unknown_key((*where, key), "a gate", known)
             try:
                 made["gate"] = Gate(**given)
             except EvalError as error:
-                raise self.source.invalid(at, error) from error
+                raise self.source.invalid(where, error) from error
+        if "simulation" in made:
+            made["simulation"] = self._simulation((*at, "simulation"), made["simulation"])
         return made
+
+    def _simulation(self, at: At, value: Any) -> UserSimulation:
+        given, known = self.source.mapping(at, value), UserSimulation.__dataclass_fields__
+        for key in given:
+            if key not in known:
+                raise self.source.unknown_key((*at, key), "a simulation", known)
+        try:
+            return UserSimulation(**given)
+        except EvalError as error:
+            raise self.source.invalid(at, error) from error
 
     def cases(self, at: At, values: list[Any]) -> tuple[FluentCase, ...]:
         """Return cases with different ids."""
@@ -75,7 +88,9 @@ class Reader:
 
     def case(self, at: At, value: Any) -> FluentCase:
         """Return a case."""
-        fields = self._fields(at, value, _CASE, "a case")
+        fields = self._fields(at, value, CASE_FIELDS, "a case")
+        if fields.get("simulation") is not None:
+            fields["simulation"] = self._simulation((*at, "simulation"), fields["simulation"])
         if isinstance(given := fields.get("input"), list):
             turns = cast("list[Any]", given)
             fields["input"] = [self._turn((*at, "input", n), each) for n, each in enumerate(turns)]

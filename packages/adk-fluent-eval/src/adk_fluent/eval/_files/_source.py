@@ -95,20 +95,29 @@ def read_text(path: str | os.PathLike[str]) -> str:
         ) from error
 
 
-def parse_json(text: str, path: str) -> Any:
-    """Return the value of a JSON text, strictly: no duplicate keys, no NaN."""
+def parse_json(text: str, path: str, first: int = 1, field: str = "") -> Any:
+    """Return the value of a JSON text, strictly: no duplicate keys, no NaN.
+
+    Args:
+        text: The text.
+        path: The file it is from.
+        first: Its first line in that file.
+        field: The field it is from.
+    """
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise EvalFileError(
             f"invalid JSON: {error.msg}",
             path=path,
-            line=error.lineno,
+            line=first + error.lineno - 1,
+            field=field,
             found=f"column {error.colno}" if text.strip() else "an empty file",
         ) from error
     except (RecursionError, ValueError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise EvalFileError(f"invalid JSON: {what}", path=path) from error
+        line = first if first > 1 or field else None
+        raise EvalFileError(f"invalid JSON: {what}", path=path, line=line, field=field) from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

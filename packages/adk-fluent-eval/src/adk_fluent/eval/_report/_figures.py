@@ -26,7 +26,7 @@ from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.adk.evaluation.eval_result import EvalCaseResult
 
@@ -53,7 +53,9 @@ class ReportFigures:
     interrupted: bool = False
     baseline: ReportFigures | None = None
     fluent_cases: Sequence[FluentCase] = ()
-    case_results: Sequence[EvalCaseResult] = ()
+    adk_results: Mapping[tuple[str, int], EvalCaseResult] = field(
+        default_factory=dict[tuple[str, int], "EvalCaseResult"]
+    )
     saved_regressions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -67,6 +69,11 @@ class ReportFigures:
                 raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
             found.add(each.key)
         self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
+
+    @property
+    def case_results(self) -> list[EvalCaseResult]:
+        """ADK's result of each run whose metrics were computed; empty if the report was loaded."""
+        return list(self.adk_results.values())
 
     # --- figures -------------------------------------------------------------------------------
 

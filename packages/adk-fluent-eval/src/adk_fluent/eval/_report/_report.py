@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._errors import EvalFailedError
+from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
+    from pathlib import Path
 
     from adk_fluent.eval._outcome import CaseOutcome
 
@@ -33,8 +35,8 @@ class FluentEvalReport(ReportFigures):
         interrupted: Whether it ended before all cases were run.
         baseline: The report that the gate compares with.
         fluent_cases: The cases, which give the order; empty if the report was loaded.
-        case_results: ADK's result of each run whose metrics were computed, in the order of the
-            outcomes; empty if the report was loaded.
+        adk_results: ADK's result of each run whose metrics were computed, by case and run; empty
+            if the report was loaded.
         saved_regressions: What the gate said of a baseline that was not saved with the report.
 
     Raises:
@@ -89,6 +91,52 @@ class FluentEvalReport(ReportFigures):
         from adk_fluent.eval._report._json import read_fields  # noqa: PLC0415  # imports pydantic
 
         return cls(**read_fields(path))
+
+    def save_adk_results(self, agents_dir: str | PathLike[str], app_name: str) -> list[Path]:
+        """Write the results as ADK keeps them, so that ``adk web`` shows them.
+
+        Further runs of a case have ids such as ``case__run2``. A report that was loaded has no
+        conversations any more.
+
+        Args:
+            agents_dir: The folder that ``adk web`` is given.
+            app_name: The agent's folder in it.
+
+        Returns:
+            The files, in ``agents_dir/app_name/.adk/eval_history``.
+
+        Raises:
+            EvalFileError: There is no such agent, or the files cannot be written.
+        """
+        from adk_fluent.eval._files._results_adk import save_results  # noqa: PLC0415  # imports ADK
+
+        return save_results(self, agents_dir, app_name)
+
+    @classmethod
+    def merge(cls, reports: Sequence[FluentEvalReport]) -> FluentEvalReport:
+        """Return one report of the shards of a suite, with the gate of the first.
+
+        Raises:
+            EvalError: There are none, they are of different suites, or two have the same run.
+        """
+        if not reports or len({each.suite for each in reports}) > 1:
+            suites = ", ".join(dict.fromkeys(each.suite for each in reports)) or "no report"
+            raise EvalError("merge() takes the reports of one suite", found=suites)
+        first = reports[0]
+        versions = dict.fromkeys(each.adk_version for each in reports)
+        return cls(
+            [outcome for each in reports for outcome in each.outcomes],
+            first.suite,
+            first.gate,
+            first.metrics,
+            first.engine,
+            ", ".join(versions),
+            min(each.started_at for each in reports),
+            max(each.duration_s for each in reports),
+            list(dict.fromkeys(note for each in reports for note in each.notes)),
+            any(each.interrupted for each in reports),
+            saved_regressions=[line for each in reports for line in each.regressions],
+        )
 
     def to_markdown(self) -> str:
         """Return a summary as Markdown, with texts of models escaped."""

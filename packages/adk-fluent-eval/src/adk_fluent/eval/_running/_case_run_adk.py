@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.evaluation.base_eval_service import (
     EvaluateConfig,
@@ -15,32 +16,38 @@ from google.adk.evaluation.base_eval_service import (
     InferenceRequest,
 )
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
-from google.adk.models.llm_request import LlmRequest
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from google.genai import types
 
-from adk_fluent.backends.adk import replace_tools, resolve_model
-from adk_fluent.eval._cases._case import initial_state
-from adk_fluent.eval._cases._turn import text_of
+from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
+from adk_fluent.eval._cases._case import initial_state, simulation_of
+from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
-from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
+from adk_fluent.eval._running._cache import Answers
+from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
+from adk_fluent.eval._running._models_adk import Models, prompt_of
+from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
+from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
-from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from google.adk.evaluation.eval_result import EvalCaseResult
+    from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._running._local_adk import LocalCaseService
     from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
@@ -60,27 +67,49 @@ class RunSettings:
     plugins: Sequence[Any] = ()
     prices: PriceBook | None = None
     timeout_s: float | None = None
+    model: BaseLlm | None = None
+    cache: ResponseCache | None = None
+    judge_model: BaseLlm | None = None
+    judge_samples: int = 1
+    simulation: UserSimulation | None = None
+    engine: str = "light"
 
 
-async def run_case(
-    case: FluentCase, run: int, target: Target, settings: RunSettings
-) -> tuple[CaseOutcome, EvalCaseResult | None]:
-    """Run a case once; whatever goes wrong becomes its outcome."""
-    return await _CaseRun(case, run, target, settings).go()
+class CaseRun:
+    """One run of a case; whatever goes wrong becomes its outcome.
 
+    Attributes:
+        outcome: The outcome.
+        failure: What ended the run, if something was raised or reported.
+        problem: Why answers of models could not be kept; empty if they were.
+    """
 
-class _CaseRun:
     def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
         self._case = case
         self._target = target
         self._settings = settings
         self._seen = Observation(case, case.turns)
+        self._simulation = simulation_of(case, settings.simulation)
+        self._seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
-        self.outcome = new_outcome(case, run)
+        self.outcome: CaseOutcome = new_outcome(case, run)
+        self._answers = Answers(settings.cache, case.name, run)
+        self._models = Models(settings.model, self._answers, self.outcome)
         self.outcome.user_id = f"adk-fluent-eval-{uuid.uuid4()}"
         self.outcome.session_id = f"adk-fluent-eval-{uuid.uuid4()}"
 
-    async def go(self) -> tuple[CaseOutcome, EvalCaseResult | None]:
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the run, if something was raised or reported."""
+        return self._seen.failure
+
+    @property
+    def problem(self) -> str:
+        """Why answers of models could not be kept; empty if they were."""
+        return self._answers.problem
+
+    async def go(self) -> EvalCaseResult | None:
+        """Run the case, and return ADK's result if it was evaluated."""
         outcome, result = self.outcome, None
         limit = self._case.timeout_s or self._settings.timeout_s
         clock = asyncio.timeout(limit)
@@ -98,15 +127,24 @@ class _CaseRun:
             outcome.error = "CancelledError: something in the pipeline cancelled the run"
         except (Exception, SystemExit) as error:  # noqa: BLE001  # user code
             outcome.error = error_line(error, None)
+            self._seen.failure = error
         self._finish()
-        return outcome, result
+        return result
 
     async def _run(self) -> EvalCaseResult | None:
         settings, outcome, target = self._settings, self.outcome, self._target
         sessions = settings.session_service or InMemorySessionService()
         state = initial_state(self._case)
-        recorder = Recorder(self._seen, state, target, self._mocks, settings.prices)
-        first = RecorderPlugin(recorder, self._mocks)  # before plugins that hide things from others
+        if settings.model is not None or settings.cache is not None:
+            for agent in agent_tree(target.app.root_agent):
+                if isinstance(agent, LlmAgent):
+                    call_site(agent)
+        named = None if settings.model is None else settings.model.model
+        recorder = Recorder(self._seen, state, target, self._mocks, settings.prices, named)
+        local = settings.engine == "local"
+        first = RecorderPlugin(
+            recorder, self._mocks, records_all=local
+        )  # before plugins that hide things from others
         name = target.app.name
         if settings.session_service is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
@@ -114,20 +152,37 @@ class _CaseRun:
         app = target.app.model_copy(
             update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
         )
-        runner = Runner(
-            app=app,
-            session_service=sessions,
-            artifact_service=settings.artifact_service or InMemoryArtifactService(),
-            memory_service=settings.memory_service or InMemoryMemoryService(),
+        services: dict[str, Any] = {
+            "session_service": sessions,
+            "artifact_service": settings.artifact_service or InMemoryArtifactService(),
+            "memory_service": settings.memory_service or InMemoryMemoryService(),
+        }
+        case = to_eval_case(
+            self._case, app_name=name, user_id=outcome.user_id, simulation=settings.simulation
         )
-        case = to_eval_case(self._case, app_name=name, user_id=outcome.user_id)
-        service = LightEvalService(runner, case, outcome.session_id, recorder, self._score)
+        user = user_of(self._case, self._simulation, self._models)
+        service: LightEvalService | LocalCaseService
+        if local:
+            from adk_fluent.eval._running._local_adk import LocalCaseService  # noqa: PLC0415  # needs the extra
+
+            planned = settings.plan.of(self._case)
+            cases = (self._case, case)
+            service = LocalCaseService(
+                app, cases, outcome.session_id, recorder, user, planned, self._compute, **services
+            )
+            metrics = service.metrics
+        else:
+            runner = Runner(app=app, **services)
+            service = LightEvalService(
+                runner, case, outcome.session_id, recorder, user, self._score
+            )
+            metrics = []
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
-        with replace_tools(self._mocks):
+        with replace_tools(self._mocks), replace_models(self._models):
             [inference] = [each async for each in service.perform_inference(request)]
-        outcome.error = inference.error_message
+        outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if settings.session_service is not None and self._seen.turns:
             session = await sessions.get_session(
                 app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
@@ -139,16 +194,36 @@ class _CaseRun:
         if outcome.error is not None:
             return None
         evaluation = EvaluateRequest(
-            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=[])
+            inference_results=[inference],
+            evaluate_config=EvaluateConfig(eval_metrics=metrics),
         )
+        self._seen.invocations = inference.inferences or []
+        self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
+        if not isinstance(service, LightEvalService):
+            outcome.scores = service.scores(result)
         return result
 
     async def _score(self, invocations: list[Any]) -> list[MetricScore]:
-        self._seen.invocations = invocations
         planned = self._settings.plan.of(self._case)
-        self.outcome.scores = [await compute(each, self._seen, self._ask) for each in planned]
+        self.outcome.scores = [await self._compute(each) for each in planned]
         return self.outcome.scores
+
+    def _expect(self) -> None:
+        if self._seen.simulated:  # what is expected of an answer is expected of the last one
+            earlier = [Turn(turn.input) for turn in self._seen.turns[:-1]]
+            self._seen.expected = [*earlier, *self._case.turns]
+
+    async def _compute(self, planned: PlannedMetric) -> MetricScore:
+        settings = self._settings
+        by_adk = AdkMetrics(
+            self._seen,
+            self._models,
+            settings.judge_model,
+            settings.judge_samples,
+            self._simulation,
+        )
+        return await compute(planned, self._seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""
@@ -157,21 +232,7 @@ class _CaseRun:
         model = resolve_model(judge.model)
 
         async def ask(prompt: str) -> str:
-            content = types.Content(role="user", parts=[types.Part(text=prompt)])
-            texts: list[str] = []
-            request = LlmRequest(model=model.model, contents=[content])
-            self.outcome.eval_calls += 1
-            async for response in model.generate_content_async(request):
-                if response.error_code:
-                    what = f"{response.error_code}: {response.error_message}"
-                    raise RuntimeError(what)
-                usage = Usage.from_genai(response.usage_metadata) or Usage()
-                self.outcome.eval_tokens += Tokens(
-                    usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
-                )
-                parts = (response.content.parts if response.content else None) or ()
-                texts += [part.text for part in parts if part.text and not part.thought]
-            return "".join(texts)
+            return await self._models.ask(model, prompt_of(prompt))
 
         return ask
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from adk_fluent.eval._running._recorder_adk import Recorder
+    from adk_fluent.eval._running._user_adk import User
 
 _STATUS = {
     MetricStatus.PASSED: EvalStatus.PASSED,
@@ -51,15 +52,17 @@ class LightEvalService(BaseEvalService):
         case: The case; it must have a `session_input`.
         session_id: The session of the run.
         recorder: Records the run.
+        user: Says the messages.
         score: Computes the metrics from ADK's invocations.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  # of one caller
         self,
         runner: Runner,
         case: EvalCase,
         session_id: str,
         recorder: Recorder,
+        user: User,
         score: Callable[[list[Any]], Awaitable[list[MetricScore]]],
     ) -> None:
         self._runner = runner
@@ -67,6 +70,7 @@ class LightEvalService(BaseEvalService):
         self._session = cast("SessionInput", case.session_input)
         self._session_id = session_id
         self._recorder = recorder
+        self._user = user
         self._score = score
 
     async def perform_inference(
@@ -81,9 +85,16 @@ class LightEvalService(BaseEvalService):
         )
         events: list[Event] = []
         problem = None
-        for invocation in self._case.conversation or ():
-            if problem is None:
-                problem = await self._run_turn(invocation.user_content, events)
+        while problem is None:
+            try:
+                message = await self._user.next(events)
+            except RuntimeError as error:  # of a simulated user
+                problem = str(error)
+                self._recorder.failed(error)
+                break
+            if message is None:
+                break
+            problem = await self._run_turn(message, events)
         ok = problem is None
         yield InferenceResult(
             app_name=self._runner.app_name,
@@ -92,7 +103,9 @@ class LightEvalService(BaseEvalService):
             session_id=self._session_id,
             status=InferenceStatus.SUCCESS if ok else InferenceStatus.FAILURE,
             error_message=problem,
-            inferences=EvaluationGenerator.convert_events_to_eval_invocations(events)
+            inferences=EvaluationGenerator.convert_events_to_eval_invocations(
+                events, self._recorder.app_details()
+            )
             if ok
             else None,
         )
@@ -118,14 +131,21 @@ class LightEvalService(BaseEvalService):
             raise
         except ExceptionGroup as error:  # parallel branches of google-adk 1.x
             problem = "; ".join(error_line(each, None) for each in error.exceptions)
+            recorder.failed(error)
         except Exception as error:  # noqa: BLE001  # user code
             problem = error_line(error, None)
+            recorder.failed(error)
         return recorder.end(problem)
 
     async def evaluate(
         self, evaluate_request: EvaluateRequest
     ) -> AsyncGenerator[EvalCaseResult, None]:
         """Compute the metrics of a conversation that was run."""
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
+            user_id=self._session.user_id,
+            session_id=self._session_id,
+        )
         for inference in evaluate_request.inference_results:
             actual, expected = inference.inferences or [], self._case.conversation or []
             scores = await self._score(actual)
@@ -148,7 +168,7 @@ class LightEvalService(BaseEvalService):
                     for at, invocation in enumerate(actual)
                 ],
                 session_id=self._session_id,
-                session_details=None,
+                session_details=session,
                 user_id=self._session.user_id,
             )
 

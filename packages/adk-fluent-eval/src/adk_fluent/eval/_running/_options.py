@@ -13,20 +13,24 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from os import PathLike
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.memory import BaseMemoryService
+    from google.adk.models import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.protocol import PriceBook
 
-Engine = Literal["auto", "light"]
+Engine = Literal["auto", "light", "local"]
 
 
 class Suite(Protocol):
@@ -40,6 +44,9 @@ class Suite(Protocol):
     num_runs: int
     custom_judges: tuple[FluentJudge, ...]
     gate: Gate
+    judge_model: Any
+    judge_samples: int
+    simulation: UserSimulation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,10 @@ class RunOptions(TypedDict, total=False):
     """Keyword arguments of everything that runs a suite.
 
     Attributes:
-        engine: ``light``, our own implementation of ADK's eval service; ``auto`` is ``light``.
-        parallelism: Runs at the same time, at most; 10 by default.
+        engine: ``light``, our own implementation of ADK's eval service; ``local``, ADK's
+            LocalEvalService, which needs google-adk 2.x with its extra; ``auto`` is ``light``.
+        parallelism: Runs at the same time, at most; 10 by default. While a service answers that
+            there are too many calls, there are fewer, and refused runs are repeated after a pause.
         session_service: ADK's; None gives each run its own in memory.
         artifact_service: ADK's; None gives each run its own in memory.
         memory_service: ADK's; None gives each run its own in memory.
@@ -69,6 +78,11 @@ class RunOptions(TypedDict, total=False):
         prices: Prices of tokens; None uses an installed price book.
         timeout_s: Seconds after which a run is cancelled, unless its case says otherwise.
         baseline: A report that the gate compares with.
+        shard: ``(2, 5)`` runs the second of five parts of the selected cases.
+        model: Answers in place of every model of the pipeline, by name or as a BaseLlm.
+        cache: Answers of models that are recorded and replayed; a folder is a `ResponseCache`.
+        journal: A file with the finished runs. A run with the same journal takes them over, unless
+            they ended in an error or what they depend on changed.
     """
 
     engine: Engine
@@ -85,6 +99,10 @@ class RunOptions(TypedDict, total=False):
     prices: PriceBook | None
     timeout_s: float | None
     baseline: FluentEvalReport | None
+    shard: tuple[int, int] | None
+    model: str | BaseLlm | None
+    cache: ResponseCache | str | PathLike[str] | None
+    journal: str | PathLike[str] | None
 
 
 def check_options(options: RunOptions) -> RunOptions:
@@ -96,9 +114,17 @@ def check_options(options: RunOptions) -> RunOptions:
             raise EvalError(f"a run has no option {name!r}", help=help)
     engine: str = options.get("engine", "auto")
     if engine not in get_args(Engine):
-        found = "ADK's LocalEvalService is not supported yet" if engine == "local" else None
-        raise EvalError(f"unknown engine {engine!r}", found=found, help='use engine="light"')
+        raise EvalError(f"unknown engine {engine!r}", help=f"one of {', '.join(get_args(Engine))}")
     positive("parallelism", options.get("parallelism", 10))
+    shard: Any = options.get("shard")
+    if shard is not None:
+        match shard:
+            case [int(part), int(parts)] if 1 <= part <= parts:
+                pass
+            case _:
+                raise EvalError(
+                    "shard= must be (part, parts)", found=repr(shard), help="such as (1, 4)"
+                )
     if (runs := options.get("num_runs")) is not None:
         positive("num_runs", runs)
     seconds = options.get("timeout_s")
@@ -160,6 +186,10 @@ def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list
         if (tags is None or not set(tags).isdisjoint(case.tags))
         and (ids is None or case.name in ids)
     ]
-    if not selected:
-        raise EvalError(f"no case of suite {suite!r} is selected")
-    return selected
+    part, parts = options.get("shard") or (1, 1)
+    if not selected[part - 1 :: parts]:
+        raise EvalError(
+            f"no case of suite {suite!r} is selected",
+            found=f"shard {part} of {parts}, of {len(selected)} cases" if selected else None,
+        )
+    return selected[part - 1 :: parts]

@@ -31,6 +31,7 @@ from adk_fluent.ir import (
     Node,
     Ref,
     ResourceNode,
+    content_hash,
     find,
     replace,
     walk,
@@ -76,6 +77,7 @@ class Target:
         open: Whether there may be other tools: of a toolset, a middleware or a foreign agent.
         models: Agent to the name of its model.
         closeable: Plugins and toolsets to close.
+        identity: Plain data that is different for different pipelines.
     """
 
     app: App
@@ -90,6 +92,7 @@ class Target:
     closeable: list[BasePlugin | BaseToolset] = field(
         default_factory=list["BasePlugin | BaseToolset"]
     )
+    identity: Any = None
 
     def knows_tool(self, name: str) -> bool:
         """Whether a tool of this name may be called."""
@@ -102,6 +105,7 @@ class Targets:
     def __init__(self, pipeline: Any) -> None:
         self._pipeline = pipeline
         self._built: dict[str | None, Target] = {}
+        self._identities: dict[str | None, Any] = {}
         self.is_factory: bool = (
             callable(pipeline)
             and not isinstance(pipeline, type | BaseAgent | App | Node)
@@ -115,6 +119,14 @@ class Targets:
         if part not in self._built:
             self._built[part] = self._build(case)
         return self._built[part]
+
+    def identity(self, case: FluentCase) -> Any:
+        """Return plain data that is different for different targets."""
+        part = case.target_node
+        if part not in self._identities:
+            target = self.of(case)
+            self._identities[part] = [target.identity, target.models]
+        return self._identities[part]
 
     def for_run(self, case: FluentCase) -> Target:
         """Return the target of one run of a case."""
@@ -239,12 +251,20 @@ def _inspect(app: App) -> Target:
                     target.hidden |= {agent.name for agent in below}
                     names = (_tool_name(held) for agent in below for held in _tools(agent))
                     target.hidden_tools |= {held or "" for held in names}
+    target.identity = [_identity(each) for each in agent_tree(app.root_agent)]
     target.tools.pop("", None)
     for each in agent_tree(app.root_agent):
         if not any(each is other for other in inner):
             outer_tools |= {_tool_name(tool) for tool in _tools(each)}
     target.inner_tools = {*target.tools} - outer_tools
     return target
+
+
+def _identity(agent: Any) -> list[Any]:
+    fields = ("name", "description", "instruction", "static_instruction", "output_key")
+    held = [getattr(agent, each, None) for each in fields]
+    tools = [getattr(tool, "func", None) or _tool_name(tool) for tool in _tools(agent)]
+    return [type(agent).__qualname__, *held, *tools]
 
 
 def _target_of_ir(node: Node, case: FluentCase, *, checked: bool) -> Target:
@@ -258,6 +278,7 @@ def _target_of_ir(node: Node, case: FluentCase, *, checked: bool) -> Target:
         config = dataclasses.replace(execution or ExecutionConfig(), contracts="off")
     target = _inspect(adk.to_app(node, config))
     target.steps |= {each.name for each in _steps(node)}
+    target.identity = content_hash(node)
     for each in walk(node):
         match each:
             case AppNode(middlewares=stack) | MiddlewareNode(stack=stack):

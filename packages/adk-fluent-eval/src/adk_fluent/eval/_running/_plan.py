@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from adk_fluent.errors import nearest_name
+from adk_fluent.eval._cases._case import simulation_of
 from adk_fluent.eval._checks._checks import (
     check_budget,
     check_match,
@@ -24,7 +28,7 @@ from adk_fluent.eval._metrics import (
     RESPONSE,
     STATE,
     TRAJECTORY,
-    UNAVAILABLE,
+    Metric,
     PrebuiltMetrics,
 )
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import TurnOutcome
@@ -67,18 +72,20 @@ class MetricPlan:
         thresholds: Mapping[str, float],
         judges: Sequence[FluentJudge],
         cases: Sequence[FluentCase],
+        *,
+        has_judge_model: bool = False,
+        simulation: UserSimulation | None = None,
     ) -> None:
+        self._has_judge_model = has_judge_model
+        self._simulation = simulation
         self._judges = {judge.name: judge for judge in judges}
         self._thresholds = {str(name): value for name, value in thresholds.items()}
         self.names = list(dict.fromkeys(map(str, metrics)))
         for name in self.names:
             self._check_known(name)
-            if name not in self._judges and not any(_applies(name, case) for case in cases):
-                need = {MATCH: "a reference_response", TRAJECTORY: "an expected_trajectory"}
-                raise EvalError(
-                    f"metric {name!r} applies to no case",
-                    found=f"no case has {need.get(name, 'such an expectation')}",
-                )
+            if name not in self._judges and not any(self._applies(name, case) for case in cases):
+                need = METRICS[name].needs if name in METRICS else "such an expectation"
+                raise EvalError(f"metric {name!r} applies to no case", found=f"no case has {need}")
         for judge in judges:
             if judge.name in (*METRICS, *CHECKS) or len(self._judges) < len(judges):
                 raise EvalError(f"two metrics are called {judge.name!r}", help="rename the judge")
@@ -90,7 +97,9 @@ class MetricPlan:
         expected = expectations(case)
         names = [*expected, *(name for name in self.names if name not in expected)]
         planned = [
-            PlannedMetric(name, self._threshold(name)) for name in names if _applies(name, case)
+            PlannedMetric(name, self._threshold(name))
+            for name in names
+            if self._applies(name, case)
         ]
         planned += [
             PlannedMetric(name, judge.threshold, judge) for name, judge in self._judges.items()
@@ -104,7 +113,8 @@ class MetricPlan:
 
     def unused(self, cases: Sequence[FluentCase]) -> list[str]:
         """Return notes about expectations that no metric uses."""
-        if self._judges or MATCH in self.names:
+        needing = (METRICS[name].needs for name in self.names if name in METRICS)
+        if self._judges or "reference_response" in needing:
             return []
         count = sum(
             any(turn.reference_response is not None for turn in case.turns) for case in cases
@@ -119,15 +129,10 @@ class MetricPlan:
         return default if default is None else self._thresholds.get(name, default)
 
     def _check_known(self, name: str) -> None:
-        if name in UNAVAILABLE:
-            raise MetricUnavailableError(
-                f"metric {name!r} is not supported yet",
-                metric=name,
-                found=f"it needs ADK's own evaluators and {UNAVAILABLE[name]}",
-                help="leave it out, or write a FluentJudge",
-            )
+        if name in METRICS:
+            _check_available(METRICS[name], has_judge_model=self._has_judge_model)
         if name not in METRICS and name not in CHECKS and name not in self._judges:
-            near = nearest_name(name, [*METRICS, *UNAVAILABLE, *self._judges])
+            near = nearest_name(name, [*METRICS, *self._judges])
             raise EvalError(
                 f"unknown metric {name!r}",
                 help=f"did you mean {near!r}?" if near else f"one of {', '.join(METRICS)}",
@@ -149,22 +154,58 @@ class MetricPlan:
                 f"thresholds= names {name!r}, which is not a metric of the suite",
                 help=f"add it: metrics=[{name!r}, ...]",
             )
-        if not any(_applies(name, case) for case in cases):
+        if not any(self._applies(name, case) for case in cases):
             raise EvalError(f"thresholds= names {name!r}, which applies to no case")
         if not is_number(value):
             raise EvalError(f"the threshold of {name!r} must be a number", found=describe(value))
-        if not (isinstance(value, int | float) and 0 < value <= 1):
+        low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
+        if not (isinstance(value, int | float) and low < value <= high):
             raise EvalError(
-                f"the threshold of {name!r} must be above 0 and at most 1",
+                f"the threshold of {name!r} must be above {low} and at most {high}",
                 found=repr(value),
                 help="every score reaches 0; leave the metric out instead" if value == 0 else None,
             )
 
+    def _applies(self, name: str, case: FluentCase) -> bool:
+        if name in CHECKS:
+            return name in expectations(case)
+        match METRICS[name].needs if name in METRICS else "":
+            case "reference_response":
+                return any(turn.reference_response is not None for turn in case.turns)
+            case "rubrics":
+                return bool(case.rubrics) or any(turn.rubrics for turn in case.turns)
+            case "simulation":
+                return simulation_of(case, self._simulation) is not None
+            case _:
+                return True
 
-def _applies(name: str, case: FluentCase) -> bool:
-    if name == MATCH:
-        return any(turn.reference_response is not None for turn in case.turns)
-    return name in expectations(case) if name in CHECKS else True
+
+def _check_available(metric: Metric, *, has_judge_model: bool) -> None:
+    """Check that a metric can be computed here."""
+    found, help = "", ""
+    if int(version("google-adk").partition(".")[0]) < metric.since:
+        found = f"google-adk {version('google-adk')} does not have it"
+        help = f'pip install "google-adk>={metric.since}"'
+    elif metric.by == "judge" and not has_judge_model:
+        found, help = "it needs a judge model", 'FluentEvalSuite(judge_model="gemini-2.5-flash")'
+    elif metric.needs == "simulation" and find_spec("jinja2") is None:
+        found, help = "ADK fills its prompt with jinja2", "pip install jinja2"
+    elif metric.by == "cloud" and find_spec("vertexai") is None:
+        found = "it needs google-adk[eval]"
+        help = 'pip install "adk-fluent-eval[adk]", and sign in to Google Cloud'
+    elif metric.by == "cloud" and not (
+        os.environ.get("GOOGLE_API_KEY")
+        or (os.environ.get("GOOGLE_CLOUD_PROJECT") and os.environ.get("GOOGLE_CLOUD_LOCATION"))
+    ):
+        found = "Google Cloud computes it, and no account is set"
+        help = "set GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+    if found:
+        raise MetricUnavailableError(
+            f"metric {metric.name!r} cannot be computed here",
+            metric=metric.name,
+            found=found,
+            help=help,
+        )
 
 
 def check_gate(
@@ -201,6 +242,7 @@ async def compute(
     planned: PlannedMetric,
     seen: Observation,
     ask: Callable[[FluentJudge], Callable[[str], Awaitable[str]] | None],
+    by_adk: Callable[[PlannedMetric], Awaitable[MetricScore]],
 ) -> MetricScore:
     """Compute a metric."""
     name, threshold = planned.name, planned.threshold
@@ -208,6 +250,8 @@ async def compute(
         return await planned.judge.score(seen, ask(planned.judge))
     if threshold is None:
         return _informational(name, seen)
+    if name in METRICS and METRICS[name].by != "own":
+        return await by_adk(planned)
     match name:
         case "adk_fluent_response":
             score = check_response(seen)

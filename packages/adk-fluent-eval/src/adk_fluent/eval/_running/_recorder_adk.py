@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.evaluation.app_details import AgentDetails, AppDetails
 from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent.backends import adk
+from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
 from adk_fluent.eval._values import error_line, plain
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
     from google.genai import types
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.protocol import AgentEvent, Pending, PriceBook
 
-_TEMPORARY: Final = "temp:"
+#: Keys that ADK drops, and one that its LocalEvalService leaves behind.
+_INTERNAL: Final = ("temp:", "__llm_request_key__")
 _USER: Final = "user"
 #: The counts of ``usage_metadata`` that tell prompt from answer; a sum alone has no price.
 _COUNTS: Final = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
@@ -50,17 +54,18 @@ class _Answer:
 class Recorder:
     """Records one run of a case, turn by turn."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  # of one caller
         self,
         seen: Observation,
         state: Mapping[str, Any],
         target: Target,
         mocks: Mocks,
         prices: PriceBook | None,
+        model: str | None = None,
     ) -> None:
         self._seen = seen
         self._state = dict(state)
-        self._models = target.models
+        self._models = target.models if model is None else dict.fromkeys(target.models, model)
         self._mocks = mocks
         self._prices = prices
         self._turn: TurnOutcome | None = None
@@ -69,6 +74,8 @@ class Recorder:
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
         self._began = 0.0
+        self.problem: str | None = None
+        self._requests: dict[str, dict[str, Any]] = {}
         seen.cost_usd = None if prices is None else 0.0
         seen.cost_unknown = "there is no price book" if prices is None else ""
         self._foreign = target.foreign
@@ -103,6 +110,26 @@ class Recorder:
             self._state.update(made.state_delta)
         self._add_steps(turn, made, event, inside)
 
+    def add_request(self, invocation: str, agent: str, request: LlmRequest) -> None:
+        """Record the first request of an agent, which judges are told of."""
+        self._requests.setdefault(invocation, {}).setdefault(agent, request.config)
+
+    def app_details(self) -> dict[str, AppDetails]:
+        """Return instructions and tools of the agents, by invocation."""
+        return {
+            invocation: AppDetails(
+                agent_details={
+                    name: AgentDetails(
+                        name=name,
+                        instructions=_text_of(config.system_instruction),
+                        tool_declarations=list(config.tools or ()),
+                    )
+                    for name, config in agents.items()
+                }
+            )
+            for invocation, agents in self._requests.items()
+        }
+
     def add_answer(self, agent: str, response: LlmResponse) -> None:
         """Record an answer of a model, wherever in the pipeline."""
         metadata = response.usage_metadata
@@ -134,6 +161,9 @@ class Recorder:
             use.error = self._mocks.errors.get(use.call_id, "")
         if error is not None and len(waiting) == 1 and not waiting[0].error:
             waiting[0].error = error  # the one tool that was running
+        if error is None and result.errors:
+            last = result.errors[-1]
+            seen.failure = AgentReportedError(str(last), error_code=last.code)
         problems = [
             *self._mocks.problems,
             *map(str, result.errors),
@@ -141,13 +171,17 @@ class Recorder:
         ]
         return error or next(iter(problems), None)
 
+    def failed(self, error: Exception) -> None:
+        """Note what the run raised."""
+        self._seen.failure = error
+
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take a state as the one after the current turn."""
         seen = self._seen
         seen.state = {
             key: value
             for key, value in state.items()
-            if value is not None and not key.startswith(_TEMPORARY) and not is_journal_key(key)
+            if value is not None and not key.startswith(_INTERNAL) and not is_journal_key(key)
         }
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
@@ -217,6 +251,12 @@ class Recorder:
             seen.cost_usd += float(price.usd)
 
 
+def _text_of(instruction: Any) -> str:
+    if isinstance(instruction, str | None):
+        return instruction or ""
+    return "\n".join(part.text for part in getattr(instruction, "parts", None) or () if part.text)
+
+
 def _snapshot(value: Any) -> Any:
     """A copy of a value, as its writer may change it later."""
     try:
@@ -239,8 +279,9 @@ class RecorderPlugin(BasePlugin):
     ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
     """
 
-    def __init__(self, recorder: Recorder, mocks: Mocks) -> None:
+    def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool = False) -> None:
         super().__init__(name="adk_fluent_eval")
+        self._records_all = records_all
         self._recorder = recorder
         self._mocks = mocks
         self._session = ""
@@ -252,6 +293,29 @@ class RecorderPlugin(BasePlugin):
         self._session = self._session or session
         if session != self._session:
             self._inside[session] = invocation_context.agent.name
+        elif self._records_all:
+            self._recorder.begin(invocation_context.user_content)
+        return None
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """End a turn of the case's session."""
+        if self._records_all and invocation_context.session.id == self._session:
+            problem = self._recorder.end()
+            self._recorder.problem = self._recorder.problem or problem
+
+    async def on_model_error_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Note what a model raised."""
+        self._recorder.failed(error)
+        return None
+
+    async def before_model_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Record a request."""
+        context = callback_context
+        self._recorder.add_request(context.invocation_id, context.agent_name, llm_request)
         return None
 
     async def after_model_callback(
@@ -263,9 +327,11 @@ class RecorderPlugin(BasePlugin):
         return None
 
     async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
-        """Record an event inside a tool; those of the case's session come from the runner."""
+        """Record an event inside a tool; with ``light``, the others come from the runner."""
         if (inside := self._inside.get(invocation_context.session.id)) is not None:
             self._recorder.add(event, inside)
+        elif self._records_all:
+            self._recorder.add(event)
         return None
 
     async def before_tool_callback(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import aclosing
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
@@ -15,18 +17,21 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval._cases._case import check_cases, initial_state
+from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._running._cache import ResponseCache
 from adk_fluent.eval._running._case_run_adk import (
+    CaseRun,
     RunSettings,
     add_absent_scores,
     new_outcome,
-    run_case,
 )
+from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, check_options, select
+from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._values import error_line
@@ -35,7 +40,7 @@ from adk_fluent.extend import LOG, describe, provided
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
 
-    from google.adk.evaluation.eval_result import EvalCaseResult
+    from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
     from adk_fluent.eval._cases._case import FluentCase
@@ -61,6 +66,9 @@ class SuiteRun:
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.adk_version: str = __version__
+        self.engine: str = "local" if options.get("engine") == "local" else "light"
+        if self.engine == "local":
+            _check_local()
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         if suite.pipeline is None:
@@ -69,7 +77,14 @@ class SuiteRun:
                 help="give FluentEvalSuite(pipeline=...), or --pipeline",
             )
         judges = suite.custom_judges
-        plan = MetricPlan(suite.metrics, suite.thresholds, judges, suite.cases)
+        plan = MetricPlan(
+            suite.metrics,
+            suite.thresholds,
+            judges,
+            suite.cases,
+            has_judge_model=suite.judge_model is not None,
+            simulation=suite.simulation,
+        )
         check_gate(suite.gate, suite.cases, plan, judges)
         self._settings = RunSettings(
             plan,
@@ -79,6 +94,12 @@ class SuiteRun:
             options.get("plugins") or (),
             options.get("prices") or _installed_prices(),
             options.get("timeout_s"),
+            _model_of(options.get("model"), "model="),
+            _cache_of(options.get("cache")),
+            _model_of(suite.judge_model, "judge_model="),
+            suite.judge_samples,
+            suite.simulation,
+            self.engine,
         )
         self._targets = Targets(suite.pipeline)
         _check_suite(self.cases, self._targets, judges, self._settings)
@@ -88,36 +109,54 @@ class SuiteRun:
         self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
         self._stopped = False
+        self._done = 0
+        self._told: list[Any] = [
+            *(
+                suite.metrics,
+                suite.thresholds,
+                judges,
+                options.get("model"),
+                __version__,
+                self.engine,
+            ),
+            *(suite.judge_model, suite.judge_samples, suite.simulation),
+            *(self._settings.timeout_s, [type(each) for each in self._settings.plugins]),
+        ]
+        path = options.get("journal")
+        self._journal = None if path is None else Journal(path, suite.name)
         self._open: dict[int, BasePlugin | BaseToolset] = {}
         self._used: Counter[int] = Counter()
         self._results: dict[tuple[str, int], EvalCaseResult] = {}
         self.notes: list[str] = plan.unused(self.cases)
+        if self._settings.model is not None:
+            self.notes.append(f"every model was replaced by {self._settings.model.model}")
+        if (shard := options.get("shard")) is not None:
+            self.notes.append(f"shard {shard[0]} of {shard[1]}")
         self.interrupted: bool = False
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome, None]:
         """Run everything, and yield each outcome when it is there."""
-        done = 0
         try:
             async with aclosing(self._go()) as outcomes:
                 async for outcome in outcomes:
-                    done += 1
-                    self._tell(Progress(outcome, done, len(self._units)))
                     yield outcome
         finally:
             await self._close()
-        if done < len(self._units):
+        if self._journal is not None and self._journal.problem:
+            self.notes.append(self._journal.problem)
+        if self._done < len(self._units):
             self.interrupted = True
             self.notes.append("stopped after the first case that did not pass")
 
-    def results(self) -> list[EvalCaseResult]:
-        """Return ADK's results, in the order of the cases and runs."""
+    def results(self) -> dict[tuple[str, int], EvalCaseResult]:
+        """Return ADK's results by case and run, in the order of the cases and runs."""
         keys = ((case.name, run) for case, run in self._units)
-        return [self._results[key] for key in keys if key in self._results]
+        return {key: self._results[key] for key in keys if key in self._results}
 
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
-            return await self._run(case, run)
+            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
         finally:
             await self._close()
 
@@ -130,17 +169,16 @@ class SuiteRun:
             self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _go(self) -> AsyncGenerator[CaseOutcome, None]:
-        limit = asyncio.Semaphore(self._parallelism)
+        pace = Pace(self._parallelism)
 
-        async def limited(case: FluentCase, run: int) -> CaseOutcome | None:
-            async with limit:
-                if self._stopped:
-                    return None
-                outcome = await self._run(case, run)
-                self._stopped = self._fail_fast and outcome.status in {Status.FAILED, Status.ERROR}
-                return outcome
+        async def told(case: FluentCase, run: int) -> CaseOutcome | None:
+            outcome = await self._journaled(case, run, pace)
+            if outcome is not None:  # told here, for nobody may read on
+                self._done += 1
+                self._tell(Progress(outcome, self._done, len(self._units)))
+            return outcome
 
-        tasks = [asyncio.create_task(limited(*unit)) for unit in self._units]
+        tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
         try:
             for done in asyncio.as_completed(tasks):
                 if (outcome := await done) is not None:
@@ -150,9 +188,44 @@ class SuiteRun:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, case: FluentCase, run: int) -> CaseOutcome:
+    async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
+        """Run a case, unless the journal has it; None if the suite is stopped."""
         if case.skip is not None:
             return new_outcome(case, run, Status.SKIPPED, case.skip)
+        if (journal := self._journal) is None:
+            return await self._paced(case, run, pace)
+        digest = digest_of([case, self._targets.identity(case), *self._told])
+        if (kept := journal.of(case.name, run, digest)) is not None:
+            outcome, result = kept
+            if result is not None:
+                self._results[outcome.key] = EvalCaseResult.model_validate(result)
+            return outcome
+        outcome = await self._paced(case, run, pace)
+        if outcome is not None:
+            made = self._results.get(outcome.key)
+            journal.add(outcome, digest, None if made is None else made.model_dump_json())
+        return outcome
+
+    async def _paced(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
+        """Run a case in its turn, and again after a pause if a service refused it."""
+        attempt = 0
+        while True:
+            attempt += 1
+            async with pace.turn() as began:
+                if self._stopped:
+                    return None
+                outcome, failure = await self._run(case, run)
+                # an error from which the pipeline recovered is none of the run
+                refusal = None if outcome.error is None else refusal_in(failure)
+                if refusal is None:
+                    pace.succeeded()
+                elif pace.refused(refusal, attempt, began):
+                    continue
+                missed = outcome.status in {Status.FAILED, Status.ERROR}
+                self._stopped = self._stopped or (self._fail_fast and missed)
+                return outcome
+
+    async def _run(self, case: FluentCase, run: int) -> tuple[CaseOutcome, BaseException | None]:
         try:
             target = self._targets.for_run(case)
         except Exception as error:  # noqa: BLE001  # of the factory, which worked at first
@@ -160,17 +233,20 @@ class SuiteRun:
             outcome.error = error_line(error, None)
             outcome.reasons = [outcome.error]
             add_absent_scores(outcome, self._settings.plan.of(case))
-            return outcome
+            return outcome, error
         held = {id(each): each for each in target.closeable}
         self._open |= held
         self._used.update(held.keys())
+        one = CaseRun(case, run, target, self._settings)
         try:
-            outcome, result = await run_case(case, run, target, self._settings)
+            result = await one.go()
         finally:
             await self._release(target)
+        if one.problem and one.problem not in self.notes:
+            self.notes.append(one.problem)
         if result is not None:
-            self._results[outcome.key] = result
-        return outcome
+            self._results[one.outcome.key] = result
+        return one.outcome, one.failure
 
     async def _release(self, target: Target) -> None:
         """Close what a factory made for this run, unless another run uses it, too."""
@@ -182,6 +258,36 @@ class SuiteRun:
     async def _close(self) -> None:
         await _close_all(self._open.values())
         self._open.clear()
+
+
+def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
+    try:
+        return None if given is None else resolve_model(given)
+    except (AdkFluentError, ValueError) as error:
+        raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
+
+
+def _check_local() -> None:
+    """Check that ADK's LocalEvalService can run a case."""
+    if __version__.startswith("1."):
+        raise EvalError(
+            'engine="local" needs google-adk 2.x',
+            found=f"the LocalEvalService of {__version__} runs agents without plugins, so that "
+            "tools cannot be mocked and state is not seen",
+            help='use engine="light"',
+        )
+    try:
+        import_module("adk_fluent.eval._running._local_adk")
+    except ImportError as error:
+        raise EvalError(
+            'engine="local" needs google-adk[eval]',
+            found=error_line(error),
+            help='pip install "adk-fluent-eval[adk]", or use engine="light"',
+        ) from error
+
+
+def _cache_of(given: Any) -> ResponseCache | None:
+    return given if given is None or isinstance(given, ResponseCache) else ResponseCache(given)
 
 
 def _installed_prices() -> PriceBook | None:
@@ -225,6 +331,8 @@ def _check_suite(
         if case.skip is None:
             settings.plan.of(case)
         check_mocks(case)
+        if (user := simulation_of(case, settings.simulation)) is not None:
+            _model_of(user.model, "the model of a simulated user")
         initial_state(case)
         for turn in case.turns:
             to_content(turn.input)

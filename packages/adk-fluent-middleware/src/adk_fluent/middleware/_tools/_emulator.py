@@ -182,7 +182,7 @@ class ToolEmulatorMiddleware(BuiltIn):
         system = f"{_SYSTEM}\n\n{self.instructions}" if self.instructions else _SYSTEM
         text = json.dumps(asked, ensure_ascii=False, default=str)
         try:
-            said = await ask(model, system, text)
+            said = await ask(call, model, system, text)
         except ValueError as error:
             raise RunError(
                 f"nobody made up a result of tool {call.name!r}",

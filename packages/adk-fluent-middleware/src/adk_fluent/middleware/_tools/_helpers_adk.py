@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
+from adk_fluent.extend import request_model
 from adk_fluent.middleware._spent import tell_spent
+from adk_fluent.protocol import ModelCall
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from pydantic import BaseModel
 
+    from adk_fluent.protocol import ToolCall
 
-async def ask(model: BaseLlm, system: str, text: str, schema: type[BaseModel] | None = None) -> str:
+
+async def ask(
+    call: ModelCall | ToolCall,
+    model: BaseLlm,
+    system: str,
+    text: str,
+    schema: type[BaseModel] | None = None,
+) -> str:
     """What a model says to a text.
 
     Args:
-        model: The model; no middleware stands around this call.
+        call: The call for whose sake it is asked.
+        model: The model; no middleware stands around this request, but those next to models.
         system: What it is told to do.
         text: What it is asked.
         schema: What it answers with, as JSON; None for any JSON.
@@ -35,7 +46,8 @@ async def ask(model: BaseLlm, system: str, text: str, schema: type[BaseModel] | 
     if schema is not None:
         request.set_output_schema(schema)
     said = ""
-    responses = [each async for each in model.generate_content_async(request, stream=False)]
+    asked = ModelCall(request, call.ctx, model, call.agent, call.node, run=call.run)
+    responses = (await request_model(asked)).responses
     tell_spent(request, responses)
     for response in responses:
         if response.error_code:

@@ -141,7 +141,7 @@ class ToolSelectorMiddleware(BuiltIn):
         listed = "\n".join(f"- {name}: {' '.join(said.split())}" for name, said in tools.items())
         conversation = told(call.request.contents, _SHOWN)
         text = f"<tools>\n{listed}\n</tools>\n<conversation>\n{conversation}\n</conversation>"
-        said = await ask(model, _SYSTEM.format(n=self.max_tools), text, Chosen)
+        said = await ask(call, model, _SYSTEM.format(n=self.max_tools), text, Chosen)
         return Chosen.model_validate(loads(said)).tools
 
     def _count(self, outcome: str) -> None:

@@ -12,11 +12,14 @@ from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import text
 from adk_fluent.backends.adk._session._patching import patch
+from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.flow import ARRANGEMENTS, StateView
 from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
 from adk_fluent.protocol import AgentReply, RunCall
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.events.event_actions import EventActions
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._chain import Chain
     from adk_fluent.backends.adk._running._leaf import AdkLeaf
-    from adk_fluent.flow import Enclosed
+    from adk_fluent.flow import Enclosed, Order, Strand
     from adk_fluent.ir import ExecutionConfig, Node
 
 #: What hooks of steps stand around: agents, and arrangements of steps.
@@ -66,6 +69,9 @@ class AdkAround:
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
         self.watches: bool = chain.has("on_event")
+        self.order: Order | None = None
+        if any(hasattr(each, "turn") for each in chain.stack.members):
+            self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
         self._told: Exception | None = None
         chain.begin_parts(self._run_call)
 
@@ -169,6 +175,46 @@ class AdkAround:
             self._resumed,
             self._chain.run,
         )
+
+
+class _Order:
+    """Tells middlewares of the order in which branches go on; they may keep them waiting.
+
+    Args:
+        members: Those who want to know.
+        leaf: Knows the places of steps.
+    """
+
+    def __init__(self, members: Sequence[Any], leaf: AdkLeaf) -> None:
+        self._members = members
+        self._leaf = leaf
+        self.keeps_time: bool = any(hasattr(each, "time_is_up") for each in members)
+
+    async def turn(self, strand: Strand, event: Event | None) -> None:
+        node = strand.nodes[-1]
+        name, path, partial = node.name, self._leaf.path(node, strand), False
+        if event is not None:
+            stamp = stamp_of(event) or {}  # that of a step of a flow below this one
+            name, path = stamp.get("node", name), stamp.get("path", path)
+            partial = bool(event.partial)
+        for each in self._members:
+            await each.turn(name, path, partial=partial, made=event is None)
+
+    async def ended(self, node: Node, branch: Strand, *, decides: bool) -> None:
+        path = self._leaf.path(node, branch)
+        for each in self._members:
+            await each.branch_ended(node.name, path, decides=decides)
+
+    async def time_is_up(self, node: Node, strand: Strand) -> None:
+        path = self._leaf.path(node, strand)
+        for each in self._members:
+            if hasattr(each, "time_is_up"):
+                await each.time_is_up(node.name, path)
+
+    def expired(self, node: Node, strand: Strand) -> None:
+        path = self._leaf.path(node, strand)
+        for each in self._members:
+            each.expired(node.name, path)
 
 
 class _Step:

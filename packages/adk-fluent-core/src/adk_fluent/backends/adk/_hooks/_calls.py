@@ -23,7 +23,12 @@ from adk_fluent.backends.adk._hooks._chain import (
     keep_writes,
     where,
 )
-from adk_fluent.backends.adk._hooks._stand_in import call_replaced, tools_are_replaced
+from adk_fluent.backends.adk._hooks._stand_in import (
+    call_replaced,
+    call_replaced_model,
+    models_are_replaced,
+    tools_are_replaced,
+)
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -89,21 +94,44 @@ def generate(
     announced = _ANNOUNCED.get()
     call = None if announced is None else announced.take(request)
     if announced is None or call is None:
+        if models_are_replaced():
+            call = ModelCall(request, model=model, stream=stream)
+            return _alone(_Model(model, original), call)
         return original(model, request, stream=stream)
     call.model, call.stream = model, stream
     hooks = _ModelHooks(announced.last, _Model(model, original))
     return _streamed(hooks, call) if stream else _at_once(hooks, call)
 
 
+async def request_model(call: ModelCall) -> ModelReply:
+    """Ask a model something for a middleware, in addition to the call that it stands around.
+
+    No `wrap_model_call` stands around this request; what stands next to models does
+    (`Middleware.wrap_model_request`), so that it is charged as every other one.
+
+    Args:
+        call: What is asked, with the `ctx`, `agent` and `run` of the call for whose sake it is.
+    """
+    invocation = None if call.ctx is None else invocation_of(call.ctx)
+    chain = None if invocation is None else attached(invocation)
+    model = _Model(None, None)
+    if chain is None:
+        return await model.drain(call)
+    return await chain.of(call.agent).stack.around("wrap_model_request", model.drain)(call)
+
+
 class _Model:
     """The model itself, in the middle of the onion."""
 
-    def __init__(self, model: BaseLlm, original: Any) -> None:
+    def __init__(self, model: BaseLlm | None, original: Any) -> None:
         self._model = model
         self._original = original
 
     async def drain(self, call: ModelCall) -> ModelReply:
-        """Call it: fragments go out at once, all else is the reply."""
+        """Call it, or what stands in for it: fragments go out at once, all else is the reply."""
+        return await call_replaced_model(self._drain, call)
+
+    async def _drain(self, call: ModelCall) -> ModelReply:
         reply = ModelReply()
         if call.model is self._model:
             calling = self._original(call.model, call.request, stream=call.stream)
@@ -148,7 +176,8 @@ class _ModelHooks:
             reply = ModelReply([said])
         else:
             try:
-                reply = await stack.around("wrap_model_call", self._model.drain)(call)
+                sent = stack.around("wrap_model_request", self._model.drain)
+                reply = await stack.around("wrap_model_call", sent)(call)
             except Exception as error:
                 said = await stack.recover("on_model_error", ctx, request, error)
                 if said is None:
@@ -160,6 +189,19 @@ class _ModelHooks:
                 for each in reply.responses
             ]
         )
+
+
+async def _alone(model: _Model, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
+    """A call without middlewares."""
+    fragments: list[LlmResponse] = []
+
+    async def keep(response: LlmResponse) -> None:
+        fragments.append(response)
+
+    call.sink = Sink(keep)
+    reply = await model.drain(call)
+    for response in (*fragments, *reply.responses):
+        yield response
 
 
 async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _KEY: Final = "_adk_fluent_chain"
 _KEPT: Final = "_adk_fluent_kept"
 _GREETED: Final = "_adk_fluent_greeted"
-_MODEL: Final = ("before_model", "wrap_model_call", "on_model_error", "after_model")
+_MODEL: Final = (
+    *("before_model", "wrap_model_call", "wrap_model_request", "on_model_error", "after_model"),
+)
 
 _WHERE: Final = "_adk_fluent_where"
 _LEAF: Final = RULES[AgentNode]

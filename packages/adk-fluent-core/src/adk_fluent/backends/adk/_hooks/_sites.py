@@ -178,18 +178,28 @@ def install_sites(root: BaseAgent) -> None:
         agent.tools = tools
 
 
-def call_site(tool: BaseTool) -> None:
-    """Route the calls of a tool, and of the agents it runs, through middlewares and stand-ins.
+def call_site(called: BaseTool | LlmAgent) -> None:
+    """Route the calls of a tool, or of an agent's model, through middlewares and stand-ins.
 
-    The object stays itself: its class becomes a subclass of the same name. A plugin's
-    `before_tool_callback` gets the object that ADK is about to call.
+    The object stays itself: its class becomes a subclass of the same name. A model that the agent
+    has by name becomes the object which ADK makes of that. A plugin's `before_tool_callback` gets
+    the tool, and its `before_agent_callback` the agent, that ADK is about to call.
 
     Args:
-        tool: The tool; one that is a call site already stays as it is.
+        called: The tool, with the agents that it runs, or the agent; what is a call site already
+            stays as it is.
     """
-    make_site(tool)
-    if isinstance(tool, AgentTool):
-        todo = [make_site(tool.agent)]
+    if isinstance(called, LlmAgent):
+        if isinstance(called.model, BaseLlm):
+            make_site(called.model)
+        elif called.model or not isinstance(called.parent_agent, LlmAgent):  # else that one's
+            called.model = make_site(called.canonical_model)
+        else:
+            call_site(called.parent_agent)
+        return
+    make_site(called)
+    if isinstance(called, AgentTool):
+        todo = [make_site(called.agent)]
         while todo:
             todo.extend(make_site(each) for each in todo.pop().sub_agents if not is_flow(each))
 

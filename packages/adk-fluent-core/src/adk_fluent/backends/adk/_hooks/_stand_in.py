@@ -1,4 +1,4 @@
-"""Replacing tools for the duration of a block, below every middleware, callback and plugin."""
+"""Replacing tools and models for a block, below every middleware, callback and plugin."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.protocol import NextTool, ToolCall
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, NextTool, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 ToolStandIn = Callable[[ToolCall, NextTool], Awaitable[Any]]
+ModelStandIn = Callable[[ModelCall, NextModel], Awaitable[ModelReply]]
 
 _STAND_IN: ContextVar[ToolStandIn | None] = ContextVar("adk_fluent_tool_stand_in", default=None)
+_MODEL: ContextVar[ModelStandIn | None] = ContextVar("adk_fluent_model_stand_in", default=None)
 
 
 @contextmanager
@@ -45,3 +47,33 @@ async def call_replaced(tool: NextTool, call: ToolCall) -> Any:
     """Call the active stand-in, or the tool if there is none."""
     stand_in = _STAND_IN.get()
     return await (tool(call) if stand_in is None else stand_in(call, tool))
+
+
+@contextmanager
+def replace_models(stand_in: ModelStandIn) -> Generator[None]:
+    """Call a function in place of every model.
+
+    Covers the current task and the tasks it starts. Each call of a call site (`call_site`, and
+    every model of a pipeline with middlewares) reaches the function last, so that retries,
+    callbacks and plugins treat its reply or its exception as the model's own. An inner block
+    replaces an outer one.
+
+    Args:
+        stand_in: ``async (call, next)``; ``await next(call)`` calls ``call.model``.
+    """
+    token = _MODEL.set(stand_in)
+    try:
+        yield
+    finally:
+        _MODEL.reset(token)
+
+
+def models_are_replaced() -> bool:
+    """Whether `replace_models` is active."""
+    return _MODEL.get() is not None
+
+
+async def call_replaced_model(model: NextModel, call: ModelCall) -> ModelReply:
+    """Call the active stand-in, or the model if there is none."""
+    stand_in = _MODEL.get()
+    return await (model(call) if stand_in is None else stand_in(call, model))

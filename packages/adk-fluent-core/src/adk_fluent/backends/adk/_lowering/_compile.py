@@ -12,7 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
-from adk_fluent._middlewares import made_middleware
+from adk_fluent._middlewares import made_middleware, middlewares_everywhere
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
 from adk_fluent.backends._boundaries import check_boundaries
@@ -186,7 +186,7 @@ def compile_ir(
     check_boundaries(node.replace(root=root) if isinstance(node, AppNode) else root)
     agents = cx.agents(root)
     configured = (made_middleware(each, node) for each in config.middlewares)
-    middlewares = (*stack, *configured, *cx.middlewares)
+    middlewares = (*stack, *configured, *cx.middlewares, *middlewares_everywhere())
     name = _root_name(root.name, {agent.name for agent in tree(agents)})
     resources = list(cx.resources)
     if toolsets := toolsets_of(agents):  # for runs that somebody else's Runner does

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _AGENTS: Final = (AdkAgentNode, AgentNode, RemoteAgentNode)
 _AT_ONCE: Final = (ParallelNode, RaceNode, MapOverNode)
 #: Hooks of model calls that a connection has none of.
-_UNASKED: Final = frozenset({"wrap_model_call", "on_model_error"})
+_UNASKED: Final = frozenset({"wrap_model_call", "wrap_model_request", "on_model_error"})
 #: The code with which a connection is closed in good order.
 _OK: Final = 1000
 _WARNED: Final[WeakSet[type]] = WeakSet()

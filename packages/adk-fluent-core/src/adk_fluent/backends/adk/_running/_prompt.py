@@ -7,6 +7,7 @@ that ADK would choose, a step gets a copy of the session with a list of its own:
   the user answered to them;
 - so is a call that was never answered, for its tool failed or its run was cut off: a model refuses
   such a conversation, and ADK before 2.x would send it again in every later run;
+- what branches of a fork said stands in declared order, whichever was done first;
 - a step inside a fork sees everything that is over (ADK's rule about branches would hide nested
   and earlier forks from it), and nothing of branches that still run beside it;
 - so is what stood for the result of another step's call while a person was asked, once it has come;
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from google.adk.events.event import Event
 from google.genai import types
 
+from adk_fluent.backends._declared_order import in_declared_order
 from adk_fluent.backends.adk._session._events import REQUEST_INPUT
 from adk_fluent.backends.adk._session._stamps import discarded_in, stamp_of
 from adk_fluent.backends.adk._waiting._answer_events import taken_apart, without_strangers
@@ -97,10 +99,14 @@ class Prompts:
         """
         filtered = self._gone or self._unanswered or self._apart or self._hidden or self._asked
         if history == "transcript" and not filtered and not (branch and self.branched):
-            return None
+            if not self.branched:
+                return None
+            events = in_declared_order(self._session.events, _place)
+            return None if events is self._session.events else events
         events = self._visible(attempt, branch)
         if self._asked:
             events = settled(events, agent)
+        events = in_declared_order(events, _place)
         if history == "transcript":
             return events
         if history == "own":
@@ -180,6 +186,12 @@ class Prompts:
             return message
         said = (event for event in reversed(events) if event.author == _USER)
         return next((event for event in said if _shown(event.content)), _said(_OPENING))
+
+
+def _place(event: Event) -> tuple[str, str] | None:
+    """The run and the position that an event is stamped with."""
+    stamp = stamp_of(event) if event.custom_metadata else None
+    return None if stamp is None else (stamp.get("run", ""), stamp.get("path", ""))
 
 
 def _said(*parts: str | types.Part) -> Event:

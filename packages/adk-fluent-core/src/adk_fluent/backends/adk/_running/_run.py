@@ -64,6 +64,43 @@ _BOOKKEEPING: Final = ("journal", "claim")
 _OTHERS: Final = ("backend", "config")  # which builders take
 
 
+class Recalled:
+    """A session as it was when it was read.
+
+    Attributes:
+        entry: Where its run stands; None when it is over, or there was none.
+    """
+
+    __slots__ = ("_session", "entry")
+
+    def __init__(self, entry: JournalEntry | None, session: Session) -> None:
+        self.entry: JournalEntry | None = entry
+        self._session = session
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a run has put out anything."""
+        return self.entry is not None or any(e.author != USER for e in self._session.events)
+
+    def result(self) -> RunResult:
+        """What `run` would have returned, for all runs together; `pending` is what is open."""
+        session, waits = self._session, () if self.entry is None else self.entry.waits
+        told = [
+            to_agent_event(event)
+            for event in session.events
+            if event.author != USER and not _is_bookkeeping(event)
+        ]
+        for event in told:  # what was asked and answered is no question any more
+            event.pending = tuple(each for each in event.pending if each.id in waits)
+        return RunResult(
+            told,
+            state={key: value for key, value in session.state.items() if _is_told(key, value)},
+            session_id=session.id,
+            user_id=session.user_id,
+            app_name=session.app_name,
+        )
+
+
 class ADKBackend(BackendBase[Compiled]):
     """Runs pipelines on ADK.
 
@@ -99,7 +136,7 @@ class ADKBackend(BackendBase[Compiled]):
             node: The pipeline.
             config: How it runs.
             segment: Let runs do the steps of this segment alone, and stop before those of others
-                at the position that `standing` returns; "" is the one outside of every execution
+                at the position that `recall` returns; "" is the one outside of every execution
                 boundary. Such a run is resumable. None does every step.
 
         Raises:
@@ -198,15 +235,15 @@ class ADKBackend(BackendBase[Compiled]):
             app_name=compiled.config.app_name,
         )
 
-    async def standing(
+    async def recall(
         self,
         compiled: Compiled,
         *,
         session_id: str,
         user_id: str = USER,
         session_service: BaseSessionService | None = None,
-    ) -> JournalEntry | None:
-        """Return where the run of a session stands; None when it is over.
+    ) -> Recalled:
+        """Return where the run of a session stands, and what its runs have given so far.
 
         Args:
             compiled: What `compile` returned.
@@ -221,47 +258,7 @@ class ADKBackend(BackendBase[Compiled]):
         service = session_service or self.session_service
         name = compiled.config.app_name
         session = await existing_session(service, name, user_id, session_id)
-        return load(session.state, compiled.root.name)
-
-    async def recall(
-        self,
-        compiled: Compiled,
-        *,
-        session_id: str,
-        user_id: str = USER,
-        session_service: BaseSessionService | None = None,
-    ) -> RunResult:
-        """Return what the runs of a session have given so far, as `run` would have returned it.
-
-        Args:
-            compiled: What `compile` returned.
-            session_id: The session.
-            user_id: Whose session it is.
-            session_service: Where it is kept; None is the backend's.
-
-        Raises:
-            SessionError: There is no such session.
-            SessionStoreError: The sessions cannot be read.
-        """
-        service = session_service or self.session_service
-        name = compiled.config.app_name
-        session = await existing_session(service, name, user_id, session_id)
-        entry = load(session.state, compiled.root.name)
-        waits = () if entry is None else entry.waits
-        told = [
-            to_agent_event(event)
-            for event in session.events
-            if event.author != USER and not _is_bookkeeping(event)
-        ]
-        for event in told:  # what was asked and answered is no question any more
-            event.pending = tuple(each for each in event.pending if each.id in waits)
-        return RunResult(
-            told,
-            state={key: value for key, value in session.state.items() if _is_told(key, value)},
-            session_id=session.id,
-            user_id=user_id,
-            app_name=name,
-        )
+        return Recalled(load(session.state, compiled.root.name), session)
 
     async def pending(
         self,

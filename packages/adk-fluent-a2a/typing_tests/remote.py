@@ -1,0 +1,51 @@
+"""What type checkers know about remote agents."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from a2a.types import AgentCard
+from pydantic import BaseModel
+
+from adk_fluent import Agent, Pipeline
+from adk_fluent.a2a import AuthConfig, RemoteAgent, RemoteError, RetryConfig
+
+
+class Order(BaseModel):
+    id: int
+
+
+def trusted(card: Any) -> None: ...
+
+
+pay = RemoteAgent(
+    "pay",
+    endpoint="https://pay.example.com",
+    capabilities=("refund",),
+    inputs=("order", "user:tier"),
+    outputs="receipt",
+    input_schema=Order,
+    output_schema=Order,
+    auth=AuthConfig("bearer", "PAY_TOKEN"),
+    timeout=15,
+    retry=RetryConfig(max_attempts=2),
+    idempotent=True,
+    history="transcript",
+    verify_card=trusted,
+    fallback=Agent("by_hand"),
+)
+assert_type(pay >> Agent("after"), Pipeline)
+RemoteAgent("pay", card=AgentCard(name="pay"))
+RemoteAgent("pay", card={"name": "pay"})
+assert_type(RemoteAgent.from_card("card.json", timeout=3), RemoteAgent)
+
+
+def code(error: RemoteError) -> tuple[str, int | None, bool]:
+    return error.error_code, error.status, error.retriable
+
+
+RemoteAgent("pay", endpoint=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", retry=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", outputs=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", fallback=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", retries=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,215 @@
+"""What each request to a model costs: on metrics, on ADK's span, and on the events of the run."""
+
+from __future__ import annotations
+
+import copy
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._prices._ids import model_id
+from adk_fluent.cost._records import KEY, CostRecord, written
+from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted, requested
+from adk_fluent.cost._telemetry import measure, note_on_span
+from adk_fluent.extend import LOG, describe
+from adk_fluent.protocol import Middleware, MiddlewareDesc, SystemClock, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from adk_fluent.cost._prices._books import PriceBooks, Prices
+    from adk_fluent.cost._requests import Spent
+    from adk_fluent.protocol import (
+        AgentCall,
+        AgentReply,
+        Clock,
+        ModelCall,
+        ModelReply,
+        NextAgent,
+        NextModel,
+        NextRun,
+        RunCall,
+    )
+
+#: The step in which a model is asked.
+_STEP: Final[ContextVar[str]] = ContextVar("adk_fluent_cost_step", default="")
+#: Somebody further out charges what is asked here, and tells these of it.
+_CHARGED: Final[ContextVar[list[Callable[[CostRecord], None]] | None]] = ContextVar(
+    "adk_fluent_cost_charged", default=None
+)
+
+
+class CostAttributionMiddleware(Middleware):
+    """Attributes the cost of every request to a model to its agent, model and step.
+
+    It adds to the counter ``adk_fluent.llm.cost`` (USD), sets ``adk_fluent.cost_usd`` on ADK's own
+    span of the model call, and keeps a record on the event, which `cost_of` reads. Each request
+    that is sent is charged once, wherever this stands in the stack: attempts of a retry, models of
+    a fallback, summaries, streams that were cut off. What a cache answers costs nothing. Where
+    several stand around a call, the outermost charges.
+
+    Attributes:
+        prices: The price books, in order.
+    """
+
+    DESC: ClassVar[MiddlewareDesc]
+
+    def __init__(
+        self,
+        *,
+        prices: Prices | None = None,
+        on_record: Callable[[CostRecord], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Make the middleware.
+
+        Args:
+            prices: Rows by model (USD per million tokens), a YAML file of them, a price book, or
+                several in order; what they do not know, the built-in table and genai-prices may.
+            on_record: Is given each record as soon as the request is over.
+            clock: What time it is, since prices change.
+
+        Raises:
+            PriceError: The prices are none, or `on_record` cannot be called.
+        """
+        if on_record is not None and not callable(on_record):
+            raise PriceError("on_record= takes a function", found=describe(on_record))
+        self.prices: PriceBooks = price_books(prices)
+        self._given = prices
+        self._on_record = on_record
+        self._clock: Clock = clock or SystemClock()
+        self._pending: list[CostRecord] = []
+        self._session = ""
+        self._warned: set[str] = set()
+
+    def new(self) -> Self:
+        """Return the instance for one run."""
+        made = copy.copy(self)
+        made._pending = []  # noqa: SLF001  # its own
+        return made
+
+    def refuses_live(self) -> str | None:
+        """Say that a live connection is not charged."""
+        return "cost_attribution() prices model calls, and a live connection is none"
+
+    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+        """Note the session whose events the records are kept on."""
+        self._session = call.session_id
+        return await next(call)
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note the session, too, where this stands around a part of a pipeline."""
+        self._session = call.session_id
+
+    async def wrap_agent(self, call: AgentCall, next: NextAgent) -> AgentReply:
+        """Note the step, for what models are asked in it."""
+        token = _STEP.set(call.path)
+        try:
+            return await next(call)
+        finally:
+            _STEP.reset(token)
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Send the request, and charge it: also one that fails or is cut off on the way."""
+        told = _CHARGED.get()
+        own = [] if self._on_record is None else [self._on_record]
+        if told is not None:
+            told += own
+            return await next(call)
+        watched, responses, cut = Watched(call), list[Any](), False
+        first = requested(call)
+        token = _CHARGED.set(own)
+        try:
+            reply = await next(watched.call)
+            responses = reply.responses
+        except Exception:
+            raise
+        except BaseException:  # cancelled: the request was sent, whatever comes of it
+            cut = True
+            raise
+        finally:
+            _CHARGED.reset(token)
+            spent = watched.spent(responses, cut=cut)
+            if spent is not None:
+                record = self._charge(call, spent, first)
+                for each in own:
+                    each(record)
+        return reply
+
+    async def after_model(self, ctx: Any, response: Any) -> Any:
+        """Keep on the answer what was spent since the one before, for `cost_of`."""
+        if response.partial or not self._is_of_the_run(ctx):
+            return None
+        records = written(self._pending)
+        self._pending.clear()
+        metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: records}
+        return response.model_copy(update={"custom_metadata": metadata})
+
+    def _is_of_the_run(self, ctx: Any) -> bool:
+        """Whether an answer becomes an event of the run: agents in tools have their own session."""
+        session = getattr(invocation_of(ctx), "session", None)
+        return not self._session or getattr(session, "id", self._session) == self._session
+
+    def _charge(self, call: ModelCall, spent: Spent, first: str) -> CostRecord:
+        now = self._clock.now()
+        model = requested(call)  # a budget inside may have had another one asked
+        quote = quoted(self.prices, model, spent, datetime.fromtimestamp(now, UTC))
+        record = CostRecord(
+            agent=call.agent,
+            model=model,
+            served=spent.served or model,
+            provider=provider_of(call) if model == first else model_id(model).provider or "",
+            usage=spent.usage,
+            cost=quote.money,
+            source=quote.source,
+            estimated=spent.estimated,
+            tier=spent.tier,
+            path=_STEP.get(),
+            branch=getattr(invocation_of(call.ctx), "branch", None) or "",
+            at=now,
+        )
+        self._pending.append(record)
+        attributes = {
+            "gen_ai.agent.name": record.agent,
+            "gen_ai.request.model": record.model,
+            "gen_ai.response.model": record.served,
+            "gen_ai.provider.name": record.provider,
+        }
+        if isinstance(record.cost, Unknown):
+            measure("adk_fluent.llm.unpriced", 1, attributes)
+            self._warn(record)
+        else:
+            usd = float(record.cost.usd)
+            priced = {**attributes, "adk_fluent.price.source": record.source}
+            measure("adk_fluent.llm.cost", usd, priced)
+            note_on_span(usd)
+        return record
+
+    def _warn(self, record: CostRecord) -> None:
+        if record.model not in self._warned and isinstance(record.cost, Unknown):
+            self._warned.add(record.model)
+            LOG.warning(
+                "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
+                record.agent,
+                record.cost.reason,
+            )
+
+
+#: The schema of ``prices=`` where a file or the command line gives it.
+PRICES_SCHEMA: Final = {
+    "anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}],
+    "default": None,
+    "description": "Rows by model, USD per million tokens of each kind, or a YAML file of them.",
+}
+CostAttributionMiddleware.DESC = MiddlewareDesc(
+    "cost_attribution",
+    "Attributes the cost of every request to a model to its agent, model and step.",
+    CostAttributionMiddleware,
+    {"type": "object", "additionalProperties": False, "properties": {"prices": PRICES_SCHEMA}},
+)
+
+#: `CostAttributionMiddleware` by its short name.
+cost_attribution = CostAttributionMiddleware

@@ -1,0 +1,483 @@
+"""A budget in dollars: what a call may cost is reserved before it, and settled after it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
+from weakref import WeakKeyDictionary
+
+from adk_fluent.cost._attribution import PRICES_SCHEMA
+from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError
+from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
+from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._requests import (
+    Spent,
+    Watched,
+    invocation_of,
+    quoted,
+    requested,
+    service_tier,
+)
+from adk_fluent.cost._telemetry import measure
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe, one_of
+from adk_fluent.protocol import (
+    Middleware,
+    MiddlewareDesc,
+    ModelReply,
+    Money,
+    SystemClock,
+    Unknown,
+    Usage,
+    estimate_tokens,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from adk_fluent.cost._ledger._ledger import Reservation
+    from adk_fluent.cost._prices._books import PriceBooks, Prices
+    from adk_fluent.protocol import (
+        AgentReply,
+        Clock,
+        ModelCall,
+        NextModel,
+        NextRun,
+        RunCall,
+        RunResult,
+    )
+
+#: Whose money is counted together.
+Scope = Literal["invocation", "session", "user", "app", "process"]
+#: What is done with a call that does not fit.
+OnExceed = Literal["stop", "fallback", "warn"]
+#: Decides on a call that does not fit: given it and what is left, it gives one of the words.
+Decide = Callable[["ModelCall", Money], OnExceed | Awaitable[OnExceed]]
+
+_SCOPES: Final = ("invocation", "session", "user", "app", "process")
+_WORDS: Final = ("stop", "fallback", "warn")
+_PROCESS: Final = uuid.uuid4().hex
+#: The error code of an answer in the place of a call that was not made.
+EXHAUSTED: Final = "BUDGET_EXHAUSTED"
+#: Accounts of which money is reserved for the request that goes on here.
+_HELD: Final[ContextVar[frozenset[tuple[int, str]]]] = ContextVar(
+    "adk_fluent_budgets", default=frozenset()
+)
+
+
+class Budget(Middleware):
+    """Keeps what models cost within a limit, in USD.
+
+    Before a request is sent, what it may cost is reserved: its prompt's estimate, and as many
+    answer tokens as it allows. What does not fit is not sent. Afterwards the true cost is noted and
+    the rest given back, so that calls at the same time never get the same money. Attempts of a
+    retry, models of a fallback and summaries each need money, wherever this stands in the stack.
+    Nothing that runs is cancelled.
+
+    Two of the same `name`, `scope` and `ledger` are one budget.
+
+    Attributes:
+        limit: What may be spent.
+        scope: Whose money is counted together: of a run (with agents in its tools, and when it is
+            resumed), of a session, a user, an app, or this process.
+        on_exceed: ``"stop"`` answers with the error code ``BUDGET_EXHAUSTED``, ``"fallback"`` asks
+            `fallback_model` if there is money for that, ``"warn"`` logs and goes on. A function is
+            given the call and what is left, and gives one of these words; it may be async.
+        fallback_model: A cheaper model: its name, or an instance of ADK's BaseLlm.
+        reserve_output: Answer tokens reserved where the request sets no ``max_output_tokens``.
+        ledger: Where it is counted.
+        budget_key: Key of the state that what is left is copied to; it is never read.
+        name: What it is called.
+    """
+
+    DESC: ClassVar[MiddlewareDesc]
+
+    def __init__(
+        self,
+        limit: Money | Decimal | float | str,
+        *,
+        scope: Scope = "invocation",
+        on_exceed: OnExceed | Decide = "stop",
+        fallback_model: Any = None,
+        prices: Prices | None = None,
+        reserve_output: int = 4096,
+        on_unknown: Literal["error", "allow"] = "error",
+        ledger: Ledger | None = None,
+        budget_key: str | None = None,
+        name: str = "budget",
+        clock: Clock | None = None,
+    ) -> None:
+        """Make a budget.
+
+        Args:
+            limit: What may be spent, in USD; above 0.
+            scope: Whose money is counted together.
+            on_exceed: What is done with a call that does not fit.
+            fallback_model: A cheaper model, for ``"fallback"``.
+            prices: As in `cost_attribution`.
+            reserve_output: Answer tokens reserved where the request sets no limit.
+            on_unknown: A model without a price: ``"error"`` raises `UnknownPriceError` instead of
+                calling it, ``"allow"`` calls it and counts nothing.
+            ledger: Where it is counted; None is memory of its own.
+            budget_key: Key of the state that what is left is copied to.
+            name: What it is called, in the ledger and in messages.
+            clock: What time it is, since prices change.
+
+        Raises:
+            UsageError: An option has a value that it cannot have.
+            PriceError: The prices are none.
+        """
+        self.limit: Money = _limit(limit)
+        self.scope: Scope = one_of(scope, _SCOPES, "scope")
+        self.on_exceed: OnExceed | Decide = on_exceed if callable(on_exceed) else _word(on_exceed)
+        self.fallback_model = fallback_model
+        self.reserve_output = reserve_output
+        self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
+        self.budget_key = budget_key
+        self.name = name
+        self._prices: PriceBooks = price_books(prices)
+        self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
+        self._clock: Clock = clock or SystemClock()
+        self._owner: tuple[str, str, str, str] | None = None
+        self._fallbacks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._check()
+
+    def _check(self) -> None:
+        model = self.fallback_model
+        if self.on_exceed == "fallback" and model is None:
+            raise UsageError(
+                'Budget(on_exceed="fallback") needs a fallback_model',
+                help='Budget(..., on_exceed="fallback", fallback_model="gemini-2.5-flash-lite")',
+            )
+        if model is not None and self.on_exceed in ("stop", "warn"):
+            raise UsageError(
+                "Budget(fallback_model=...) is never used", help='add on_exceed="fallback"'
+            )
+        is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
+        if not (model is None or is_model or (isinstance(model, str) and model)):
+            raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
+        tokens: Any = self.reserve_output
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+            raise UsageError(
+                "Budget(reserve_output=...) takes a number of tokens", found=describe(tokens)
+            )
+        if not isinstance(self.ledger, Ledger):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError(
+                "Budget(ledger=...) takes a ledger",
+                found=describe(self.ledger),
+                help="MemoryLedger(), or SqliteLedger('budgets.db')",
+            )
+        for option, value in (("name", self.name), ("budget_key", self.budget_key)):
+            text: object = value
+            if not (isinstance(text, str) and text) and not (option != "name" and text is None):
+                raise UsageError(f"Budget({option}=...) takes text", found=describe(value))
+
+    def new(self) -> Self:
+        """Return the instance for one run; the ledger is the same for all."""
+        made = copy.copy(self)
+        made._owner = None  # noqa: SLF001  # its own
+        return made
+
+    def refuses_live(self) -> str | None:
+        """Say that a live connection cannot be held to a budget."""
+        return "a Budget counts what model calls cost, and a live connection is none"
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note whose run it is, where this stands around a part of a pipeline."""
+        self._owner = _owner(call)
+
+    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+        """Note whose run it is."""
+        self._owner = _owner(call)
+        return await next(call)
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Send the request if there is money for it.
+
+        Raises:
+            UnknownPriceError: The model has no price.
+            LedgerError: The ledger cannot be used.
+        """
+        account = self._account(call)
+        key = (id(self.ledger), account)
+        if key in _HELD.get():
+            return await next(call)
+        admitted = await self._admitted(call, account)
+        if isinstance(admitted, ModelReply):
+            return admitted
+        call, held = admitted
+        watched, responses, cut = Watched(call), list[Any](), False
+        token = _HELD.set(_HELD.get() | {key})
+        try:
+            reply = await next(watched.call)
+            responses = reply.responses
+        except Exception:
+            raise
+        except BaseException:  # cancelled: the request was sent, whatever comes of it
+            cut = True
+            raise
+        finally:
+            _HELD.reset(token)
+            spent = watched.spent(responses, cut=cut)
+            self.ledger.settle(held, self._cost(call, spent, held))
+            self._mirror(call, account)
+        return reply
+
+    def balance(self, result: RunResult) -> Balance:
+        """Return what is gone of the budget that the run of a result was held to.
+
+        Raises:
+            LedgerError: The ledger cannot be used.
+        """
+        run = result[-1].run_id if result else ""
+        owner = (result.app_name, result.user_id, result.session_id, run)
+        return self.ledger.balance(self._named(owner))
+
+    # --- before the request --------------------------------------------------------------------
+
+    async def _admitted(
+        self, call: ModelCall, account: str
+    ) -> tuple[ModelCall, Reservation] | ModelReply:
+        """The call with what is reserved for it; or the answer in its place."""
+        amount = self._most(call)
+        held = await self.ledger.reserve(account, amount, self.limit)
+        if held is not None:
+            return call, held
+        left = self._left(account)
+        word = await self._decided(call, left)
+        measure(
+            "adk_fluent.budget.denied",
+            1,
+            {
+                "adk_fluent.budget": self.name,
+                "adk_fluent.scope": self.scope,
+                "adk_fluent.decision": word,
+                "gen_ai.agent.name": call.agent,
+            },
+        )
+        if word == "warn":
+            LOG.warning(
+                "%s of %s is exceeded: agent %s needs up to %s, and %s is left",
+                *(self.name, self.limit, call.agent, amount, left),
+            )
+            kept = await self.ledger.reserve(account, amount, None)
+            return call, cast("Reservation", kept)
+        if word == "fallback":
+            other = await self._instead(call, account)
+            if other is not None:
+                return other
+        return self._stopped(call, amount, left)
+
+    async def _decided(self, call: ModelCall, left: Money) -> OnExceed:
+        if not callable(self.on_exceed):
+            return self.on_exceed
+        said: Any = self.on_exceed(call, left)
+        word = _word(await said if isawaitable(said) else said)
+        if word == "fallback" and self.fallback_model is None:
+            raise UsageError(
+                'the function of Budget(on_exceed=...) says "fallback", and there is no model',
+                help="Budget(fallback_model=...)",
+            )
+        return word
+
+    async def _instead(self, call: ModelCall, account: str) -> tuple[ModelCall, Reservation] | None:
+        """The call of the cheaper model, if there is money for that."""
+        model = self._fallback()
+        if model.model == requested(call):
+            return None
+        other = replace(call, model=model)
+        amount = self._most(other, model.model)
+        held = await self.ledger.reserve(account, amount, self.limit)
+        if held is None:
+            return None
+        call.request.model = model.model  # whoever looks from outside sees who was asked
+        call.request.cache_metadata = None  # ADK's cache is the other model's
+        LOG.info("%s is exceeded: agent %s asks %s", self.name, call.agent, model.model)
+        return other, held
+
+    def _fallback(self) -> Any:
+        import asyncio  # noqa: PLC0415  # as slow to import as all else here; whoever runs has it
+
+        from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
+
+        loop = asyncio.get_running_loop()  # clients belong to one
+        if loop not in self._fallbacks:
+            self._fallbacks[loop] = resolve_model(self.fallback_model)
+        return self._fallbacks[loop]
+
+    def _most(self, call: ModelCall, model: str | None = None) -> Money:
+        """What a request may cost.
+
+        Raises:
+            UnknownPriceError: Nobody knows.
+        """
+        request, name = call.request, model or requested(call)
+        limit: int | None = getattr(request.config, "max_output_tokens", None)
+        output = self.reserve_output if limit is None else limit
+        usage = Usage(prompt=estimate_tokens(request), output=output)
+        spent = Spent(usage, tier=service_tier(request))
+        cost = quoted(self._prices, name, spent, self._now()).money
+        if isinstance(cost, Money):
+            return cost
+        if self._allows:
+            return Money()
+        raise UnknownPriceError(
+            f"{self.name} cannot be kept: {cost.reason}",
+            node=call.node or call.agent,
+            help=f'Budget(prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million '
+            'tokens; or on_unknown="allow"',
+        )
+
+    def _stopped(self, call: ModelCall, amount: Money, left: Money) -> ModelReply:
+        from adk_fluent.cost._stopped_adk import stopped  # noqa: PLC0415  # imports ADK
+
+        what = "run" if self.scope == "invocation" else self.scope
+        return stopped(
+            EXHAUSTED,
+            f"{self.name} of {self.limit} for this {what} is exhausted: {left} is left, and the "
+            f"next call of agent {call.agent} may cost {amount}",
+            self.name,
+        )
+
+    # --- after it ------------------------------------------------------------------------------
+
+    def _cost(self, call: ModelCall, spent: Spent | None, held: Reservation) -> Money:
+        """What a request cost; where nobody knows, what was reserved."""
+        if spent is None:
+            return Money()
+        cost = quoted(self._prices, requested(call), spent, self._now()).money
+        return held.amount if isinstance(cost, Unknown) else cost
+
+    def _mirror(self, call: ModelCall, account: str) -> None:
+        """Show what is left; the answer is there, whether that can be told or not."""
+        try:
+            left = self._left(account)
+        except LedgerError as error:
+            LOG.warning("what is left of %s cannot be told: %s", self.name, error)
+            return
+        measure(
+            "adk_fluent.budget.remaining",
+            float(left.usd),
+            {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
+        )
+        if self.budget_key is not None and call.ctx is not None:
+            call.ctx.state[self.budget_key] = float(left.usd)
+
+    def _left(self, account: str) -> Money:
+        gone = self.ledger.balance(account)
+        return self.limit - gone.spent - gone.held
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    # --- whose money ---------------------------------------------------------------------------
+
+    def _account(self, call: ModelCall) -> str:
+        owner = self._owner
+        if owner is None:
+            session = invocation_of(call.ctx).session
+            owner = (session.app_name, session.user_id, session.id, call.run)
+        return self._named(owner)
+
+    def _named(self, owner: tuple[str, str, str, str]) -> str:
+        app, user, session, run = owner
+        whose = {
+            "invocation": (app, user, session, run),
+            "session": (app, user, session),
+            "user": (app, user),
+            "app": (app,),
+            "process": (_PROCESS,),
+        }[self.scope]
+        return json.dumps([self.scope, self.name, *whose])
+
+    def __repr__(self) -> str:
+        return f"Budget({str(self.limit)!r}, scope={self.scope!r}, name={self.name!r})"
+
+
+def _owner(call: RunCall) -> tuple[str, str, str, str]:
+    return (call.app_name, call.user_id, call.session_id, call.run)
+
+
+def _limit(limit: Any) -> Money:
+    """The limit as money.
+
+    Raises:
+        PriceError: It is no amount above 0.
+    """
+    help = "USD above 0, such as Budget(0.05)"
+    if isinstance(limit, Money):
+        usd = limit.usd
+    elif isinstance(limit, bool) or not isinstance(limit, int | float | str | Decimal):
+        raise PriceError("a budget has a limit in USD", found=describe(limit), help=help)
+    else:
+        try:
+            usd = Decimal(str(limit))
+        except InvalidOperation:
+            raise PriceError(
+                "a budget has a limit in USD", found=repr(limit)[:40], help=help
+            ) from None
+    if not usd.is_finite() or usd <= 0:
+        raise PriceError("a budget has a limit above 0", found=f"{usd}", help=help)
+    return Money(usd)
+
+
+def _word(word: Any) -> OnExceed:
+    if word == "ask":
+        raise UsageError(
+            'on_exceed="ask" is not there yet',
+            help="a function can ask: on_exceed=lambda call, left: ...; it may be async",
+        )
+    return one_of(word, _WORDS, "on_exceed")
+
+
+def price_limit(max_price: Money | Decimal | float | str, **options: Any) -> Budget:
+    """Return the `Budget` of a run: its model calls cost no more than that, in USD.
+
+    Args:
+        max_price: What a run may cost, in USD.
+        **options: Those of `Budget`.
+    """
+    options.setdefault("name", "price_limit")
+    return Budget(max_price, **options)
+
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "scope": {"enum": list(_SCOPES), "default": "invocation"},
+        "on_exceed": {"enum": list(_WORDS), "default": "stop"},
+        "fallback_model": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        "prices": PRICES_SCHEMA,
+        "reserve_output": {"type": "integer", "minimum": 0, "default": 4096},
+        "on_unknown": {"enum": ["error", "allow"], "default": "error"},
+        "budget_key": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        "name": {"type": "string", "minLength": 1, "default": "budget"},
+    },
+}
+
+
+def _schema(first: str) -> dict[str, Any]:
+    amount = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "In USD."}
+    properties = {first: amount, **_SCHEMA["properties"]}
+    return {**_SCHEMA, "properties": properties, "required": [first]}
+
+
+Budget.DESC = MiddlewareDesc(
+    "budget", "Keeps what models cost within a limit, in USD.", Budget, _schema("limit")
+)
+#: `price_limit` as a middleware that can be chosen by name.
+PRICE_LIMIT: Final = MiddlewareDesc(
+    "price_limit",
+    "Keeps what the models of a run cost within a limit, in USD.",
+    price_limit,
+    _schema("max_price"),
+)

@@ -1,0 +1,50 @@
+"""What prices, budgets and ledgers raise by themselves."""
+
+from __future__ import annotations
+
+from adk_fluent.errors import BuildError, RunError, UsageError
+
+
+class PriceError(UsageError):
+    """A price has no meaning, or is off by orders of magnitude.
+
+    Cause: a negative number, a kind of token that does not exist, USD per token or per thousand
+    tokens where USD per million is expected.
+    Fix: give USD per million tokens for each kind, as the message says.
+    """
+
+    code = "ADKF800"
+
+
+class PriceFileError(PriceError, BuildError):
+    """A file of prices cannot be read, or a row of it is invalid.
+
+    Cause: broken YAML, or a field with a value that it cannot have.
+    Fix: correct the line that the message names.
+    """
+
+    code = "ADKF801"
+
+
+class UnknownPriceError(RunError, LookupError):
+    """A budget cannot be kept, because nobody knows the price of a model.
+
+    Cause: a `Budget` around an agent whose model is in no price book.
+    Fix: `Budget(prices={"model": {"input": ..., "output": ...}})`, or `on_unknown="allow"`.
+    """
+
+    code = "ADKF802"
+
+
+class LedgerError(RunError, OSError):
+    """A ledger of budgets cannot be used; no model is called and nothing is spent.
+
+    Cause: another process holds the file for too long, or the file is no ledger.
+    Fix: wait, or give the ledger another path.
+    """
+
+    code = "ADKF803"
+
+
+for _each in (LedgerError, PriceError, PriceFileError, UnknownPriceError):
+    _each.__module__ = "adk_fluent.cost"  # where they are public

@@ -1,0 +1,1 @@
+"""What a pipeline will cost, from its structure and some assumptions."""

@@ -1,0 +1,125 @@
+"""What is assumed of a pipeline's traffic, or was measured of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.cost._report import cost_of
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from adk_fluent.protocol import RunResult
+
+_PLAIN: Final = (int, float)
+#: Numbers that hold for all steps, or for each of some names.
+Numbers = float | Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficAssumptions:
+    """What one run is like, and how many there are.
+
+    Where a number may differ from step to step, a mapping gives it by the names of steps.
+
+    Attributes:
+        invocations_per_day: Runs.
+        avg_input_tokens: Prompt tokens of a model call: instruction, tools and the user's message,
+            without what earlier steps said.
+        avg_output_tokens: Answer tokens of a model call, thoughts included.
+        branch_probabilities: Share of the runs of a route that take a branch, by the name of the
+            branch's step; of agents that may be handed over to, the share of their parent's runs.
+            Branches that are not named share the rest alike.
+        loop_iterations: Iterations of loops; None is the middle of one and the most of those that
+            may end early.
+        map_items: Items of `map_over`.
+        failure_rate: Share of the attempts of a fallback that fail.
+        tool_rounds: Model calls of an agent with tools, in addition to its first one.
+        tool_tokens: Tokens of what a tool returns.
+        measured_calls: Model calls of an agent in a run, where that was measured.
+        context_growth: What earlier steps said is in the prompts of later ones, as their history
+            says; it is not to be added to what was measured.
+    """
+
+    invocations_per_day: float = 1
+    avg_input_tokens: Numbers = 500
+    avg_output_tokens: Numbers = 200
+    branch_probabilities: Mapping[str, float] = field(default_factory=dict[str, float])
+    loop_iterations: Numbers | None = None
+    map_items: Numbers = 5
+    failure_rate: float = 0.0
+    tool_rounds: Numbers = 1
+    tool_tokens: float = 100
+    measured_calls: Mapping[str, float] = field(default_factory=dict[str, float])
+    context_growth: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            UsageError: One is negative, or no number, or a share is more than 1.
+        """
+        for each in fields(self):
+            value: Any = getattr(self, each.name)
+            if each.name == "context_growth" or value is None:
+                continue
+            numbers = (
+                cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {"": value}
+            )
+            share = each.name in ("branch_probabilities", "failure_rate")
+            for name, number in numbers.items():
+                _check(each.name, name, number, most=1.0 if share else None)
+
+    def of(self, field: str, name: str, otherwise: float) -> float:
+        """Return the number that holds for a step."""
+        value: Any = getattr(self, field)
+        if type(value) in _PLAIN:  # a mapping is slow to know
+            return value
+        return otherwise if value is None else float(value.get(name, otherwise))
+
+    @classmethod
+    def from_results(
+        cls, results: Iterable[RunResult], *, invocations_per_day: float = 1
+    ) -> TrafficAssumptions:
+        """Return what runs were like: calls, prompts and answers of each agent, on average.
+
+        Args:
+            results: What ``run`` returned, best with `cost_attribution` around the runs.
+            invocations_per_day: Runs.
+
+        Raises:
+            UsageError: There are none.
+        """
+        runs, calls = 0, Counter[str]()
+        prompts, answers = Counter[str](), Counter[str]()
+        for result in results:
+            runs += 1
+            for each in cost_of(result).records:
+                calls[each.agent] += 1
+                prompts[each.agent] += each.usage.prompt + each.usage.tool
+                answers[each.agent] += each.usage.output + each.usage.thoughts
+        if not calls:
+            raise UsageError(
+                "TrafficAssumptions.from_results needs results with model calls",
+                found=f"{runs} results without any",
+            )
+        return cls(
+            invocations_per_day=invocations_per_day,
+            avg_input_tokens={name: prompts[name] / n for name, n in calls.items()},
+            avg_output_tokens={name: answers[name] / n for name, n in calls.items()},
+            measured_calls={name: n / runs for name, n in calls.items()},
+            context_growth=False,
+        )
+
+
+def _check(field: str, name: str, number: Any, *, most: float | None) -> None:
+    where = f"TrafficAssumptions({field}=...)" + (f" for {name!r}" if name else "")
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise UsageError(f"{where} takes a number", found=describe(number))
+    if not isfinite(number) or number < 0 or (most is not None and number > most):
+        takes = "a number of 0 or more" if most is None else "a share from 0 to 1"
+        raise UsageError(f"{where} takes {takes}", found=f"{number}")

@@ -1,0 +1,199 @@
+"""What a pipeline will cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+from adk_fluent.cost._estimate._walk import Walk
+from adk_fluent.cost._prices._books import price_books
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
+from adk_fluent.ir import AgentNode, Node
+from adk_fluent.protocol import Unknown, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.cost._prices._books import Prices
+
+#: What agents without a model are called in reports.
+DEFAULT: Final = "(default model)"
+#: Below so many prompt tokens, and above so many thousands, no price depends on their number.
+_LONG: Final = 100_000
+_LONGEST: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostModel:
+    """What a pipeline will cost, in USD, if the assumptions hold.
+
+    Attributes:
+        mean: One run, on average.
+        lo: One run, at least, as the structure bounds it.
+        hi: One run, at most; infinite where nothing bounds it.
+        daily: All runs of a day, on average.
+        per_agent: Average cost of each agent in a run, the dearest first.
+        per_model: The same of each model.
+        calls: Average model calls of each agent in a run.
+        unpriced: Model calls in a run of each model without a known price; they are in no amount.
+        opaque: Steps whose model calls nobody knows: remote agents, and agents built with ADK.
+        unbounded: Loops and maps that nothing bounds.
+        assumptions: What was assumed.
+    """
+
+    mean: float
+    lo: float
+    hi: float
+    daily: float
+    per_agent: dict[str, float]
+    per_model: dict[str, float]
+    calls: dict[str, float]
+    unpriced: dict[str, float]
+    opaque: tuple[str, ...]
+    unbounded: tuple[str, ...]
+    assumptions: TrafficAssumptions
+
+    @property
+    def total_estimated(self) -> float:
+        """All runs of a day, on average; the spec's name of `daily`."""
+        return self.daily
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as JSON data; an infinite bound is None."""
+        return {
+            "mean_usd": self.mean,
+            "lo_usd": self.lo,
+            "hi_usd": None if self.hi == inf else self.hi,
+            "daily_usd": self.daily,
+            "per_agent": self.per_agent,
+            "per_model": self.per_model,
+            "calls": self.calls,
+            "unpriced_models": self.unpriced,
+            "opaque": list(self.opaque),
+            "unbounded": list(self.unbounded),
+        }
+
+    def summary(self) -> str:
+        """Return what a run and a day cost, and what is not in it, in some lines of text."""
+        high = "without a bound" if self.hi == inf else f"at most ${self.hi:.6f}"
+        lines = [
+            f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
+            f"${self.daily:.2f} a day of {self.assumptions.invocations_per_day:g} runs",
+        ]
+        if self.unpriced:
+            lines.append(f"not in it, since no price is known: {', '.join(self.unpriced)}")
+        if self.opaque:
+            lines.append(f"not in it, since nobody sees their models: {', '.join(self.opaque)}")
+        if self.unbounded:
+            lines.append(f"nothing bounds: {', '.join(self.unbounded)}")
+        return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """Return the estimate as text with a table of agents in Markdown."""
+        rows = [
+            f"| {name} | {self.calls.get(name, 0):.2f} | ${usd:.6f} |"
+            for name, usd in self.per_agent.items()
+        ]
+        table = ["| agent | calls a run | a run |", "|---|---:|---:|", *rows]
+        return self.summary() + ("\n\n" + "\n".join(table) if rows else "")
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def estimate_cost(
+    pipeline: Any,
+    assumptions: TrafficAssumptions | None = None,
+    *,
+    prices: Prices | None = None,
+    default_model: str = "",
+) -> CostModel:
+    """Return what a pipeline will cost, without running anything.
+
+    One walk over the structure: routes by the probabilities of their branches, loops by their
+    iterations, fallbacks by failures, tools by their rounds, and prompts that grow by what earlier
+    steps said, as far as an agent's history shows it. Bounds hold for the structure; tokens and
+    tool rounds are as assumed there, too.
+
+    Args:
+        pipeline: A builder, or its IR.
+        assumptions: What a run is like; measured ones are better
+            (`TrafficAssumptions.from_results`).
+        prices: As in `cost_attribution`.
+        default_model: The model of agents that name none.
+
+    Raises:
+        UsageError: It is no pipeline, or the assumptions contradict it.
+        PriceError: The prices are none.
+    """
+    root = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
+    if not isinstance(root, Node):
+        raise UsageError("estimate_cost takes a pipeline", found=describe(pipeline))
+    traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
+    if not isinstance(traffic, TrafficAssumptions):
+        raise UsageError("estimate_cost takes TrafficAssumptions", found=describe(traffic))
+    walk = Walk(root, traffic, default_model, _pricing(prices))
+    agents, models, calls = dict[str, float](), dict[str, float](), dict[str, float]()
+    unpriced = dict[str, float]()
+    for each in walk.positions:
+        if not isinstance(each.node, AgentNode) or each.node.mock:
+            continue
+        name, model = each.node.name, each.model or DEFAULT
+        number = each.calls.mean * each.runs.mean
+        calls[name] = calls.get(name, 0.0) + number
+        if each.own is None:
+            unpriced[model] = unpriced.get(model, 0.0) + number
+            continue
+        usd = each.own.mean * each.runs.mean
+        agents[name] = agents.get(name, 0.0) + usd
+        models[model] = models.get(model, 0.0) + usd
+    total = walk.positions[0].cost
+    return CostModel(
+        mean=total.mean,
+        lo=total.lo,
+        hi=total.hi,
+        daily=total.mean * traffic.invocations_per_day,
+        per_agent=_dearest(agents),
+        per_model=_dearest(models),
+        calls=calls,
+        unpriced=unpriced,
+        opaque=tuple(dict.fromkeys(walk.opaque)),
+        unbounded=tuple(dict.fromkeys(walk.unbounded)),
+        assumptions=traffic,
+    )
+
+
+def _dearest(costs: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(costs.items(), key=lambda row: (-row[1], row[0])))
+
+
+def _pricing(prices: Prices | None) -> Callable[[str, float, float], float | None]:
+    """What a call costs, by the price of a token, which is asked for once for prompts of a length.
+
+    Prices that depend on the length of a prompt change at thousands of tokens.
+    """
+    books, now = price_books(prices), datetime.now(UTC)
+    rates: dict[tuple[str, int], tuple[float, float] | None] = {}
+
+    def price(model: str, prompt: int, output: int) -> float | None:
+        cost = books.price(model, Usage(prompt=prompt, output=output), now)
+        return None if isinstance(cost, Unknown) else float(cost.usd)
+
+    def rated(model: str, prompt: int) -> tuple[float, float] | None:
+        alone, both = price(model, prompt, 0), price(model, prompt, 1000)
+        return None if alone is None or both is None else (alone / prompt, (both - alone) / 1000)
+
+    def cost(model: str, prompt: float, output: float) -> float | None:
+        if not model:
+            return None
+        length = 1 if prompt <= _LONG else min(_LONGEST, -int(-prompt // 1000))
+        if (model, length) not in rates:
+            rates[model, length] = rated(model, length * 1000)
+        rate = rates[model, length]
+        return None if rate is None else prompt * rate[0] + output * rate[1]
+
+    return cost

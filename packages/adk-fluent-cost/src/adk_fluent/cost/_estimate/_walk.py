@@ -1,0 +1,334 @@
+"""One walk over a pipeline: how often each agent is called, on what, and at least and at most.
+
+Three passes over a list of positions, in which each stands before those inside it: what each
+position says (upwards), how often it runs and what it sees (downwards), what it costs (upwards).
+None is recursive, so depth does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import (
+    AdkAgentNode,
+    AgentNode,
+    AppNode,
+    FallbackNode,
+    LoopNode,
+    MapOverNode,
+    Node,
+    ParallelNode,
+    RaceNode,
+    Ref,
+    RemoteAgentNode,
+    RouteNode,
+    SequenceNode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+
+
+class Range(NamedTuple):
+    """A number as expected, at least, and at most."""
+
+    mean: float = 0.0
+    lo: float = 0.0
+    hi: float = 0.0
+
+    def plus(self, other: Range) -> Range:
+        """Return the sum of both."""
+        if self is NEVER:
+            return other
+        return Range(self.mean + other.mean, self.lo + other.lo, self.hi + other.hi)
+
+    def times(self, other: Range) -> Range:
+        """Return the product of both; nothing of something endless is nothing."""
+        if other is ONCE:
+            return self
+        return Range(
+            self.mean * other.mean,
+            self.lo * other.lo,
+            self.hi * other.hi if self.hi and other.hi else 0.0,
+        )
+
+
+ONCE = Range(1.0, 1.0, 1.0)
+NEVER = Range()
+
+
+@dataclass(slots=True)
+class Position:
+    """A node in its place; one node may stand in several.
+
+    Attributes:
+        node: The node.
+        model: The model of an agent; "" where nothing says which.
+        inside: Indices of what is inside.
+        share: How often it runs, for each run of what it is inside.
+        says: Tokens that it adds to the conversation, each time it runs.
+        runs: How often it runs.
+        sees: Tokens of earlier steps that are in its prompts.
+        before: Tokens of the step before it.
+        calls: Model calls of an agent itself, each time it runs.
+        own: USD of these; None where nobody knows.
+        cost: USD of all that is in it, each time it runs.
+    """
+
+    node: Node
+    model: str = ""
+    inside: list[int] = field(default_factory=list[int])
+    share: Range = ONCE
+    says: Range = NEVER
+    runs: Range = NEVER
+    sees: Range = NEVER
+    before: Range = NEVER
+    calls: Range = NEVER
+    own: Range | None = NEVER
+    cost: Range = NEVER
+
+
+class Walk:
+    """The positions of a pipeline, with all that is known of them.
+
+    Args:
+        root: The pipeline.
+        traffic: What is assumed.
+        default_model: The model of agents that name none.
+        price: What a call costs: USD by model, prompt tokens and answer tokens; None if unknown.
+
+    Attributes:
+        positions: Each before those inside it.
+        unbounded: Names of what nothing bounds.
+        opaque: Names of steps whose model calls nobody knows.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        traffic: TrafficAssumptions,
+        default_model: str,
+        price: Callable[[str, float, float], float | None],
+    ) -> None:
+        self._traffic = traffic
+        self._price = price
+        self.unbounded: list[str] = []
+        self.opaque: list[str] = []
+        self.positions: list[Position] = []
+        self._place(root, default_model)
+        for each in reversed(self.positions):
+            each.says = self._says(each)
+        self.positions[0].runs = ONCE
+        for each in self.positions:
+            self._enter(each)
+        self._measured = self._places_of_measured()
+        for each in reversed(self.positions):
+            each.cost = self._cost(each)
+
+    # --- positions -----------------------------------------------------------------------------
+
+    def _place(self, root: Node, default_model: str) -> None:
+        todo: list[tuple[Node, str, Range, int]] = [(root, default_model, ONCE, -1)]
+        while todo:
+            node, model, share, parent = todo.pop()
+            if isinstance(node, AppNode) and node.execution and node.execution.default_model:
+                model = _name(node.execution.default_model) or model
+            if isinstance(node, AgentNode):
+                model = _name(node.model) or model
+            at = len(self.positions)
+            self.positions.append(Position(node, model, share=share))
+            if parent >= 0:
+                self.positions[parent].inside.append(at)
+            if isinstance(node, AdkAgentNode | RemoteAgentNode):
+                self.opaque.append(node.name)
+            inside = list(self._shares(node))
+            todo.extend((each, model, much, at) for each, much in reversed(inside))
+
+    def _shares(self, node: Node) -> Iterable[tuple[Node, Range]]:  # noqa: PLR0911  # one for each kind
+        traffic = self._traffic
+        if isinstance(node, AppNode):
+            return [(node.root, ONCE)]
+        if isinstance(node, RouteNode):
+            return self._branches(node)
+        if isinstance(node, LoopNode):
+            most = float(node.max_iterations) if node.max_iterations > 0 else inf
+            if most == inf:
+                self.unbounded.append(node.name)
+            ends = node.until is not None
+            usual = (1 + most) / 2 if ends and most < inf else most
+            mean = min(most, traffic.of("loop_iterations", node.name, usual))
+            if mean == inf:
+                raise UsageError(
+                    f"nothing says how often loop {node.name!r} runs",
+                    node=node,
+                    help=f"TrafficAssumptions(loop_iterations={{{node.name!r}: 3}})",
+                )
+            return [(node.body, Range(mean, 1.0 if ends else min(most, mean), most))]
+        if isinstance(node, MapOverNode):
+            self.unbounded.append(node.name)
+            return [(node.body, Range(traffic.of("map_items", node.name, 5), 0.0, inf))]
+        if isinstance(node, FallbackNode):
+            rate = traffic.failure_rate
+            return [
+                (each, Range(rate**at, 0.0 if at else 1.0, 1.0))
+                for at, each in enumerate(node.attempts)
+            ]
+        if isinstance(node, AgentNode):
+            rounds = traffic.of("tool_rounds", node.name, 1)
+            share = traffic.branch_probabilities
+            return [
+                *((each, Range(rounds, 0.0, rounds)) for each in node.agent_tools),
+                *((each, Range(share.get(each.name, 0.0), 0.0, 1.0)) for each in node.delegates),
+            ]
+        return [(each, ONCE) for each in node.children]
+
+    def _branches(self, node: RouteNode) -> Iterable[tuple[Node, Range]]:
+        given = self._traffic.branch_probabilities
+        branches = [*node.branches, *([] if node.default is None else [node.default])]
+        known = {each.name: given[each.name] for each in branches if each.name in given}
+        total = sum(known.values())
+        if total > 1.0001:
+            raise UsageError(
+                f"the branches of route {node.name!r} are taken more often than it runs",
+                node=node,
+                found=", ".join(f"{name}={share:g}" for name, share in known.items()),
+                help="branch_probabilities= are shares of the runs of the route, 1 in all",
+            )
+        rest = [each for each in branches if each.name not in known]
+        # one without a default may take none: that is a way, too
+        ways = len(rest) + (node.default is None)
+        even = max(0.0, 1 - total) / ways if ways else 0.0
+        for each in branches:
+            yield each, Range(known.get(each.name, even), 0.0, 1.0)
+
+    # --- what is said --------------------------------------------------------------------------
+
+    def _says(self, here: Position) -> Range:
+        node = here.node
+        if isinstance(node, AgentNode):
+            return _exactly(0.0 if node.mock else self._output(node))
+        inside = [self.positions[each] for each in here.inside]
+        each_says = [each.says.times(each.share) for each in inside]
+        if isinstance(node, RouteNode) and inside:
+            mean = sum(each.mean for each in each_says)
+            return _of_one_way(mean, [each.says for each in inside], node)
+        if isinstance(node, RaceNode) and each_says:
+            return Range(*(max(column) for column in zip(*each_says, strict=True)))
+        if isinstance(node, FallbackNode) and inside:
+            first = inside[0].says
+            return Range(first.mean, min(e.says.lo for e in inside), max(e.says.hi for e in inside))
+        total = NEVER
+        for each in each_says:
+            total = total.plus(each)
+        return total
+
+    def _output(self, node: AgentNode) -> float:
+        return self._traffic.of("avg_output_tokens", node.name, 200)
+
+    # --- how often, and on what ----------------------------------------------------------------
+
+    def _enter(self, here: Position) -> None:
+        """Tell what is inside a position how often it runs, and what it sees."""
+        node, sees, before = here.node, here.sees, here.before
+        for at in here.inside:
+            each = self.positions[at]
+            each.runs = here.runs.times(each.share)
+            each.sees, each.before = sees, before
+            if isinstance(node, LoopNode):  # on average, half of the iterations are before
+                mean, _, hi = each.share
+                again = Range(max(0.0, mean - 1) / 2, 0.0, max(0.0, hi - 1) / 2)
+                each.sees = sees.plus(each.says.times(again))
+            if isinstance(node, AgentNode):  # it is asked in a conversation of its own
+                each.sees = each.before = NEVER
+            if isinstance(node, SequenceNode):
+                sees, before = sees.plus(each.says), each.says
+            elif not isinstance(node, ParallelNode | RaceNode | RouteNode | MapOverNode):
+                before = each.says
+
+    # --- what it costs -------------------------------------------------------------------------
+
+    def _places_of_measured(self) -> dict[str, float]:
+        """How often agents run in all, of those whose calls were measured."""
+        runs: dict[str, float] = {}
+        for each in self.positions:
+            measured = each.node.name in self._traffic.measured_calls
+            if measured and isinstance(each.node, AgentNode):  # what is around it has its name
+                runs[each.node.name] = runs.get(each.node.name, 0.0) + each.runs.mean
+        return runs
+
+    def _calls(self, node: AgentNode) -> Range:
+        """The model calls of an agent, each time it runs."""
+        rounds = 0.0
+        if node.tools or node.agent_tools:
+            rounds = self._traffic.of("tool_rounds", node.name, 1)
+        measured = self._traffic.measured_calls.get(node.name)
+        if measured is None:
+            if not rounds:
+                return ONCE
+            return Range(1 + rounds, 1.0, 1 + rounds)
+        runs = self._measured[node.name]
+        mean = measured / runs if runs else 0.0
+        return Range(mean, min(1.0, mean), max(1 + rounds, mean))
+
+    def _own(self, node: AgentNode, here: Position) -> Range | None:
+        """What the calls of an agent cost, each time it runs; None if nobody knows."""
+        traffic, output = self._traffic, self._output(node)
+        base = traffic.of("avg_input_tokens", node.name, 500)
+        sees = _seen(node, here) if traffic.context_growth else NEVER
+        known: dict[tuple[float, float], float] = {}
+        for number, seen in zip(here.calls, sees, strict=True):
+            if (number, seen) in known:
+                continue
+            prompt = base + seen
+            if traffic.context_growth and number > 1:
+                prompt += (output + traffic.tool_tokens) * (number - 1) / 2
+            one = self._price(here.model, prompt, output) if prompt < inf else inf
+            if one is None:
+                return None
+            known[number, seen] = number * one if number else 0.0
+        made = [known[each] for each in zip(here.calls, sees, strict=True)]
+        return Range(*made)
+
+    def _cost(self, here: Position) -> Range:
+        node, total = here.node, NEVER
+        if isinstance(node, AgentNode) and not node.mock:
+            here.calls = self._calls(node)
+            here.own = self._own(node, here)
+            total = here.own or NEVER
+        if not here.inside:
+            return total
+        inside = [
+            each.cost.times(each.share) for each in (self.positions[at] for at in here.inside)
+        ]
+        if isinstance(node, RouteNode) and inside:
+            mean = sum(each.mean for each in inside)
+            return _of_one_way(mean, [self.positions[at].cost for at in here.inside], node)
+        for each in inside:
+            total = total.plus(each)
+        return total
+
+
+def _exactly(number: float) -> Range:
+    return Range(number, number, number)
+
+
+def _of_one_way(mean: float, ways: list[Range], node: RouteNode) -> Range:
+    """What comes of one of several ways; without a default, none may be taken."""
+    lo = 0.0 if node.default is None else min(each.lo for each in ways)
+    return Range(mean, lo, max(each.hi for each in ways))
+
+
+def _seen(node: AgentNode, here: Position) -> Range:
+    """What of earlier steps is in an agent's prompt."""
+    return {"transcript": here.sees, "input": here.before}.get(node.history, NEVER)
+
+
+def _name(model: Any) -> str:
+    value = model.value if isinstance(model, Ref) else model
+    found = value if isinstance(value, str) else getattr(value, "model", "")
+    return found if isinstance(found, str) else ""

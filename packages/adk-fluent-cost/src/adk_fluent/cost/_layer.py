@@ -1,0 +1,32 @@
+"""What this package provides, as data: nothing it names is imported before it is needed."""
+
+from __future__ import annotations
+
+from adk_fluent.protocol import Entry, Layer
+
+LAYER = Layer(
+    "cost",
+    {
+        "commands": Entry(
+            "adk_fluent.cost._cli:estimate", "estimate", "Estimate what a pipeline will cost."
+        ),
+        "checkers": Entry("adk_fluent.cost._checkers:check_selectors", "selectors"),
+        "passes": "adk_fluent.cost._passes:PASSES",
+        "run_options": Entry(
+            "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
+        ),
+        "price_books": "adk_fluent.cost:default_prices",
+        "middleware": (
+            Entry("adk_fluent.cost:Budget.DESC", "budget"),
+            Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),
+            Entry("adk_fluent.cost._budget:PRICE_LIMIT", "price_limit"),
+        ),
+        "names": tuple(
+            Entry(f"adk_fluent.cost:{name}", name)
+            for name in (
+                *("Budget", "CostAttributionMiddleware", "CostModel", "TrafficAssumptions"),
+                *("cost_attribution", "cost_of", "estimate_cost", "price_limit"),
+            )
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""What tokens cost: price books, and the names of models in them."""

@@ -1,0 +1,297 @@
+"""Price books: the built-in table, tables of the user's own, and several books in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._prices._ids import model_id
+from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
+from adk_fluent.cost._prices._table import CHECKED, LONG, ROWS, Row
+from adk_fluent.extend import describe
+from adk_fluent.protocol import Money, Unknown
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from adk_fluent.protocol import PriceBook, Usage
+
+#: What may be given as prices: rows by model, a file of them, a price book, or several in order.
+Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
+
+_EXTRA: Final = frozenset({"above", "since", "tiers"})
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A price, and who says so.
+
+    Attributes:
+        money: The amount, or why there is none.
+        source: The price book that knows it; "" when none does.
+    """
+
+    money: Money | Unknown
+    source: str = ""
+
+
+class BuiltInPrices:
+    """The prices of Gemini and Gemma that this wheel brings; they need no network.
+
+    Attributes:
+        source: What reports call it, with the day on which it was checked.
+    """
+
+    source: str = f"built-in {CHECKED.isoformat()}"
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        name = model_id(model)
+        if name.provider not in (None, "google"):
+            return Unknown(f"no price of {model!r}: the table has Google's models only")
+        rows = _built_in().get(name.name) or _built_in().get(name.base)
+        return _priced(rows, model, usage, at, tier)
+
+    def __repr__(self) -> str:
+        return f"BuiltInPrices({CHECKED.isoformat()})"
+
+
+@cache
+def _built_in() -> dict[str, tuple[Price, ...]]:
+    return {name: tuple(_made(name, row) for row in rows) for name, rows in ROWS.items()}
+
+
+def _made(name: str, row: Row) -> Price:
+    since, *amounts = row
+    kinds = ("input", "output", "cached", "audio", "cached_audio", "audio_output", "image_output")
+    rates: dict[str, Any] = {
+        kind: Decimal(each) for kind, each in zip(kinds, amounts, strict=True) if each is not None
+    }
+    if name not in LONG:
+        return Price(Rates(**rates), since)
+    threshold, *dearer = LONG[name]
+    long = rates | dict(zip(kinds, map(Decimal, dearer), strict=False))
+    return Price(Rates(**rates), since, ((threshold, Rates(**long)),))
+
+
+def _priced(
+    rows: tuple[Price, ...] | None, model: str, usage: Usage, at: datetime, tier: str | None
+) -> Money | Unknown:
+    if not rows:
+        return Unknown(f"no price of {model!r}")
+    row = at_day(rows, at.date())
+    if row is None:
+        return Unknown(f"no price of {model!r} on {at.date().isoformat()}")
+    return row.price(usage, tier)
+
+
+class PriceTable:
+    """Prices of your own: models with USD per million tokens of each kind.
+
+    ::
+
+        PriceTable({"our-model": {"input": 0.20, "output": 0.80, "cached": 0.02}})
+
+    A row may also have ``above`` (prompt tokens to prices that hold beyond them), ``tiers``
+    (service tiers to multiples of the price) and ``since`` (the first day); several rows of one
+    model, each with another day, stand in a list. Names are found as they are written, and by the
+    other names of the same model.
+
+    Attributes:
+        source: What reports call it.
+    """
+
+    def __init__(self, rows: Mapping[str, Any], *, source: str = "table") -> None:
+        """Make a table.
+
+        Args:
+            rows: The prices by model.
+            source: What reports call it.
+
+        Raises:
+            PriceError: A row is none; the message names the model and the field.
+        """
+        if not isinstance(rows, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise PriceError(
+                "PriceTable takes a mapping of models to prices",
+                found=describe(rows),
+                help='PriceTable({"model": {"input": 0.30, "output": 2.50}})',
+            )
+        self.source = source
+        self._rows: dict[str, tuple[Price, ...]] = {}
+        for model, given in rows.items():
+            if not isinstance(model, str) or not model.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+                raise PriceError("a model's name is text", found=describe(model))
+            self._rows[model] = _prices_of(model, given)
+        self._by_name = {model_id(model).name: each for model, each in self._rows.items()}
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> PriceTable:
+        """Read a table from a YAML file with the same rows.
+
+        Raises:
+            PriceFileError: It cannot be read, or a row is invalid; the message has the line.
+        """
+        from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
+
+        return cls(read_rows(Path(path), cls), source=Path(path).name)
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        rows = self._rows.get(model)
+        if rows is None:
+            name = model_id(model)
+            rows = self._by_name.get(name.name) or self._by_name.get(name.base)
+        return _priced(rows, model, usage, at, tier)
+
+    def __repr__(self) -> str:
+        return f"PriceTable({len(self._rows)} models, source={self.source!r})"
+
+
+def _prices_of(model: str, given: Any) -> tuple[Price, ...]:
+    rows = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
+    made = [price_of(each, repr(model)) for each in rows]
+    if not made or len({each.since for each in made}) < len(made):
+        raise PriceError(
+            f"{model!r} has several prices for the same day",
+            help="give each row another 'since', the first one none",
+        )
+    return tuple(sorted(made, key=lambda each: each.since or date.min))
+
+
+def price_of(given: Any, where: str) -> Price:
+    """Return the price that one row gives.
+
+    Args:
+        given: The row.
+        where: What it belongs to, for errors.
+
+    Raises:
+        PriceError: It is none.
+    """
+    if not isinstance(given, Mapping):
+        return Price(rates_of(given, where))
+    row = cast("Mapping[str, Any]", given)
+    rates = {kind: each for kind, each in row.items() if kind not in _EXTRA}
+    above: Any = row.get("above") or {}
+    tiers: Any = row.get("tiers") or {}
+    for field, value in (("above", above), ("tiers", tiers)):
+        if not isinstance(value, Mapping):
+            raise PriceError(f"{where}, {field}: this is a mapping", found=describe(value))
+    thresholds: list[tuple[int, Rates]] = []
+    for threshold, dearer in above.items():
+        if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
+            raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
+        thresholds.append((threshold, rates_of({**rates, **dearer}, f"{where}, above {threshold}")))
+    times = {str(tier): number(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
+    return Price(
+        rates_of(rates, where),
+        _day(row.get("since"), where),
+        tuple(sorted(thresholds, key=lambda each: each[0])),
+        {**MULTIPLIERS, **times},
+    )
+
+
+def _day(value: object, where: str) -> date | None:
+    if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
+        return value
+    try:
+        return date.fromisoformat(cast("str", value))
+    except (TypeError, ValueError):
+        raise PriceError(
+            f"{where}, since: this is no day", found=repr(value)[:40], help="such as 2026-12-01"
+        ) from None
+
+
+class PriceBooks:
+    """Several price books: the first that knows a price has it.
+
+    Attributes:
+        books: The books, in order.
+    """
+
+    def __init__(self, books: Iterable[PriceBook]) -> None:
+        """Make one of several.
+
+        Args:
+            books: The books, in order.
+        """
+        self.books: tuple[PriceBook, ...] = tuple(books)
+
+    @property
+    def source(self) -> str:
+        """What the books are called."""
+        return ", ".join(map(source_of, self.books))
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        return self.quote(model, usage, at, tier=tier).money
+
+    def quote(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Quote:
+        """Return what one model call cost, and which book says so."""
+        unknown: Unknown | None = None
+        for book in self.books:
+            made = book.price(model, usage, at, tier=tier)
+            if not isinstance(made, Unknown):
+                return Quote(made, source_of(book))
+            unknown = unknown or made
+        return Quote(unknown or Unknown(f"no price of {model!r}"))
+
+
+def source_of(book: PriceBook) -> str:
+    """Return what reports call a price book."""
+    said: object = getattr(book, "source", None)
+    return said if isinstance(said, str) and said else type(book).__name__
+
+
+@cache
+def default_books() -> tuple[PriceBook, ...]:
+    """Return what is asked after the user's own prices: the table here, then genai-prices."""
+    from adk_fluent.cost._prices._genai import installed  # noqa: PLC0415  # looks for it
+
+    return (BuiltInPrices(), *installed())
+
+
+def default_prices() -> PriceBooks:
+    """Return the books that are asked where no prices are given: built in, then genai-prices."""
+    return PriceBooks(default_books())
+
+
+def price_books(given: Prices | None) -> PriceBooks:
+    """Return the books that prices stand for; what they do not know, the default ones may.
+
+    Raises:
+        PriceError: They are none.
+    """
+    if isinstance(given, PriceBooks):
+        return given
+    if given is None:
+        own: list[Any] = []
+    elif isinstance(given, str | Path):
+        own = [PriceTable.from_yaml(given)]
+    elif hasattr(given, "price"):
+        own = [given]
+    elif isinstance(given, Mapping):
+        own = [PriceTable(cast("Mapping[str, Any]", given))]
+    else:
+        own = list(given) if isinstance(given, Iterable) else [given]
+        for each in own:
+            if not hasattr(each, "price"):
+                raise PriceError(
+                    "prices= takes rows by model, a file, or price books",
+                    found=describe(each),
+                    help='prices={"model": {"input": 0.30, "output": 2.50}}',
+                )
+    return PriceBooks([*own, *default_books()])

@@ -1,0 +1,114 @@
+"""What one request to a model took and cost, as it is kept on events."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.protocol import Money, Unknown, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adk_fluent.protocol import AgentEvent
+
+#: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
+KEY: Final = "adk_fluent_cost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRecord:
+    """What one request to a model took, and what that cost.
+
+    Attributes:
+        agent: The agent for whose sake the model was asked.
+        model: The model that was asked.
+        served: The model that answered, as it says itself; the same as `model` where it does not.
+        provider: Who provides the model.
+        usage: The tokens.
+        cost: The price; `Unknown` with the reason where nobody knows it.
+        source: The price book that says so; "" for an unknown price.
+        estimated: The model has not reported its tokens: they are estimated from the texts.
+        tier: The service tier; None is the standard one.
+        path: Position of the step in the pipeline; see `AgentEvent.path`.
+        branch: ADK's branch, dotted.
+        at: Seconds since 1970.
+    """
+
+    agent: str
+    model: str
+    served: str
+    provider: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: Money | Unknown = field(default_factory=Money)
+    source: str = ""
+    estimated: bool = False
+    tier: str | None = None
+    path: str = ""
+    branch: str = ""
+    at: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON data, what is at its default left out."""
+        made: dict[str, Any] = {"agent": self.agent, "model": self.model}
+        for name in _OPTIONAL:
+            if value := getattr(self, name):
+                made[name] = value
+        if self.served != self.model:
+            made["served"] = self.served
+        usage = self.usage
+        made["usage"] = {name: n for name in _TOKENS if (n := getattr(usage, name))}
+        if isinstance(self.cost, Unknown):
+            made["unknown"] = self.cost.reason
+        else:
+            made["usd"] = str(self.cost.usd)
+        return made
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:
+        """Return the record that `to_dict` was called on.
+
+        Raises:
+            ValueError: The data is no record.
+        """
+        try:
+            named = ("agent", "model", "served", *_OPTIONAL)
+            made: dict[str, Any] = {name: data[name] for name in named if name in data}
+            made.setdefault("served", made["model"])
+            tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
+            cost = Unknown(data["unknown"]) if "unknown" in data else Money(Decimal(data["usd"]))
+            return cls(**made, usage=Usage(**tokens), cost=cost)
+        except (AttributeError, InvalidOperation, KeyError, TypeError) as error:
+            raise ValueError(f"this is no record of costs: {error!r}") from error
+
+
+_OPTIONAL: Final = ("provider", "source", "estimated", "tier", "path", "branch", "at")
+_TOKENS: Final = tuple(each.name for each in fields(Usage))
+
+
+def written(records: Sequence[CostRecord]) -> str:
+    """Return records as they are kept on events: as text, since ADK copies all else many times."""
+    return json.dumps([each.to_dict() for each in records]) if records else "[]"
+
+
+def records_on(event: AgentEvent) -> list[CostRecord] | None:
+    """Return the records that an event holds; None when nobody has attributed its costs."""
+    text: Any = event.custom_metadata.get(KEY)
+    if not isinstance(text, str):
+        return None
+    try:
+        kept: Any = json.loads(text)
+    except ValueError:
+        return []
+    return list(_valid(cast("list[Any]", kept))) if isinstance(kept, list) else []
+
+
+def _valid(kept: list[Any]) -> Iterator[CostRecord]:
+    """The records; what clients have put there is none, and is no reason to fail."""
+    for each in kept:
+        try:
+            yield CostRecord.from_dict(each)
+        except ValueError:
+            continue

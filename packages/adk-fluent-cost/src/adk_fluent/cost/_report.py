@@ -1,0 +1,275 @@
+"""What a run cost, by agent, model, step and branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._records import CostRecord, records_on
+from adk_fluent.cost._requests import Spent, quoted
+from adk_fluent.extend import describe
+from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from adk_fluent.cost._prices._books import PriceBooks, Prices
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """What one agent, model, step or branch cost.
+
+    Attributes:
+        name: Which.
+        cost: What is known of the cost, in USD; calls without a price are not in it.
+        calls: Requests to models.
+        unpriced: Those of them whose price nobody knows.
+        estimated: Those of them whose tokens the model did not report.
+        usage: The tokens.
+    """
+
+    name: str
+    cost: Money = Money()  # noqa: RUF009  # it is frozen
+    calls: int = 0
+    unpriced: int = 0
+    estimated: int = 0
+    usage: Usage = Usage()  # noqa: RUF009  # it is frozen
+
+    @classmethod
+    def of(cls, name: str, records: Iterable[CostRecord]) -> CostLine:
+        """Return the sum of records."""
+        cost, usage, calls, unpriced, estimated = Money(), Usage(), 0, 0, 0
+        for each in records:
+            calls += 1
+            usage += each.usage
+            estimated += each.estimated
+            if isinstance(each.cost, Unknown):
+                unpriced += 1
+            else:
+                cost += each.cost
+        return cls(name, cost, calls, unpriced, estimated, usage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as JSON data."""
+        return {
+            "name": self.name,
+            "usd": str(self.cost.usd),
+            "calls": self.calls,
+            "unpriced": self.unpriced,
+            "estimated": self.estimated,
+            "input_tokens": self.usage.prompt + self.usage.tool,
+            "output_tokens": self.usage.output + self.usage.thoughts,
+        }
+
+
+class CostReport:
+    """What was spent, as far as prices are known.
+
+    Attributes:
+        records: Each request to a model, in order.
+    """
+
+    def __init__(self, records: Iterable[CostRecord] = ()) -> None:
+        """Make a report.
+
+        Args:
+            records: Each request to a model, in order.
+        """
+        self.records: list[CostRecord] = list(records)
+
+    def add(self, record: CostRecord) -> None:
+        """Add one request; ``cost_attribution(on_record=report.add)`` collects all of a program."""
+        self.records.append(record)
+
+    @property
+    def total(self) -> Money:
+        """What is known of the cost; look at `unpriced`, too."""
+        return self._sum().cost
+
+    @property
+    def unpriced(self) -> dict[str, int]:
+        """Models without a price, with the number of their requests; they are in no total."""
+        found: dict[str, int] = {}
+        for each in self.records:
+            if isinstance(each.cost, Unknown):
+                found[each.model] = found.get(each.model, 0) + 1
+        return found
+
+    @property
+    def estimated(self) -> int:
+        """Requests whose tokens the model did not report."""
+        return self._sum().estimated
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests."""
+        return self._sum().usage
+
+    def by_agent(self) -> list[CostLine]:
+        """Return what each agent cost, the dearest first."""
+        return self._by(lambda each: each.agent)
+
+    def by_model(self) -> list[CostLine]:
+        """Return what each model cost that answered, the dearest first."""
+        return self._by(lambda each: each.served)
+
+    def by_step(self) -> list[CostLine]:
+        """Return what each step cost; its name is its path in the pipeline, such as ``s2.p1``."""
+        return self._by(lambda each: each.path)
+
+    def by_branch(self) -> list[CostLine]:
+        """Return what each branch of ADK's cost; the one without a name is the trunk."""
+        return self._by(lambda each: each.branch)
+
+    def _by(self, key: Callable[[CostRecord], str]) -> list[CostLine]:
+        groups: dict[str, list[CostRecord]] = {}
+        for each in self.records:
+            groups.setdefault(key(each), []).append(each)
+        lines = [CostLine.of(name, records) for name, records in groups.items()]
+        return sorted(lines, key=lambda line: (-line.cost.usd, line.name))
+
+    def _sum(self) -> CostLine:
+        return CostLine.of("total", self.records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data: amounts are texts, so that none is rounded."""
+        total = self._sum().to_dict()
+        del total["name"]
+        return {
+            **total,
+            "unpriced_models": self.unpriced,
+            "agents": [each.to_dict() for each in self.by_agent()],
+            "models": [each.to_dict() for each in self.by_model()],
+            "steps": [each.to_dict() for each in self.by_step()],
+            "branches": [each.to_dict() for each in self.by_branch()],
+            "records": [each.to_dict() for each in self.records],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> CostReport:
+        """Return the report that `to_dict` was called on.
+
+        Raises:
+            ValueError: The data is no report.
+        """
+        records: Any = data.get("records")
+        if not isinstance(records, list):
+            raise ValueError("this is no report of costs: it has no records")  # noqa: TRY004  # of the data
+        return cls(CostRecord.from_dict(each) for each in cast("list[Any]", records))
+
+    def to_markdown(self) -> str:
+        """Return the report as tables in Markdown."""
+        parts = [self.summary()]
+        for title, lines in (("agent", self.by_agent()), ("model", self.by_model())):
+            if lines:
+                parts.append("\n".join(_table(title, lines)))
+        return "\n\n".join(parts)
+
+    def summary(self) -> str:
+        """Return one line: the total, and what is not in it or not exact."""
+        line = self._sum()
+        calls = f"{line.calls} model call{'' if line.calls == 1 else 's'}"
+        text = f"{shown(line.cost)} for {calls}"
+        if line.estimated:
+            text += f", {line.estimated} of them with estimated tokens"
+        if line.unpriced:
+            names = ", ".join(f"{name} ({n})" for name, n in self.unpriced.items())
+            text += f"; not in it, since no price is known: {names}"
+        return text
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"CostReport({self.summary()!r})"
+
+
+_MOST: Final = 6  # digits after the point: a millionth of a dollar is some tokens
+
+
+def shown(cost: Money) -> str:
+    """Return an amount with up to six digits after the point."""
+    rounded = round(cost.usd, _MOST)
+    if cost.usd and not rounded:
+        return "less than $0.000001"
+    return str(Money(rounded))
+
+
+def _table(title: str, lines: list[CostLine]) -> Iterator[str]:
+    yield f"| {title} | cost | calls | input tokens | output tokens |"
+    yield "|---|---:|---:|---:|---:|"
+    for each in lines:
+        name = each.name.replace("|", "\\|").replace("\n", " ") or "-"
+        cost = shown(each.cost)
+        if each.unpriced:
+            cost = f"{cost} + {each.unpriced} unpriced" if each.unpriced < each.calls else "unknown"
+        took = f"{each.usage.prompt + each.usage.tool:,}"
+        gave = f"{each.usage.output + each.usage.thoughts:,}"
+        yield f"| {name} | {cost} | {each.calls} | {took} | {gave} |"
+
+
+def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> CostReport:
+    """Return what a run cost.
+
+    Where `cost_attribution` stood around it, its records are read from the events: they have what
+    was thrown away, too. Other events are priced by the tokens that they report and the model that
+    they name.
+
+    Args:
+        result: What ``run`` returned, or any events.
+        prices: As in `cost_attribution`; with them, records are priced anew.
+
+    Raises:
+        PriceError: The events or the prices are none.
+    """
+    if not isinstance(result, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+        raise PriceError(
+            "cost_of takes the result of a run",
+            found=describe(result),
+            help="cost_of(pipeline.run(...))",
+        )
+    books = price_books(prices)
+    records: list[CostRecord] = []
+    for event in result:
+        if not isinstance(event, AgentEvent):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            raise PriceError("cost_of takes the events of a run", found=describe(event))
+        if event.is_partial:
+            continue
+        kept = records_on(event)
+        if kept is None:
+            records += _reported(event, books)
+        else:
+            records += kept if prices is None else (_again(each, books) for each in kept)
+    return CostReport(records)
+
+
+def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
+    """What an event says itself of the model call that made it."""
+    usage = event.usage
+    if usage is None or not usage.total:
+        return
+    model = str(event.metadata.get("model_version") or "")
+    quote = quoted(books, model, Spent(usage), datetime.fromtimestamp(event.timestamp, UTC))
+    cost = quote.money if model else Unknown("the event does not say which model answered")
+    yield CostRecord(
+        agent=event.node or event.author,
+        model=model or "unknown",
+        served=model or "unknown",
+        usage=usage,
+        cost=cost,
+        source=quote.source if model else "",
+        path=event.path or "",
+        branch=event.branch or "",
+        at=event.timestamp,
+    )
+
+
+def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
+    spent = Spent(record.usage, record.estimated, record.served, record.tier)
+    quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
+    return replace(record, cost=quote.money, source=quote.source)

@@ -1,0 +1,158 @@
+"""One request to a model: what it used, who served it, in which tier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.cost._prices._ids import model_id
+from adk_fluent.protocol import ModelReply, Sink, Usage, estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from adk_fluent.cost._prices._books import PriceBooks, Quote
+    from adk_fluent.protocol import ModelCall
+
+#: Marks an answer that a budget has given in the model's place: nobody was asked.
+STOPPED: Final = "adk_fluent_stopped"
+_BY_TRAFFIC: Final = {
+    "ON_DEMAND": "standard",
+    "ON_DEMAND_FLEX": "flex",
+    "ON_DEMAND_OFFPEAK": "off-peak",
+    "ON_DEMAND_PRIORITY": "priority",
+    "PROVISIONED_THROUGHPUT": "provisioned throughput",
+}
+_STANDARD: Final = ("", "standard", "unspecified")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a request used.
+
+    Attributes:
+        usage: The tokens.
+        estimated: The model did not report them.
+        served: The model that answered, as it says itself; "" when it does not.
+        tier: The service tier; None is the standard one.
+    """
+
+    usage: Usage
+    estimated: bool = False
+    served: str = ""
+    tier: str | None = None
+
+
+class Watched:
+    """A request whose fragments are seen on their way.
+
+    Args:
+        call: The request.
+
+    Attributes:
+        call: The call to go on with, unless there is nothing to see.
+    """
+
+    __slots__ = ("_last", "_said", "call")
+
+    def __init__(self, call: ModelCall) -> None:
+        self._said: list[Any] = []
+        self._last: Any = None
+        if call.sink.forward is None:
+            self.call: ModelCall = call
+            return
+
+        async def forward(fragment: Any) -> None:
+            if fragment.usage_metadata is not None:  # each repeats the total so far
+                self._last = fragment
+            elif self._last is None and fragment.content is not None:
+                self._said.append(fragment.content)
+            await call.emit(fragment)
+
+        self.call = replace(call, sink=Sink(forward, call.emitted))
+
+    def spent(self, responses: Sequence[Any], *, cut: bool = False) -> Spent | None:
+        """Return what the request used; None when nobody was asked or it failed at once.
+
+        Args:
+            responses: The answer; empty when it failed or was cut off.
+            cut: It was cancelled: the prompt was sent, whatever of the answer was made by then.
+        """
+        said = responses[-1] if responses else self._last
+        if said is not None and STOPPED in (said.custom_metadata or {}):
+            return None
+        request = self.call.request
+        reported = [*([] if self._last is None else [self._last]), *responses]
+        usage = ModelReply(reported).usage
+        served = getattr(said, "model_version", None) or ""
+        if usage is not None and usage.total:
+            return Spent(usage, served=served, tier=_tier(request, reported))
+        texts = [each.content for each in responses if each.content is not None] or self._said
+        if not texts and not cut:
+            return None
+        output = estimate_tokens(texts)
+        usage = Usage(prompt=estimate_tokens(request), output=output)
+        return Spent(usage, estimated=True, served=served, tier=_tier(request, reported))
+
+
+def invocation_of(ctx: Any) -> Any:
+    """Return the InvocationContext behind a Context of ADK's, or the context itself."""
+    return getattr(ctx, "_invocation_context", ctx)
+
+
+def requested(call: ModelCall) -> str:
+    """Return the name of the model that is asked; the one in the request is what is called."""
+    return getattr(call.request, "model", None) or getattr(call.model, "model", None) or ""
+
+
+def provider_of(call: ModelCall) -> str:
+    """Return who provides a model, in OpenTelemetry's words."""
+    kind = _kind(type(call.model))
+    prefix = model_id(requested(call)).provider if kind == "litellm" else None
+    return prefix or kind
+
+
+@lru_cache(maxsize=256)
+def _kind(model: type) -> str:
+    names = {each.__name__ for each in model.__mro__}
+    if "Gemini" in names:
+        return "gcp.gemini"
+    return "litellm" if "LiteLlm" in names else model.__name__.lower()
+
+
+def quoted(books: PriceBooks, model: str, spent: Spent, at: datetime) -> Quote:
+    """Return what a request cost: by the model that answered, or else by the one that was asked."""
+    first: Quote | None = None
+    for name in dict.fromkeys((*_served(model, spent.served), model)):
+        quote = books.quote(name, spent.usage, at, tier=spent.tier)
+        if quote.source:
+            return quote
+        first = quote
+    return first if first is not None else books.quote(model, spent.usage, at, tier=spent.tier)
+
+
+def _served(model: str, served: str) -> tuple[str, ...]:
+    """The names of the model that answered; one by LiteLLM comes without its provider."""
+    if not served:
+        return ()
+    prefix, slash, _ = model.rpartition("/")
+    return (f"{prefix}/{served}", served) if slash and "/" not in served else (served,)
+
+
+def service_tier(request: Any) -> str | None:
+    """Return the service tier that a request asks for; None is the standard one."""
+    asked: Any = getattr(getattr(request, "config", None), "service_tier", None)
+    word = str(getattr(asked, "value", asked) or "").lower()
+    return None if word in _STANDARD else word
+
+
+def _tier(request: Any, reported: Sequence[Any]) -> str | None:
+    """The tier in which a request was served, as far as that is told."""
+    for each in reversed(reported):
+        traffic = getattr(each.usage_metadata, "traffic_type", None)
+        word = _BY_TRAFFIC.get(str(getattr(traffic, "value", traffic)))
+        if word is not None:
+            return None if word == "standard" else word
+    return service_tier(request)

@@ -1,0 +1,53 @@
+"""The metrics of money, and the attribute on ADK's own span of a model call."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Whose spans are described: ADK's own.
+_SCOPE: Final = "gcp.vertex.agent"
+_SPANS: Final = ("generate_content", "call_llm")
+_METER: Final = "adk_fluent"
+_INSTRUMENTS: Final = {
+    "adk_fluent.llm.cost": ("counter", "USD", "What model calls cost"),
+    "adk_fluent.llm.unpriced": ("counter", "{call}", "Model calls whose price is unknown"),
+    "adk_fluent.budget.remaining": ("gauge", "USD", "What is left of a budget"),
+    "adk_fluent.budget.denied": ("counter", "{call}", "Model calls over a budget"),
+}
+
+
+def measure(name: str, value: float, attributes: Mapping[str, str]) -> None:
+    """Add to a counter, or set a gauge."""
+    made = _instrument(name)
+    if _INSTRUMENTS[name][0] == "gauge":
+        made.set(value, attributes)
+    else:
+        made.add(value, attributes)
+
+
+@cache
+def _instrument(name: str) -> Any:
+    from opentelemetry import metrics  # noqa: PLC0415  # whoever only builds needs none
+
+    kind, unit, description = _INSTRUMENTS[name]
+    meter = metrics.get_meter(_METER)
+    return getattr(meter, f"create_{kind}")(name, unit=unit, description=description)
+
+
+def note_on_span(usd: float) -> None:
+    """Add to what the model call cost, on ADK's span of it, if one is open and recorded."""
+    from opentelemetry import trace  # noqa: PLC0415  # the same
+
+    span: Any = trace.get_current_span()
+    if not span.is_recording():
+        return
+    scope = getattr(span, "instrumentation_scope", None)
+    if scope is None or scope.name != _SCOPE or not span.name.startswith(_SPANS):
+        return
+    attributes: Mapping[str, Any] = span.attributes or {}
+    before = attributes.get("adk_fluent.cost_usd", 0.0)
+    span.set_attribute("adk_fluent.cost_usd", before + usd)

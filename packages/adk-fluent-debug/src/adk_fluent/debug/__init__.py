@@ -1,0 +1,71 @@
+"""Debugging of agents: a run becomes a file that anybody can replay, compare and turn into a test.
+
+A `Recorder` records runs, a `ReplayerBackend` runs a pipeline on what was recorded, and
+`diff_events` says what differs. Names are imported on first use; ADK is imported when something
+runs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adk_fluent.debug._diff import EventChange, EventDiff, diff_events
+    from adk_fluent.debug._errors import (
+        PipelineMismatchError,
+        RecordedError,
+        RecordingFileError,
+        ReplayMismatchError,
+        UnusedInteractionsError,
+    )
+    from adk_fluent.debug._recorder import Recorder, recorder
+    from adk_fluent.debug._recording import (
+        LLMInteraction,
+        RecordedRun,
+        Recording,
+        ToolInteraction,
+    )
+    from adk_fluent.debug._replayer import ReplayerBackend
+    from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
+else:
+    _MODULES = {
+        "_diff": ("EventChange", "EventDiff", "diff_events"),
+        "_errors": (
+            *("PipelineMismatchError", "RecordedError", "RecordingFileError"),
+            *("ReplayMismatchError", "UnusedInteractionsError"),
+        ),
+        "_recorder": ("Recorder", "recorder"),
+        "_recording": ("LLMInteraction", "RecordedRun", "Recording", "ToolInteraction"),
+        "_replayer": ("ReplayerBackend",),
+        "_replaying": ("ReplayReport", "replay", "replay_async"),
+    }
+    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        return value
+
+
+__all__ = [
+    "EventChange",
+    "EventDiff",
+    "LLMInteraction",
+    "PipelineMismatchError",
+    "RecordedError",
+    "RecordedRun",
+    "Recorder",
+    "Recording",
+    "RecordingFileError",
+    "ReplayMismatchError",
+    "ReplayReport",
+    "ReplayerBackend",
+    "ToolInteraction",
+    "UnusedInteractionsError",
+    "diff_events",
+    "recorder",
+    "replay",
+    "replay_async",
+]

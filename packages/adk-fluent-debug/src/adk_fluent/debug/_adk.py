@@ -1,0 +1,203 @@
+"""What of a run is ADK's, as data and back again."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from adk_fluent.debug._errors import RecordedError
+from adk_fluent.protocol import request_data
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Data = dict[str, Any]
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+
+
+def dump_model(value: Any) -> Data:
+    """One of ADK's or genai's objects as JSON data, without what is not set."""
+    return value.model_dump(mode="json", exclude_none=True)
+
+
+def dump_content(content: Any) -> Data | None:
+    """A message as JSON data."""
+    return None if content is None else dump_model(content)
+
+
+def load_content(data: Data) -> types.Content:
+    """A message of JSON data."""
+    return types.Content.model_validate(data)
+
+
+def dump_response(response: Any) -> Data:
+    """An answer of a model as JSON data."""
+    return dump_model(response)
+
+
+def load_response(data: Mapping[str, Any]) -> LlmResponse:
+    """The answer that `dump_response` was given."""
+    return LlmResponse.model_validate(data)
+
+
+def empty_response() -> LlmResponse:
+    """An answer that says nothing."""
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
+
+
+def dump_request(request: Any) -> Data:
+    """What a request asks, in the same words in every run."""
+    try:
+        data = request_data(request)
+    except TypeError:  # a live object in it: what can be shown of the conversation has to do
+        data = {
+            "model": request.model,
+            "contents": [dump_model(each) for each in request.contents or ()],
+            "config": {
+                "system_instruction": str(getattr(request.config, "system_instruction", ""))
+            },
+        }
+    return _told({key: value for key, value in data.items() if value is not None})
+
+
+def _told(value: Any) -> Any:
+    """Without what is not set, and as JSON has it."""
+    if isinstance(value, dict):
+        rows = cast("dict[Any, Any]", value).items()
+        return {str(key): _told(each) for key, each in rows if each is not None}
+    if isinstance(value, list | tuple):
+        return [_told(each) for each in cast("list[Any]", value)]
+    return value if isinstance(value, _SCALARS) else str(value)
+
+
+# --- what tools do -------------------------------------------------------------------------------
+
+
+def dump_actions(actions: Any) -> Data:
+    """What stands in EventActions, but for what is not set."""
+    made: Data = {}
+    for name, value in cast("Data", vars(actions)).items():
+        if value is None or (isinstance(value, dict | list) and not value):
+            continue
+        made[name] = value if name == "state_delta" else _dumped(value)
+    if "state_delta" in made:
+        made["state_delta"] = dict(made["state_delta"])
+    return made
+
+
+def _dumped(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return dump_model(value)
+    if isinstance(value, dict):
+        return {str(key): _dumped(each) for key, each in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple | set):
+        return [_dumped(each) for each in cast("list[Any]", value)]
+    return value
+
+
+def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
+    """Do to state and actions what a tool has done to them."""
+    given = {key: each for key, each in effects.items() if key != "state_delta"}
+    actions = context.actions
+    wrote: Data = effects.get("state_delta") or {}
+    for key, each in wrote.items():
+        context.state[key] = each
+    if not given:
+        return
+    made = EventActions.model_validate(given)
+    for name in made.model_fields_set:
+        value: Any = getattr(made, name)
+        value: Any = getattr(made, name)
+        if isinstance(value, dict):
+            getattr(actions, name).update(value)
+        else:
+            setattr(actions, name, value)
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def dump_error(error: BaseException) -> Data:
+    """An error as data: its type, message, and what it has of plain values."""
+    kind = type(error)
+    values = {
+        key: value
+        for key, value in vars(error).items()
+        if isinstance(value, _SCALARS) and not key.startswith("_")
+    }
+    args = [each if isinstance(each, _SCALARS) else str(each) for each in error.args]
+    made: Data = {"type": f"{kind.__module__}:{kind.__qualname__}", "message": str(error)}
+    return made | {key: each for key, each in (("args", args), ("values", values)) if each}
+
+
+def load_error(data: Mapping[str, Any]) -> Exception:
+    """The error that was recorded, of its own type if this process has that already.
+
+    Nothing is imported, and no constructor is called: a file may come from anybody.
+    """
+    module, _, name = str(data.get("type", "")).partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    args, values = data.get("args"), data.get("values")
+    if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning):
+        kind: type[Exception] = found
+        try:
+            error = kind.__new__(kind)
+            error.args = tuple(cast("list[Any]", args)) if isinstance(args, list) else ()
+            vars(error).update(cast("Data", values) if isinstance(values, dict) else {})
+            str(error)
+        except Exception:  # noqa: BLE001  # a class that cannot be made so
+            return _unknown(data)
+        return error
+    return _unknown(data)
+
+
+def _unknown(data: Mapping[str, Any]) -> RecordedError:
+    type_name = str(data.get("type", ""))
+    return RecordedError(str(data.get("message", "")) or type_name, type_name=type_name)
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def dump_history(session: Any, invocation_id: str) -> list[Data]:
+    """The events of a session before a run."""
+    return [dump_model(event) for event in session.events if event.invocation_id != invocation_id]
+
+
+def answers_in(session: Any) -> list[Data]:
+    """What a run that goes on was answered: the user's last words before it went on."""
+    found: list[Data] = []
+    for event in reversed(session.events):
+        if event.author != "user":
+            if found:
+                break
+            continue  # who goes on with the run has noted that already
+        for part in (event.content.parts if event.content else None) or ():
+            if (answer := part.function_response) is not None:
+                data: Data = {"id": answer.id, "name": answer.name, "response": answer.response}
+                found.append(data)
+    return found
+
+
+async def seed(service: Any, app_name: str, user_id: str, session_id: str | None, run: Data) -> str:
+    """Make a session as it was when a run began.
+
+    Returns:
+        Its id.
+    """
+    session = await service.create_session(
+        app_name=app_name, user_id=user_id, session_id=session_id, state=run.get("state") or {}
+    )
+    for each in run.get("history") or ():
+        event = Event.model_validate(each)
+        event.actions.state_delta = {}  # the state is that after them
+        await service.append_event(session, event)
+    return session.id

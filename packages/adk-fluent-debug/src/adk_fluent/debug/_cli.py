@@ -1,0 +1,111 @@
+"""``adk-fluent replay``, ``record`` and ``diff``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from adk_fluent.cli import FINDINGS, OK, load, note
+from adk_fluent.debug._compare import counted
+from adk_fluent.debug._diff import diff_events
+from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recorder import Recorder
+from adk_fluent.debug._recording import Recording
+from adk_fluent.debug._replaying import replay as replay_recording
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.argument("target")
+@click.option(
+    "--on-mismatch",
+    type=click.Choice(["error", "skip", "live"]),
+    default="error",
+    show_default=True,
+    help="What a call is answered that was not recorded so.",
+)
+@click.option("--live-tools", is_flag=True, help="Run the tools, instead of answering for them.")
+@click.option("--unified", is_flag=True, help="Print every difference, as a unified diff.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    file: Path,
+    target: str,
+    on_mismatch: Any,
+    *,
+    live_tools: bool,
+    unified: bool,
+    as_json: bool,
+) -> None:
+    """Replay recording FILE on pipeline TARGET, and print what differs.
+
+    TARGET is module:attribute or path.py:attribute. No model is asked and no tool runs. Exits with
+    1 if events, state or errors differ, or recorded calls were not asked for.
+    """
+    recording = Recording.load(file)
+    tools = "live" if live_tools else "replay"
+    try:
+        report = replay_recording(load(target), recording, on_mismatch=on_mismatch, tools=tools)
+    except (ReplayMismatchError, PipelineMismatchError) as error:
+        if as_json:
+            click.echo(json.dumps({"ok": False, "error": error.what, "found": error.found}))
+        else:
+            click.echo(str(error))
+        ctx.exit(FINDINGS)
+    if as_json:
+        outcome = {
+            "ok": report.ok,
+            "events": len(report.events),
+            "difference": None if report.diff.first is None else str(report.diff.first),
+            "problems": report.problems,
+            "unused": len(report.unused),
+        }
+        click.echo(json.dumps(outcome))
+    else:
+        click.echo(f"{counted(len(recording.runs), 'run')} replayed: {report.summary}")
+        if unified and report.diff:
+            click.echo(report.diff.unified())
+    ctx.exit(OK if report.ok else FINDINGS)
+
+
+@click.command()
+@click.argument("target")
+@click.argument("message")
+@click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
+@click.option("--state", metavar="JSON", default="{}", help="What the session's state starts with.")
+@click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
+def record(target: str, message: str, output: Path, state: str, *, without_content: bool) -> None:
+    """Run pipeline TARGET with MESSAGE, print its answer, and record the run."""
+    try:
+        start: Any = json.loads(state)
+    except ValueError as error:
+        raise click.BadParameter(f"it is no JSON: {error}", param_hint="--state") from error
+    if not isinstance(start, dict):
+        raise click.BadParameter("it is no mapping", param_hint="--state")
+    pipeline = load(target)
+    recorder = Recorder(capture_content=not without_content)
+    try:
+        with recorder:
+            click.echo(pipeline.ask(message, state=cast("dict[str, Any]", start)))
+    finally:
+        if recorder.recording.runs:  # a run that failed is what one wants to look at
+            recorder.save(output)
+            note(f"{recorder.recording!r} in {output}")
+
+
+@click.command("diff")
+@click.argument("before", type=_FILE)
+@click.argument("after", type=_FILE)
+@click.option("--unified", is_flag=True, help="Print every difference, as a unified diff.")
+@click.pass_context
+def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool) -> None:
+    """Show where the events of two recordings differ; exits with 1 if they do."""
+    found = diff_events(Recording.load(before).events, Recording.load(after).events)
+    click.echo(found.unified() if unified and found else found.summary)
+    ctx.exit(FINDINGS if found else OK)

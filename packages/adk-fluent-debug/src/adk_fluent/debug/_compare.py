@@ -1,0 +1,95 @@
+"""Where two pieces of JSON data differ."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+from adk_fluent.debug._redaction import REDACTED
+
+_SHOWN: Final = 200  # characters of a value in a message
+_ABSENT: Final = "nothing"
+
+
+class Difference(NamedTuple):
+    """The first place where two pieces of data differ.
+
+    Attributes:
+        path: Where, as ``.contents[0].parts[0].text``.
+        recorded: What one has there.
+        now: What the other has there.
+    """
+
+    path: str
+    recorded: Any
+    now: Any
+
+
+def first_difference(recorded: Any, now: Any) -> Difference | None:
+    """The first difference, depth first; what was redacted is like anything."""
+    todo: list[tuple[str, Any, Any]] = [("", recorded, now)]
+    while todo:
+        path, was, has = todo.pop()
+        if isinstance(was, dict) and isinstance(has, dict):
+            todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
+        elif isinstance(was, list) and isinstance(has, list):
+            todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
+        elif not (was == has and type(was) is type(has)) and not _fits(was, has):
+            return Difference(path, cast("Any", was), cast("Any", has))
+    return None
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut off where it is long."""
+    if value is Missing:
+        return _ABSENT
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Missing:
+    """Stands for what is not there."""
+
+
+def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    keys = [*was, *(key for key in has if key not in was)]
+    return [(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys]
+
+
+def _items(path: str, was: list[Any], has: list[Any]) -> list[tuple[str, Any, Any]]:
+    return [
+        (
+            f"{path}[{at}]",
+            was[at] if at < len(was) else Missing,
+            has[at] if at < len(has) else Missing,
+        )
+        for at in range(max(len(was), len(has)))
+    ]
+
+
+def _fits(was: Any, has: Any) -> bool:
+    """Whether two scalars are the same, as far as one can tell of what was redacted."""
+    if was == REDACTED and has is not Missing:
+        return True
+    if isinstance(was, str) and isinstance(has, str):
+        return REDACTED in was and _matches(was.split(REDACTED), has)
+    is_number = isinstance(was, int | float) and isinstance(has, int | float)
+    return is_number and not isinstance(was, bool) and not isinstance(has, bool) and was == has
+
+
+def _matches(pieces: list[str], text: str) -> bool:
+    """Whether a text is these pieces with anything between them."""
+    first, *middle, last = pieces
+    if not (text.startswith(first) and text[len(first) :].endswith(last)):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for each in middle:
+        at = text.find(each, at, end)
+        if at < 0:
+            return False
+        at += len(each)
+    return True

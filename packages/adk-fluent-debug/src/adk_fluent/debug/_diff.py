@@ -1,0 +1,218 @@
+"""Where two runs differ, event by event."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.debug._compare import Missing, counted, first_difference, shown
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
+from adk_fluent.protocol import AgentEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Data = dict[str, Any]
+
+#: Fields that are others in every run, and tell nothing.
+_PASSING: Final = ("timestamp",)
+_TEMPORARY: Final = "temp:"
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange:
+    """The first difference between an event and the one in its place.
+
+    Attributes:
+        index: Which event it is, of all or of its lane, from 0.
+        lane: Who made it: the branch, if there is one, and the author.
+        path: Where in the event, as ``.content``; empty if there is no event in one of the runs.
+        before: What the first run has there; None if nothing.
+        after: What the second run has there; None if nothing.
+    """
+
+    index: int
+    lane: str
+    path: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        where = f"event {self.index} ({self.lane})"
+        if not self.path:
+            return f"{where} is {'new' if self.before is None else 'gone'}"
+        before, after = (shown(Missing if v is None else v) for v in (self.before, self.after))
+        return f"{where} differs at {self.path}: {before} -> {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventDiff:
+    """What differs between the events of two runs; false if nothing does.
+
+    Identities of events, calls, runs and attempts count by the order in which they appear, and
+    times do not count. What was redacted in the first run is like anything.
+
+    Attributes:
+        first: The first event that differs, in the order of the runs; None if none does.
+        by_lane: For each branch and author whose events differ, the first that does. A run whose
+            events came in another order has a `first` and nothing here.
+        counts: How many events the runs have.
+    """
+
+    first: EventChange | None = None
+    by_lane: dict[str, EventChange] = field(default_factory=dict[str, EventChange], hash=False)
+    counts: tuple[int, int] = (0, 0)
+    _sides: tuple[tuple[str, ...], tuple[str, ...]] = field(default=((), ()), repr=False)
+
+    def __bool__(self) -> bool:
+        return self.first is not None
+
+    @property
+    def summary(self) -> str:
+        """What differs, in a few lines."""
+        if self.first is None:
+            return f"no difference in {counted(self.counts[0], 'event')}"
+        lines = [f"{self.counts[0]} and {self.counts[1]} events; {self.first}"]
+        if not self.by_lane:
+            lines.append("every agent made the same events, in another order")
+        rest = [each for each in self.by_lane.values() if each.lane != self.first.lane]
+        lines += [f"also {each}" for each in rest]
+        return "\n".join(lines)
+
+    def unified(self, context: int = 3) -> str:
+        """All differences as a unified diff of the events in JSON; empty if there is none.
+
+        Args:
+            context: Lines around each difference.
+        """
+        if self.first is None:
+            return ""
+        before, after = self._sides
+        return "\n".join(
+            difflib.unified_diff(before, after, "before", "after", lineterm="", n=context)
+        )
+
+
+def diff_events(before: Iterable[AgentEvent], after: Iterable[AgentEvent]) -> EventDiff:
+    """Compare the events of two runs.
+
+    Args:
+        before: The events of one run, such as `Recording.events`.
+        after: Those of the other, such as what ``run`` returned.
+
+    Raises:
+        UsageError: One of them is no list of events.
+    """
+    first, second = _listed(before), _listed(after)
+    change = _first_change(first, second)
+    if change is None:
+        return EventDiff(counts=(len(first), len(second)))
+    lanes = dict.fromkeys(_lane(each) for each in (*first, *second))
+    changes = {
+        lane: _first_change(
+            [each for each in first if _lane(each) == lane],
+            [each for each in second if _lane(each) == lane],
+        )
+        for lane in lanes
+    }
+    return EventDiff(
+        change,
+        {lane: each for lane, each in changes.items() if each is not None},
+        (len(first), len(second)),
+        (_lines(first), _lines(second)),
+    )
+
+
+def normalized(events: Sequence[AgentEvent]) -> list[Data]:
+    """The events as data without what is another in every run of the same.
+
+    Args:
+        events: The events, in order.
+    """
+    names = _Names()
+    return [names.put_in(event.to_dict()) for event in events]
+
+
+class _Names:
+    """Identities by the order in which they appear."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+
+    def _of(self, kind: str, id: str | None) -> str | None:
+        if not id:
+            return id
+        key = (kind, id)
+        return self._known.setdefault(key, f"{kind}-{len(self._known)}")
+
+    def put_in(self, event: Data) -> Data:
+        for name in _PASSING:
+            event.pop(name, None)
+        wrote: Data = event.get("state_delta") or {}
+        if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
+            event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
+        for name, kind in (("id", "event"), ("invocation_id", "invocation")):
+            if name in event:
+                event[name] = self._of(kind, event[name])
+        metadata: Data = event.get("metadata") or {}
+        if "run" in metadata:
+            metadata["run"] = self._of("run", metadata["run"])
+        if event.get("attempt"):
+            event["attempt"] = ".".join(
+                self._of("attempt", each) or "" for each in event["attempt"].split(".")
+            )
+        if "discarded" in event:
+            event["discarded"] = [self._of("attempt", each) for each in event["discarded"]]
+        for name in ("tool_calls", "tool_responses"):
+            for each in event.get(name, ()):
+                each["call_id"] = self._of("call", each.get("call_id"))
+        for each in event.get("pending", ()):
+            each["id"] = self._of("call", each.get("id"))
+        asked: Data | None = metadata.get("requested_tool_confirmations")
+        if isinstance(asked, dict):
+            metadata["requested_tool_confirmations"] = {
+                self._of("call", key) or "": each for key, each in asked.items()
+            }
+        return event
+
+
+def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> EventChange | None:
+    pairs = zip(normalized(first), normalized(second), strict=False)
+    for index, (before, after) in enumerate(pairs):
+        found = first_difference(before, after)
+        if found is not None:
+            was, now = (None if v is Missing else v for v in (found.recorded, found.now))
+            return EventChange(index, _lane(second[index]), found.path, was, now)
+    if len(first) == len(second):
+        return None
+    index = min(len(first), len(second))
+    more = first if len(first) > index else second
+    made = more[index].to_dict()
+    gone = more is first
+    return EventChange(
+        index, _lane(more[index]), "", made if gone else None, None if gone else made
+    )
+
+
+def _lane(event: AgentEvent) -> str:
+    return f"{event.branch}/{event.author}" if event.branch else event.author
+
+
+def _lines(events: Sequence[AgentEvent]) -> tuple[str, ...]:
+    lines: list[str] = []
+    for each in normalized(events):
+        lines += json.dumps(each, indent=1, ensure_ascii=False, sort_keys=True).split("\n")
+    return tuple(lines)
+
+
+def _listed(events: Any) -> list[AgentEvent]:
+    if isinstance(events, str | bytes | dict) or not hasattr(events, "__iter__"):
+        raise UsageError("diff_events takes two lists of events", found=describe(events))
+    made: list[Any] = list(events)
+    for each in made:
+        if not isinstance(each, AgentEvent):
+            raise UsageError("diff_events takes two lists of events", found=describe(each))
+    return made

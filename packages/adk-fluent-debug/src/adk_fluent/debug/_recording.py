@@ -1,0 +1,578 @@
+"""What was recorded: a file of JSON, and what a reader finds in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.debug._compare import counted
+from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe
+from adk_fluent.protocol import AgentEvent, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self
+
+    from adk_fluent.debug._diff import EventDiff
+
+FORMAT: Final = "adk-fluent-recording"
+VERSION: Final = 1
+#: Stands in the place of content that was not captured.
+LEFT_OUT: Final = "[not recorded]"
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMInteraction:
+    """A call of a model.
+
+    Attributes:
+        agent_name: The agent that called it.
+        branch: ADK's branch, dotted.
+        model: The model that was asked.
+        request: What it was asked: ``contents``, ``config``; identities of calls are numbers.
+        chunks: Fragments of a streamed answer, as ADK's LlmResponse in JSON.
+        responses: The answer, in the same form.
+        usage: Tokens of the call; None when the model did not say.
+        error: What it raised, ``type`` and ``message``; None if nothing.
+        cancelled: It was cancelled before it had answered.
+        latency_ms: Milliseconds until it had answered.
+        entry: Where it stands in its run's `RecordedRun.tape`.
+    """
+
+    agent_name: str
+    branch: str | None = None
+    model: str = ""
+    request: Data = field(default_factory=dict[str, Any])
+    chunks: list[Data] = field(default_factory=list[Data])
+    responses: list[Data] = field(default_factory=list[Data])
+    usage: Usage | None = None
+    error: Data | None = None
+    cancelled: bool = False
+    latency_ms: float = 0.0
+    entry: int = 0
+
+    @property
+    def request_content(self) -> list[Data]:
+        """What was said to the model, as ADK's Content in JSON."""
+        return self.request.get("contents", [])
+
+    @property
+    def response_content(self) -> list[Data]:
+        """What the model said, as ADK's Content in JSON."""
+        return [each["content"] for each in self.responses if each.get("content")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolInteraction:
+    """A call of a tool.
+
+    Attributes:
+        tool_name: The tool.
+        agent_name: The agent that called it.
+        branch: ADK's branch, dotted.
+        call_id: Identity of the call.
+        args: Its arguments.
+        result: What it returned.
+        effects: What it did to state and to ADK's EventActions: ``state_delta``, ``escalate``, ...
+        error: What it raised, ``type`` and ``message``; None if nothing.
+        cancelled: It was cancelled before it had returned.
+        latency_ms: Milliseconds until it had returned.
+        entry: Where it stands in its run's `RecordedRun.tape`.
+    """
+
+    tool_name: str
+    agent_name: str = ""
+    branch: str | None = None
+    call_id: str | None = None
+    args: Data = field(default_factory=dict[str, Any])
+    result: Any = None
+    effects: Data = field(default_factory=dict[str, Any])
+    error: Data | None = None
+    cancelled: bool = False
+    latency_ms: float = 0.0
+    entry: int = 0
+
+
+class RecordedRun:
+    """One run of a recording.
+
+    Args:
+        data: The run as it stands in the file.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self.data: Data = data
+
+    @property
+    def tape(self) -> list[Data]:
+        """Everything that happened, in order; ``t`` is milliseconds since the run began."""
+        return self.data["tape"]
+
+    @property
+    def message(self) -> Data | None:
+        """What the user said, as ADK's Content in JSON."""
+        return self.data.get("message")
+
+    @property
+    def answers(self) -> list[Data]:
+        """What a run that goes on was answered: ``id``, ``name`` and ``response`` of each."""
+        return self.data.get("answers", [])
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on after a pause."""
+        return bool(self.data.get("resumed"))
+
+    @property
+    def session_id(self) -> str:
+        """The session it ran in."""
+        return self.data.get("session_id", "")
+
+    @property
+    def state(self) -> Data | None:
+        """Session state when it began; None if that was not captured."""
+        return self.data.get("state")
+
+    @property
+    def status(self) -> str:
+        """How it ended: ``completed``, ``waiting``, ``failed`` or ``cancelled``."""
+        return self.data.get("status", "")
+
+    @property
+    def ir_hash(self) -> str:
+        """`adk_fluent.ir.content_hash` of the pipeline."""
+        return self.data.get("pipeline", {}).get("hash", "")
+
+    @cached_property
+    def events(self) -> list[AgentEvent]:
+        """Its events; what agents did that a tool ran is on the tape alone."""
+        ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
+        return [AgentEvent.from_dict(each) for each in ours]
+
+    @cached_property
+    def llm_interactions(self) -> list[LLMInteraction]:
+        """Its model calls, in the order in which they began."""
+        return list(self._models())
+
+    @cached_property
+    def tool_interactions(self) -> list[ToolInteraction]:
+        """Its tool calls, in the order in which they began."""
+        ends = {each["result_of"]: each for each in self.tape if "result_of" in each}
+        made: list[ToolInteraction] = []
+        for at, entry in enumerate(self.tape):
+            if "tool_call" in entry:
+                end = ends.get(entry["tool_call"], {"cancelled": True})
+                made.append(
+                    ToolInteraction(
+                        tool_name=entry["tool"],
+                        agent_name=entry["agent"],
+                        branch=entry.get("branch"),
+                        call_id=entry.get("call_id"),
+                        args=entry.get("args", {}),
+                        result=end.get("result"),
+                        effects=end.get("effects", {}),
+                        error=end.get("error"),
+                        cancelled=bool(end.get("cancelled")),
+                        latency_ms=_between(entry, end),
+                        entry=at,
+                    )
+                )
+        return made
+
+    def _models(self) -> Iterator[LLMInteraction]:
+        ends = {each["reply_of"]: each for each in self.tape if "reply_of" in each}
+        chunks: dict[int, list[Data]] = {}
+        for each in self.tape:
+            if "chunk_of" in each:
+                chunks.setdefault(each["chunk_of"], []).append(each["response"])
+        for at, entry in enumerate(self.tape):
+            if "model_call" not in entry:
+                continue
+            number = entry["model_call"]
+            end = ends.get(number, {"cancelled": True})
+            yield LLMInteraction(
+                agent_name=entry["agent"],
+                branch=entry.get("branch"),
+                model=entry.get("model", ""),
+                request=entry.get("request", {}),
+                chunks=chunks.get(number, []),
+                responses=end.get("responses", []),
+                usage=_usage(end.get("responses", [])),
+                error=end.get("error"),
+                cancelled=bool(end.get("cancelled")),
+                latency_ms=_between(entry, end),
+                entry=at,
+            )
+
+
+class Recording:
+    """What a `Recorder` has recorded: one or more runs, with everything that a replay needs.
+
+    Attributes:
+        runs: The runs, in the order in which they began.
+        metadata: ``recorded_at``, ``versions``, and what else is known of where it was made.
+        path: The file it was loaded from or saved to; None if there is none.
+        edited: Its file was changed by hand after it was written.
+    """
+
+    def __init__(self, runs: Sequence[RecordedRun], metadata: Mapping[str, Any]) -> None:
+        self.runs: list[RecordedRun] = list(runs)
+        self.metadata: Data = dict(metadata)
+        self.path: Path | None = None
+        self.edited: bool = False
+
+    def __repr__(self) -> str:
+        runs = counted(len(self.runs), "run")
+        calls = counted(len(self.llm_interactions), "model call")
+        tools = counted(len(self.tool_interactions), "tool call")
+        return f"<Recording: {runs}, {calls}, {tools}>"
+
+    # --- look ----------------------------------------------------------------------------------
+
+    @property
+    def pipeline_ir_hash(self) -> str:
+        """`adk_fluent.ir.content_hash` of the first run's pipeline; "" when there is no run."""
+        return self.runs[0].ir_hash if self.runs else ""
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        """The events of all runs, in order."""
+        return [event for run in self.runs for event in run.events]
+
+    @property
+    def llm_interactions(self) -> list[LLMInteraction]:
+        """The model calls of all runs."""
+        return [each for run in self.runs for each in run.llm_interactions]
+
+    @property
+    def tool_interactions(self) -> list[ToolInteraction]:
+        """The tool calls of all runs."""
+        return [each for run in self.runs for each in run.tool_interactions]
+
+    def get_llm_interactions(self) -> list[LLMInteraction]:
+        """The same as `llm_interactions`."""
+        return self.llm_interactions
+
+    def get_tool_interactions(self) -> list[ToolInteraction]:
+        """The same as `tool_interactions`."""
+        return self.tool_interactions
+
+    @property
+    def captures_content(self) -> bool:
+        """Whether prompts, answers, arguments and results were recorded."""
+        return self.metadata.get("capture_content", True)
+
+    @property
+    def state_snapshots(self) -> list[Data]:
+        """Session state after each event, as `state_at` gives it.
+
+        Raises:
+            UsageError: State was not captured.
+        """
+        return [state for run in self.runs for state in _states(run)]
+
+    def state_at(self, index: int) -> Data:
+        """Session state after an event.
+
+        Args:
+            index: Which of `events`; negative numbers count from the end.
+
+        Raises:
+            UsageError: State was not captured.
+            IndexError: There is no such event.
+        """
+        return self.state_snapshots[index]
+
+    def diff(self, events: Sequence[AgentEvent]) -> EventDiff:
+        """What differs between the events recorded and those of another run."""
+        from adk_fluent.debug._diff import diff_events  # noqa: PLC0415  # seldom needed
+
+        return diff_events(self.events, events)
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, all of it or nothing; missing folders are made.
+
+        Raises:
+            RecordingFileError: The file cannot be written.
+        """
+        file = Path(path)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _write(file, self.to_json())
+        except OSError as error:
+            raise RecordingFileError(
+                "the recording cannot be saved",
+                path=str(file),
+                found=error.strerror or type(error).__name__,
+                help="nothing was written; choose another place, or make room",
+            ) from error
+        self.path = file
+
+    def to_json(self) -> str:
+        """What stands in its file."""
+        body: Data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "metadata": self.metadata,
+            "runs": [run.data for run in self.runs],
+        }
+        head = {"format": FORMAT, "version": VERSION, "checksum": _checksum(body)}
+        return json.dumps({**head, **body}, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file.
+
+        A file that was edited is read all the same; that is logged, and `edited` says it.
+
+        Raises:
+            RecordingFileError: It cannot be read, is no recording, or of a newer version.
+        """
+        file = Path(path)
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            found = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise RecordingFileError(
+                "the recording cannot be read", path=str(file), found=found
+            ) from error
+        made = cls.from_json(text, str(file))
+        made.path = file
+        return made
+
+    @classmethod
+    def from_json(cls, text: str, path: str = "<text>") -> Self:
+        """Read what `to_json` gave.
+
+        Args:
+            text: The JSON.
+            path: What errors call it.
+
+        Raises:
+            RecordingFileError: It is no recording, or of a newer version.
+        """
+        try:
+            data: Any = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            whole = "it ends too early" if _is_cut_off(text, error) else str(error)
+            raise RecordingFileError(
+                "this is no recording: it is not JSON",
+                path=path,
+                found=whole,
+                help="take a file that Recorder.save(...) has written",
+            ) from error
+        _check(data, path)
+        made = cls([RecordedRun(each) for each in data["runs"]], data["metadata"])
+        body = {key: value for key, value in data.items() if key != "checksum"}
+        made.edited = data.get("checksum") != _checksum(body)
+        if made.edited:
+            LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
+        return made
+
+    def to_pytest(
+        self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
+    ) -> Path:
+        """Write a test that replays this recording, and compares events and state.
+
+        Args:
+            path: The test file; the recording is saved beside it if it has no file yet.
+            target: The pipeline, as ``module:attribute`` or ``path.py:attribute``.
+            name: Name of the test.
+
+        Returns:
+            The file.
+
+        Raises:
+            UsageError: The target or name is of no use, or the recording holds no content.
+            RecordingFileError: The file cannot be written.
+        """
+        from adk_fluent.debug import _to_pytest  # noqa: PLC0415  # seldom needed
+
+        _to_pytest.check_test(target, name)
+        if not self.captures_content:
+            raise UsageError(
+                "this recording cannot be replayed: it holds no content",
+                help="record with Recorder(capture_content=True)",
+            )
+        file = Path(path)
+        if self.path is None:
+            self.save(file.with_suffix(".json"))
+        assert self.path is not None  # noqa: S101  # just saved
+        _to_pytest.write_test(file, target, name, self.path)
+        return file
+
+
+def _states(run: RecordedRun) -> Iterator[Data]:
+    if run.state is None:
+        raise UsageError(
+            "this recording has no state",
+            found="it was recorded with capture_state=False or capture_content=False",
+            help="Recorder(capture_state=True)",
+        )
+    state = dict(run.state)
+    for event in run.events:
+        if not event.is_partial:
+            state.update(event.state_delta)
+        yield {key: value for key, value in state.items() if value is not None}
+
+
+def _between(start: Data, end: Data) -> float:
+    return round(end.get("t", start.get("t", 0.0)) - start.get("t", 0.0), 3)
+
+
+def _usage(responses: list[Data]) -> Usage | None:
+    """Tokens of a call: the last count is that of all."""
+    for each in reversed(responses):
+        counts = each.get("usage_metadata")
+        if counts:
+            return Usage(
+                prompt=counts.get("prompt_token_count") or 0,
+                cached=counts.get("cached_content_token_count") or 0,
+                output=counts.get("candidates_token_count") or 0,
+                thoughts=counts.get("thoughts_token_count") or 0,
+                tool=counts.get("tool_use_prompt_token_count") or 0,
+            )
+    return None
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _write(file: Path, text: str) -> None:
+    """Write beside the file, and put it in its place when it is whole and on the disk."""
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123  # a descriptor
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_cut_off(text: str, error: Exception) -> bool:
+    at = getattr(error, "pos", None)
+    return at is not None and not text[at:].strip()
+
+
+#: What an entry of a tape is, by the key that only it has; and the type of each key it must have.
+_ENTRIES: Final[dict[str, dict[str, type]]] = {
+    "event": {"event": dict},
+    "model_call": {"model_call": int, "agent": str},
+    "chunk_of": {"chunk_of": int, "response": dict},
+    "reply_of": {"reply_of": int},
+    "tool_call": {"tool_call": int, "agent": str, "tool": str},
+    "result_of": {"result_of": int},
+    "handed_in": {"handed_in": str, "node": str},
+    "branch_end": {"branch_end": str, "node": str},
+    "expired": {"expired": str, "node": str},
+}
+#: The types of what else an entry may have.
+_OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
+    "t": (int, float),
+    "branch": str,
+    "within": int,
+    "request": dict,
+    "responses": list,
+    "args": dict,
+    "effects": dict,
+    "error": dict,
+}
+
+
+def _check(data: Any, path: str) -> None:
+    """Refuse what is no recording, before anything of it is used.
+
+    Raises:
+        RecordingFileError: It is none, or of a newer version.
+    """
+    if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
+        raise RecordingFileError(
+            "this is no recording",
+            path=path,
+            found=describe(data),
+            help="take a file that Recorder.save(...) has written",
+        )
+    version = cast("Data", data).get("version")
+    if version != VERSION:
+        newer = isinstance(version, int) and version > VERSION
+        raise RecordingFileError(
+            f"this recording has version {version!r}, and this is made for version {VERSION}",
+            path=path,
+            field="version",
+            help="pip install --upgrade adk-fluent-debug" if newer else "record again",
+        )
+    _typed(data, path, "", {"metadata": dict, "runs": list})
+    runs: list[Any] = cast("Data", data)["runs"]
+    for number, run in enumerate(runs):
+        here = f"runs[{number}]"
+        _typed(run, path, here, {"tape": list})
+        for key, kind in (
+            ("state", dict),
+            ("answers", list),
+            ("pipeline", dict),
+            ("message", dict),
+        ):
+            if run.get(key) is not None:
+                _typed(run, path, here, {key: kind})
+        tape: list[Any] = run["tape"]
+        for at, entry in enumerate(tape):
+            _check_entry(entry, path, f"{here}.tape[{at}]")
+
+
+def _check_entry(entry: Any, path: str, here: str) -> None:
+    _typed(entry, path, here, {})
+    kind = next((each for each in _ENTRIES if each in entry), None)
+    if kind is None:
+        raise RecordingFileError(
+            "this is no entry of a tape", path=path, field=here, found=f"keys {', '.join(entry)}"
+        )
+    _typed(entry, path, here, _ENTRIES[kind])
+    _typed(entry, path, here, {key: each for key, each in _OPTIONAL.items() if key in entry})
+    if kind == "event":
+        try:
+            AgentEvent.from_dict(entry["event"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise RecordingFileError(
+                "this is no event", path=path, field=here, found=str(error)
+            ) from error
+
+
+def _typed(data: Any, path: str, here: str, wanted: Mapping[str, type | tuple[type, ...]]) -> None:
+    if not isinstance(data, dict):
+        raise RecordingFileError(
+            "here stands a mapping", path=path, field=here, found=describe(data)
+        )
+    for key, kind in wanted.items():
+        value: Any = cast("Data", data).get(key)
+        if key == "branch" and value is None:
+            continue
+        if not isinstance(value, kind) or isinstance(value, bool):
+            names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+            raise RecordingFileError(
+                f"{key!r} is of type {names}",
+                path=path,
+                field=f"{here}.{key}".lstrip("."),
+                found=describe(value) if key in data else "nothing",
+            )

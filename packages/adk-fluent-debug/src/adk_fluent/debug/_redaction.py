@@ -1,0 +1,196 @@
+"""Taking credentials out of a recording: under their keys, wherever they recur, and in prose."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol, cast
+
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
+from adk_fluent.protocol import Redactor
+
+#: Stands in the place of what was taken out.
+REDACTED: Final = "[redacted]"
+#: Shorter values under the key of a credential are taken out there, and left elsewhere.
+_SHORTEST: Final = 4
+#: The same for what is inside a mapping under such a key, which holds plain words, too.
+_SHORTEST_INSIDE: Final = 6
+_WORDS: Final = frozenset({"true", "false", "none", "null", "string", REDACTED})
+_SCHEMA: Final = "properties"
+
+#: Credentials that are known by what they look like.
+_PATTERNS: Final = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+    r"\b(?:sk|pk|rk)[-_][\w-]{16,}",
+    r"\bAIza[\w-]{30,}",
+    r"\bya29\.[\w.-]{16,}",
+    r"\bgh[pousr]_\w{20,}",
+    r"\bgithub_pat_\w{20,}",
+    r"\bglpat-[\w-]{16,}",
+    r"\bxox[a-z]-[\w-]{10,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+    r"(?i:\bbearer\s+)(?P<bearer>(?=\S*\d|\S{20})[\w.~+/-]{8,}=*)",
+    (
+        r"(?i:\b(?:api[ _-]?key|x-api-key|access[ _-]?token|auth[ _-]?token|client[ _-]?secret"
+        r"|password|passwd)['\"]?\s*[:=]\s*['\"]?)(?P<named>[^\s'\",;}\]\[]{6,})"
+    ),
+)
+_PROSE: Final = re.compile("|".join(_PATTERNS), re.DOTALL)
+#: A text without any of these holds nothing that `_PROSE` finds.
+_HINTS: Final = re.compile(
+    r"PRIVATE KEY|eyJ|[spr]k[-_]|AIza|ya29|gh[pousr]_|github_pat|glpat|xox|AKIA|ASIA|://"
+    r"|(?i:bearer|api[ _-]?key|token|secret|passw)"
+)
+
+
+class Redacts(Protocol):
+    """What takes things out of plain data, as `adk_fluent.protocol.Redactor` does."""
+
+    def redact(self, value: Any, /) -> Any:
+        """The data without what is to be taken out."""
+        ...
+
+
+Redact = Redacts | Callable[[Any], Any]
+
+
+class Redaction:
+    """Redacts plain data (dicts, lists and scalars).
+
+    Args:
+        redact: What is taken out beside credentials.
+
+    Raises:
+        UsageError: `redact` cannot be called.
+    """
+
+    def __init__(self, redact: Redact | None = None) -> None:
+        found: Any = getattr(redact, "redact", redact)
+        if redact is not None and (isinstance(redact, type) or not callable(found)):
+            raise UsageError(
+                "redact= takes a function of data, or an object with .redact(data)",
+                found=describe(redact),
+                help="such as Redactor(keys={'iban'}), or lambda data: ...",
+            )
+        self._own: Callable[[Any], Any] | None = found
+        self._keys = Redactor()
+
+    def own(self, data: Any) -> Any:
+        """The data as the user's own function leaves it."""
+        return data if self._own is None else self._own(data)
+
+    def secrets(self, data: Any) -> set[str]:
+        """Everything that is taken out of the data because of where it stands."""
+        found: set[str] = set()
+        if self._own is not None:
+            found.update(_gone(data, self._own(data)))
+        for key, value, inside in _keyed(data):
+            if inside != _SCHEMA and self._keys.hides(key):
+                found.update(_leaves(value))
+        return found
+
+    def scrub(self, data: Any, secrets: Iterable[str]) -> Any:
+        """The data without credentials and these secrets, as the user's function has it."""
+        known = _any_of(secrets)
+        return self._scrubbed(self.own(data), known, "")
+
+    def _scrubbed(self, data: Any, known: re.Pattern[str] | None, inside: str) -> Any:
+        if isinstance(data, str):
+            return _clean(data, known)
+        if isinstance(data, dict):
+            rows = cast("dict[str, Any]", data)
+            named = "value" in rows and any(self._keys.hides(rows.get(n)) for n in ("name", "key"))
+            return {
+                _clean(key, known): REDACTED
+                if (inside != _SCHEMA and self._keys.hides(key) and value not in (None, "", [], {}))
+                or (named and key == "value")
+                else self._scrubbed(value, known, key)
+                for key, value in rows.items()
+            }
+        if isinstance(data, list):
+            return [self._scrubbed(each, known, "") for each in cast("list[Any]", data)]
+        if known is not None and isinstance(data, int | float) and known.fullmatch(str(data)):
+            return REDACTED
+        return data
+
+
+def _clean(text: str, known: re.Pattern[str] | None) -> str:
+    if known is not None:
+        text = known.sub(REDACTED, text)
+    return _PROSE.sub(_hide, text) if _HINTS.search(text) else text
+
+
+def _hide(match: re.Match[str]) -> str:
+    group = match.lastgroup
+    if group is None:
+        return REDACTED
+    start, end = match.span(group)
+    whole = match.group(0)
+    return whole[: start - match.start()] + REDACTED + whole[end - match.start() :]
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """Any of these texts, also as JSON and Python write it within quotes."""
+    forms: set[str] = set()
+    for each in secrets:
+        forms |= {each, json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1]}
+        forms.add(repr(each)[1:-1])
+    if not forms:
+        return None
+    return re.compile("|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True)))
+
+
+def _keyed(data: Any) -> Iterator[tuple[str, Any, str]]:
+    """Each key with what stands under it, and the key under which its mapping stands."""
+    todo: list[tuple[Any, str]] = [(data, "")]
+    while todo:
+        here, inside = todo.pop()
+        if isinstance(here, dict):
+            rows = cast("dict[str, Any]", here)
+            for key, value in rows.items():
+                yield key, value, inside
+                todo.append((value, key))
+            for name in ("name", "key"):  # as headers often are
+                if isinstance(rows.get(name), str) and "value" in rows:
+                    yield rows[name], rows["value"], inside
+        elif isinstance(here, list):
+            todo.extend((each, "") for each in cast("list[Any]", here))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """What recurs elsewhere of what stands under the key of a credential."""
+    todo: list[tuple[Any, int]] = [(value, _SHORTEST)]
+    while todo:
+        here, shortest = todo.pop()
+        if isinstance(here, dict):
+            todo.extend((each, _SHORTEST_INSIDE) for each in cast("dict[str, Any]", here).values())
+        elif isinstance(here, list):
+            todo.extend((each, shortest) for each in cast("list[Any]", here))
+        elif isinstance(here, str | int) and not isinstance(here, bool):
+            text = str(here)
+            if len(text) >= shortest and text.lower() not in _WORDS:
+                yield text
+                yield from (each for each in text.split() if len(each) >= _SHORTEST * 2)
+
+
+def _gone(before: Any, after: Any) -> Iterator[str]:
+    """What a function of the user's has taken out, keys and all."""
+    todo: list[tuple[Any, Any]] = [(before, after)]
+    while todo:
+        was, now = todo.pop()
+        if isinstance(was, dict) and isinstance(now, dict):
+            for key, value in cast("dict[str, Any]", was).items():
+                if key not in now:
+                    yield from _leaves(value)
+                else:
+                    todo.append((value, cast("dict[str, Any]", now)[key]))
+        elif isinstance(was, list) and isinstance(now, list):
+            first, second = cast("list[Any]", was), cast("list[Any]", now)
+            if len(first) == len(second):
+                todo.extend(zip(first, second, strict=True))
+        elif was != now and not isinstance(now, str):
+            yield from _leaves(was)

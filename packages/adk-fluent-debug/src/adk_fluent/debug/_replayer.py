@@ -1,0 +1,471 @@
+"""Replaying: a backend on which no model is asked and no tool runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack, aclosing
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from adk_fluent.debug._compare import counted
+from adk_fluent.debug._errors import ReplayMismatchError
+from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
+from adk_fluent.debug._recording import Recording
+from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._tape import Tape, Taped, check_pipeline
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe, json_safe, middleware_everywhere, one_of
+from adk_fluent.protocol import (
+    BackendBase,
+    Middleware,
+    ModelReply,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncGenerator
+    from typing import Self
+
+    from adk_fluent.debug._recording import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import (
+        AgentEvent,
+        AgentReply,
+        ModelCall,
+        NextModel,
+        NextRun,
+        NextTool,
+        RunCall,
+        RunResult,
+        ToolCall,
+    )
+
+Data = dict[str, Any]
+OnMismatch = Literal["error", "skip", "live", "live_then_record"]
+ToolMode = Literal["replay", "live"]
+
+_ON_MISMATCH: Final = ("error", "skip", "live", "live_then_record")
+_TOOL_MODES: Final = ("replay", "live")
+#: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
+#: that nobody cancels.
+_STRAY_SECONDS: Final = 1.0
+
+
+class ReplayerBackend(BackendBase[Any]):
+    """Runs a pipeline on ADK, with every answer of models and tools from a recording.
+
+    ::
+
+        recording = Recording.load("recordings/order.json")
+        result = await pipeline.run("Where is order A1?", backend=ReplayerBackend(recording))
+
+    The first run replays the first run of the recording, and so on; a run whose message was
+    recorded replays that one. When all were replayed, they begin anew. A new session begins with
+    the state and the history that were recorded, unless ``state=`` is given.
+
+    Args:
+        recording: What is replayed, or its file.
+        on_mismatch: What a call is answered that was not recorded so: ``"error"`` raises
+            `ReplayMismatchError`; ``"skip"`` answers with nothing; ``"live"`` asks the model or
+            tool itself; ``"live_then_record"`` does so, too, and records the run (`recorded`).
+        tools: ``"replay"`` answers tool calls from the recording and does to state and actions what
+            the tools did; ``"live"`` runs the tools; a mapping says it for each tool by name, and
+            those that it does not name are replayed.
+        redact: What was taken out of the recording, as it was given to the `Recorder`.
+        session_service: Where sessions are kept; None keeps them in memory.
+        patience: Seconds to wait for something that was recorded and does not happen, before the
+            recorded order is given up.
+
+    Attributes:
+        recording: What is replayed.
+        missed: How many calls were made that were not recorded.
+
+    Raises:
+        UsageError: An argument cannot be used, or the recording holds no content.
+        UnknownNameError: There is no such mode.
+        RecordingFileError: The file cannot be read.
+    """
+
+    def __init__(
+        self,
+        recording: Recording | str | os.PathLike[str],
+        on_mismatch: OnMismatch = "error",
+        tools: ToolMode | Mapping[str, ToolMode] = "replay",
+        *,
+        redact: Redact | None = None,
+        session_service: Any = None,
+        patience: float = 10.0,
+    ) -> None:
+        one_of(on_mismatch, _ON_MISMATCH, "on_mismatch")
+        modes: Mapping[str, Any] = {"": tools} if isinstance(tools, str) else tools
+        if not isinstance(modes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
+        for each in modes.values():
+            one_of(each, _TOOL_MODES, "tools")
+        loaded: Any = recording
+        if not isinstance(loaded, Recording):
+            loaded = Recording.load(loaded)
+        self.recording: Recording = loaded
+        if not self.recording.captures_content:
+            raise UsageError(
+                "this recording cannot be replayed: it holds no content",
+                found="it was recorded with capture_content=False",
+                help="record with Recorder(capture_content=True)",
+            )
+        if not self.recording.runs:
+            raise UsageError("this recording cannot be replayed: it holds no run")
+        self.on_mismatch: OnMismatch = on_mismatch
+        self.redaction: Redaction = Redaction(redact)
+        self.patience: float = patience
+        self.missed: int = 0
+        self._modes = dict(modes)
+        self._service = session_service
+        self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
+        self._middleware = Replayer(self)
+        self._backend: Any = None
+        self._blocks: list[ExitStack] = []
+        self._taken: set[int] = set()
+        self._used: set[tuple[int, int]] = set()
+
+    def __enter__(self) -> Self:
+        """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        stack = ExitStack()
+        if self._recorder is not None:
+            stack.enter_context(self._recorder)
+        stack.enter_context(middleware_everywhere(self._middleware))
+        self._blocks.append(stack)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Replay no further runs."""
+        self._blocks.pop().close()
+
+    # --- a backend -----------------------------------------------------------------------------
+
+    def compile(self, node: Node, config: ExecutionConfig | None = None) -> Any:
+        """Compile a pipeline, with the recording in the place of its models and tools."""
+        with self:
+            return self._adk.compile(node, config)
+
+    async def stream(
+        self, compiled: Any, prompt: Any, **kwargs: Any
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run, and yield each event when it happens; arguments as for `ADKBackend.stream`."""
+        kwargs = await self._seeded(compiled, prompt, kwargs)
+        async with aclosing(self._adk.stream(compiled, prompt, **kwargs)) as events:
+            async for event in events:
+                yield event
+
+    async def run(self, compiled: Any, prompt: Any, **kwargs: Any) -> RunResult:
+        """Run to the end; arguments as for `ADKBackend.run`.
+
+        Raises:
+            ReplayMismatchError: It asks for something else than was recorded.
+            PipelineMismatchError: The recording is of another pipeline.
+            Exception: Whatever the recorded run raised, with its own type.
+        """
+        kwargs = await self._seeded(compiled, prompt, kwargs)
+        return await self._adk.run(compiled, prompt, **kwargs)
+
+    @property
+    def _adk(self) -> Any:
+        if self._backend is None:
+            from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # ADK, when it is used
+
+            self._backend = ADKBackend(self._service)
+        return self._backend
+
+    async def _seeded(self, compiled: Any, prompt: Any, options: Data) -> Data:
+        """The options of a run, in a session that is as it was when the recorded run began."""
+        from adk_fluent.debug._adk import seed  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
+
+        run = self.recording.runs[self._next(_asked_of(prompt))]
+        if options.get("state") is not None or resume_of(prompt) is not None:
+            return options
+        service = options.get("session_service") or self._adk.session_service
+        app, user = compiled.config.app_name, options.get("user_id") or "user"
+        wanted = options.get("session_id")
+        if wanted is not None:
+            known = await service.get_session(app_name=app, user_id=user, session_id=wanted)
+            if known is not None:
+                return options
+        if not run.state and not run.data.get("history"):
+            return options
+        made = await seed(service, app, user, wanted, run.data)
+        return {**options, "session_id": made}
+
+    # --- what was replayed ---------------------------------------------------------------------
+
+    @property
+    def unused(self) -> list[LLMInteraction | ToolInteraction]:
+        """The calls of the recording that no run has asked for, in order.
+
+        Those that were cancelled before they were answered do not count.
+        """
+        return [
+            each
+            for number, run in enumerate(self.recording.runs)
+            for each in sorted(
+                (*run.llm_interactions, *run.tool_interactions), key=lambda each: each.entry
+            )
+            if (number, each.entry) not in self._used and not each.cancelled
+        ]
+
+    @property
+    def recorded(self) -> Recording:
+        """The runs as they went now, to be saved in the place of the recording.
+
+        Raises:
+            UsageError: `on_mismatch` is not ``"live_then_record"``.
+        """
+        if self._recorder is None:
+            raise UsageError(
+                "nothing was recorded in this replay",
+                help="ReplayerBackend(recording, on_mismatch='live_then_record')",
+            )
+        return self._recorder.recording
+
+    def is_live(self, tool: str) -> bool:
+        """Whether a tool is to run itself."""
+        return self._modes.get(tool, self._modes.get("", "replay")) == "live"
+
+    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
+        """The recorded run that a run which begins now replays, and a fresh tape of it."""
+        number = self._next(message, resumed=resumed)
+        self._taken.add(number)
+        if len(self._taken) == len(self.recording.runs):
+            self._taken.clear()
+        return number, Tape(self.recording.runs[number], self.patience)
+
+    def _next(self, message: Data | None, *, resumed: bool = False) -> int:
+        runs = self.recording.runs
+        free = [each for each in range(len(runs)) if each not in self._taken]
+        for each in free:
+            if runs[each].resumed == resumed and message and _says(runs[each], message):
+                return each
+        return next((each for each in free if runs[each].resumed == resumed), free[0])
+
+    def note(self, number: int, tape: Tape) -> None:
+        """Take in what a run has used, when it is over."""
+        self._used |= {(number, each.start) for each in tape.calls if each.used}
+        left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
+        if left:
+            names = ", ".join(map(str, left))
+            LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
+
+
+def _says(run: RecordedRun, message: Data) -> bool:
+    return run.message is not None and _text_of(run.message) == _text_of(message)
+
+
+def _text_of(message: Data) -> str:
+    return json.dumps(message.get("parts"), sort_keys=True)
+
+
+def _asked_of(prompt: Any) -> Data | None:
+    """A message as data; None for what is none."""
+    from adk_fluent.backends.adk import to_content  # noqa: PLC0415  # ADK, when it is used
+    from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # the same
+    from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
+
+    return None if resume_of(prompt) is not None else dump_content(to_content(prompt))
+
+
+async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
+    """Let the other branches go on: the one that makes this call may have been cancelled before."""
+    if not error.path and branch_of(ctx):
+        await tape.turnstile.stray(_STRAY_SECONDS)
+
+
+async def _cancelled(entry: Data) -> None:
+    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too."""
+    if not (entry.get("cancelled") or entry.get("after_cancel")):
+        return
+    task = asyncio.current_task()
+    if entry.get("after_cancel") and task is not None and task.cancelling():
+        return
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        if entry.get("cancelled"):
+            raise
+
+
+class Replayer(Middleware):
+    """What stands in the place of models and tools; see `ReplayerBackend`."""
+
+    at_boundary = True
+
+    def __init__(self, backend: ReplayerBackend) -> None:
+        self._backend = backend
+
+    def new(self) -> Any:
+        """What replays one run."""
+        return RunReplayer(self._backend)
+
+    def __reduce__(self) -> Any:
+        return (Replayer, (self._backend,))
+
+
+class RunReplayer(Middleware):
+    """Replays one run.
+
+    Args:
+        backend: What has the recording.
+    """
+
+    at_boundary = True
+
+    def __init__(self, backend: ReplayerBackend) -> None:
+        self._backend = backend
+        self._message: Data | None = None
+        self._tape: Tape | None = None
+
+    async def on_user_message(self, ctx: Any, message: Any) -> None:
+        """Keep what the user says: it tells which recorded run this is."""
+        from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # ADK, when it is used
+
+        self._message = dump_content(message)
+
+    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+        """Take the recorded run that this is, if it is one of this pipeline."""
+        backend = self._backend
+        message = self._clean(self._message)
+        number, tape = backend.take(message, resumed=call.resumed)
+        self._tape = tape
+        if call.root is not None:
+            try:
+                recorded = backend.recording.runs[number].data.get("pipeline")
+                check_pipeline(recorded, pipeline_data(call.root))
+            except UsageError as error:
+                if backend.on_mismatch == "error":
+                    raise
+                LOG.warning("replay: %s: %s", error.what, error.found)
+        try:
+            return await next(call)
+        finally:
+            backend.note(number, tape)
+
+    async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
+        """Hold an event up until it is its turn."""
+        if self._tape is not None:
+            await self._tape.turnstile.hand_in(node, path, partial=partial)
+
+    async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
+        """Hold the end of a branch up until it is its turn."""
+        if self._tape is not None:
+            await self._tape.turnstile.branch_end(node, path)
+
+    async def time_is_up(self, node: str, path: str) -> None:
+        """Wait until a timeout strikes, as it did."""
+        await self._taken().turnstile.expiry(node, path)
+
+    def expired(self, node: str, path: str) -> None:
+        """Note that a timeout has struck."""
+
+    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
+        """Note that an event is committed, so that what came after it can go on."""
+        if self._tape is not None:
+            self._tape.turnstile.seen(event)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Answer as the model did."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        asked = self._clean(_adk.dump_request(call.request))
+        tape = self._taken()
+        try:
+            taped = tape.find(call.agent, branch_of(call.ctx), asked)
+        except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
+            if self._heed(error) == "skip":
+                return ModelReply([_adk.empty_response()])
+            return await next(call)
+        for index in taped.chunks:
+            entry = tape.entries[index]
+            await _cancelled(entry)
+            await tape.turnstile.turn(index)
+            if call.stream:
+                await call.emit(_adk.load_response(entry["response"]))
+            tape.turnstile.done(index)
+        end = await self._ending(tape, taped)
+        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+        """Answer as the tool did, and do to state and actions what it did."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        live = self._backend.is_live(call.name)
+        asked = self._clean(json_safe(call.args))
+        tape = self._taken()
+        try:
+            taped = tape.find(call.agent, branch_of(call.ctx), asked, call.name)
+        except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
+            if not live and self._heed(error) == "skip":
+                return {}
+            return await next(call)
+        if live:
+            return await self._run_live(tape, taped, call, next)
+        tape.skip(taped)
+        end = tape.entries[taped.end] if taped.end is not None else {}
+        try:
+            end = await self._ending(tape, taped)
+        finally:
+            _adk.apply_effects(call.ctx, end.get("effects", {}))
+        return end.get("result")
+
+    async def _run_live(self, tape: Tape, taped: Taped, call: ToolCall, next: NextTool) -> Any:
+        try:
+            result = await next(call)
+            if taped.end is not None:
+                await tape.turnstile.turn(taped.end)
+            return result
+        finally:
+            if taped.end is not None:
+                tape.turnstile.done(taped.end)
+
+    async def _ending(self, tape: Tape, taped: Taped) -> Data:
+        """Wait for the turn of an answer.
+
+        Raises:
+            Exception: What was raised instead of one.
+        """
+        from adk_fluent.debug._adk import load_error  # noqa: PLC0415  # ADK, when it is used
+
+        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
+        try:
+            await _cancelled(end)
+            if taped.end is not None:
+                await tape.turnstile.turn(taped.end)
+        finally:
+            if taped.end is not None:
+                tape.turnstile.done(taped.end)
+        if (error := end.get("error")) is not None:
+            raise load_error(error)
+        return end
+
+    def _taken(self) -> Tape:
+        if self._tape is None:  # a run whose beginning another middleware has answered
+            _, self._tape = self._backend.take(self._message, resumed=False)
+        return self._tape
+
+    def _heed(self, error: ReplayMismatchError) -> str:
+        """What to do about a call that was not recorded.
+
+        Raises:
+            ReplayMismatchError: It is an error.
+        """
+        self._backend.missed += 1
+        mode = self._backend.on_mismatch
+        self._taken().turnstile.let_go()
+        if mode == "error":
+            raise error
+        LOG.warning("%s; %s", error.what, "it is skipped" if mode == "skip" else "it is done live")
+        return mode
+
+    def _clean(self, data: Any) -> Any:
+        redaction = self._backend.redaction
+        return redaction.scrub(data, redaction.secrets(data))

@@ -1,0 +1,197 @@
+"""Replaying a whole recording, and comparing what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.debug._compare import first_difference, shown
+from adk_fluent.debug._diff import EventDiff, diff_events
+from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
+from adk_fluent.extend import run_sync
+from adk_fluent.protocol import Resume
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adk_fluent.debug._recording import LLMInteraction, RecordedRun, Recording, ToolInteraction
+    from adk_fluent.debug._redaction import Redact
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import AgentEvent, Answer, RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """What a replay of a recording amounts to.
+
+    Attributes:
+        events: The events of all runs, those of runs that failed up to there.
+        results: What each run gave; None where it failed.
+        diff: What differs from the recorded events.
+        problems: What else differs: errors and final state, one line each.
+        unused: Calls of the recording that no run has asked for.
+        backend: What replayed it.
+    """
+
+    events: list[AgentEvent]
+    results: list[RunResult | None]
+    diff: EventDiff
+    problems: list[str]
+    unused: list[LLMInteraction | ToolInteraction]
+    backend: ReplayerBackend = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the runs went as recorded, and used all that was recorded."""
+        return not (self.diff or self.problems or self.unused)
+
+    @property
+    def summary(self) -> str:
+        """What differs, in a few lines."""
+        lines = [self.diff.summary, *self.problems]
+        lines += [f"not asked for: {_named(each)}" for each in self.unused]
+        return "\n".join(lines)
+
+
+async def replay_async(
+    pipeline: Any,
+    recording: Recording,
+    *,
+    on_mismatch: OnMismatch = "error",
+    tools: ToolMode | Mapping[str, ToolMode] = "replay",
+    redact: Redact | None = None,
+    config: ExecutionConfig | None = None,
+) -> ReplayReport:
+    """Run a pipeline on a recording, with the messages and answers that were recorded.
+
+    Args:
+        pipeline: A builder, or IR.
+        recording: The recording.
+        on_mismatch: See `ReplayerBackend`.
+        tools: See `ReplayerBackend`.
+        redact: What was taken out of the recording, as it was given to the `Recorder`.
+        config: How to run; None is as `pipeline` says.
+
+    Raises:
+        ReplayMismatchError: A run asks for something else than was recorded.
+        PipelineMismatchError: The recording is of another pipeline.
+        UsageError: The recording cannot be replayed.
+    """
+    backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
+    node: Node = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
+    compiled = backend.compile(node, config)
+    runs = _Runs(backend, compiled)
+    for run in recording.runs:
+        await runs.run(run)
+    diff = diff_events(recording.events, runs.events)
+    return ReplayReport(runs.events, runs.results, diff, runs.problems, backend.unused, backend)
+
+
+def replay(pipeline: Any, recording: Recording, **options: Any) -> ReplayReport:
+    """The same as `replay_async`, for code that is not async.
+
+    Args:
+        pipeline: A builder, or IR.
+        recording: The recording.
+        **options: See `replay_async`.
+
+    Raises:
+        UsageError: An event loop is running; use `replay_async` there.
+    """
+    return run_sync("replay", lambda: replay_async(pipeline, recording, **options))
+
+
+class _Runs:
+    """The runs of a replay, one after the other."""
+
+    def __init__(self, backend: ReplayerBackend, compiled: Any) -> None:
+        self.events: list[AgentEvent] = []
+        self.results: list[RunResult | None] = []
+        self.problems: list[str] = []
+        self._backend = backend
+        self._compiled = compiled
+        self._sessions: dict[str, str] = {}
+        self._before: dict[str, tuple[RecordedRun, RunResult]] = {}
+
+    async def run(self, run: RecordedRun) -> None:
+        number = len(self.results)
+        session = self._sessions.get(run.session_id, f"replay-{len(self._sessions)}")
+        self._sessions[run.session_id] = session
+        seen: list[AgentEvent] = []
+        error: Exception | None = None
+        result: RunResult | None = None
+        try:
+            result = await self._backend.run(
+                self._compiled, self._prompt(run), session_id=session, listeners=[_Listener(seen)]
+            )
+        except (ReplayMismatchError, PipelineMismatchError):
+            raise
+        except Exception as raised:  # noqa: BLE001  # compared with what was recorded
+            error = raised
+        self.results.append(result)
+        self.events += seen
+        self._compare(number, run, result, error)
+        if result is not None:
+            self._before[run.session_id] = (run, result)
+
+    def _prompt(self, run: RecordedRun) -> Any:
+        from adk_fluent.debug._adk import load_content  # noqa: PLC0415  # ADK, when it is used
+
+        if run.message is not None and not run.resumed:
+            return load_content(run.message)
+        before = self._before.get(run.session_id)
+        answers: list[Answer] = []
+        if before is not None:
+            ids = [each.id for event in before[0].events for each in event.pending]
+            now = dict(zip(ids, before[1].pending, strict=False))
+            answers += [
+                now[each["id"]].answer(each.get("response"))
+                for each in run.answers
+                if each.get("id") in now
+            ]
+        return Resume(tuple(answers))
+
+    def _compare(
+        self, number: int, run: RecordedRun, result: RunResult | None, error: Exception | None
+    ) -> None:
+        raised: dict[str, Any] = run.data.get("error") or {}
+        was = raised.get("type", "")
+        kind = type(error)
+        now = "" if error is None else f"{kind.__module__}:{kind.__qualname__}"
+        if was != now and getattr(error, "type_name", now) != was:
+            found = f"{now}: {error}" if error is not None else "none"
+            self.problems.append(f"run {number} raised {was or 'nothing'} and now {found}")
+        if result is None or run.state is None:
+            return
+        state = _last_state(run)
+        changed = first_difference(state, result.state)
+        if changed is not None:
+            self.problems.append(
+                f"run {number} ends with other state at {changed.path}: "
+                f"{shown(changed.recorded)} -> {shown(changed.now)}"
+            )
+
+
+def _last_state(run: RecordedRun) -> dict[str, Any]:
+    state = dict(run.state or {})
+    for event in run.events:
+        if not event.is_partial:
+            state.update(event.state_delta)
+    return {key: value for key, value in state.items() if value is not None}
+
+
+class _Listener:
+    """Keeps the events of a run, also those before it failed."""
+
+    def __init__(self, events: list[AgentEvent]) -> None:
+        self._events = events
+
+    def on_event(self, event: AgentEvent) -> None:
+        """Keep one."""
+        self._events.append(event)
+
+
+def _named(call: LLMInteraction | ToolInteraction) -> str:
+    tool = getattr(call, "tool_name", "")
+    return f"tool {tool!r} of {call.agent_name}" if tool else f"a model call of {call.agent_name}"

@@ -1,0 +1,208 @@
+"""The tape of one run while it is replayed: which call is answered by what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.debug._compare import Difference, first_difference, shown
+from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._turnstile import Turnstile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adk_fluent.debug._recording import RecordedRun
+
+Data = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Taped:
+    """A call on a tape.
+
+    Attributes:
+        entry: The entry where it begins.
+        start: The index of that entry.
+        asked: What is compared: the request, or the arguments.
+        chunks: The indexes of the fragments of its answer.
+        end: The index of the entry where it ends; None if it never did.
+        used: A run has asked for it.
+    """
+
+    entry: Data
+    start: int
+    asked: Any
+    chunks: list[int] = field(default_factory=list[int])
+    end: int | None = None
+    used: bool = False
+
+    @property
+    def agent(self) -> str:
+        """The agent that makes it."""
+        return self.entry["agent"]
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is called; None if a model is."""
+        return self.entry.get("tool")
+
+    @property
+    def indexes(self) -> list[int]:
+        """All its entries."""
+        return [self.start, *self.chunks, *(() if self.end is None else (self.end,))]
+
+    def __str__(self) -> str:
+        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else "model")
+
+
+class Tape:
+    """A recorded run that is being replayed.
+
+    Args:
+        run: The run.
+        patience: Seconds to wait for what was recorded and does not happen.
+
+    Attributes:
+        entries: Everything that was recorded, in order.
+        turnstile: Keeps the order.
+    """
+
+    def __init__(self, run: RecordedRun, patience: float) -> None:
+        self.entries: list[Data] = run.tape
+        self.turnstile: Turnstile = Turnstile(run.tape, patience)
+        self.calls: list[Taped] = []
+        self._by_number: dict[int, Taped] = {}
+        for index, entry in enumerate(run.tape):
+            self._read(index, entry)
+
+    def _read(self, index: int, entry: Data) -> None:
+        number = entry.get("model_call", entry.get("tool_call"))
+        if number is not None:
+            asked = entry.get("args" if "tool" in entry else "request", {})
+            taped = self._by_number[number] = Taped(entry, index, asked)
+            self.calls.append(taped)
+        elif (of := entry.get("chunk_of")) is not None and of in self._by_number:
+            self._by_number[of].chunks.append(index)
+        elif (of := entry.get("reply_of", entry.get("result_of"))) in self._by_number:
+            self._by_number[of].end = index
+
+    def is_cancelled(self, taped: Taped) -> bool:
+        """Whether a call was cancelled before it was answered."""
+        return taped.end is None or bool(self.entries[taped.end].get("cancelled"))
+
+    def skip(self, taped: Taped) -> None:
+        """Take all that was recorded within a tool call for done: its body is not run."""
+        inside = {taped.entry["tool_call"]}
+        for index, entry in enumerate(self.entries):
+            if entry.get("within") in inside:
+                inside.add(entry.get("tool_call", -1))
+                self.turnstile.done(index)
+        for each in self.calls:
+            each.used = each.used or each.entry.get("within") in inside
+
+    def find(self, agent: str, branch: str | None, asked: Any, tool: str | None = None) -> Taped:
+        """The call on the tape that a call of the run is.
+
+        Args:
+            agent: The agent that calls.
+            branch: ADK's branch in which it does.
+            asked: The request or the arguments.
+            tool: The tool that is called; None if a model is.
+
+        Raises:
+            ReplayMismatchError: There is none.
+        """
+        of_agent = [
+            each
+            for each in self.calls
+            if each.agent == agent and (each.tool is None) == (tool is None)
+        ]
+        here = [each for each in of_agent if each.entry.get("branch") == branch]
+        nearest: tuple[Taped, Difference] | None = None
+        for each in (*here, *(each for each in of_agent if each not in here)):
+            if each.used or each.tool != tool:
+                continue
+            difference = first_difference(each.asked, asked)
+            if difference is None:
+                each.used = True
+                self.turnstile.done(each.start)
+                return each
+            if nearest is None and each in here:
+                nearest = (each, difference)
+        raise _mismatch(agent, of_agent, nearest, tool)
+
+
+def _mismatch(
+    agent: str,
+    of_agent: Sequence[Taped],
+    nearest: tuple[Taped, Difference] | None,
+    tool: str | None,
+) -> ReplayMismatchError:
+    what = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
+    if nearest is None:
+        known = [each for each in of_agent if each.tool == tool]
+        count = f"{len(known)} such call{'' if len(known) == 1 else 's'}, all used already"
+        kind = "tool call" if tool else "model call"
+        return ReplayMismatchError(
+            f"replay: {what} makes {kind} #{len(known) + 1}, which was not recorded",
+            agent=agent,
+            node=agent,
+            found=f"the recording has {count}" if known else "the recording has no such call",
+            help=_HELP,
+        )
+    taped, difference = nearest
+    number = [each for each in of_agent if each.tool == tool].index(taped) + 1
+    kind, part = ("call", "arguments differ") if tool else ("model call", "request differs")
+    return ReplayMismatchError(
+        f"replay: {what}, {kind} #{number}: the {part} from the recording"
+        f" at {difference.path or 'the top'}",
+        agent=agent,
+        path=difference.path,
+        recorded=difference.recorded,
+        now=difference.now,
+        node=agent,
+        found=f"recorded: {shown(difference.recorded)}\n         now:      {shown(difference.now)}",
+        help=_HELP,
+    )
+
+
+_HELP = "record again if the change is meant, or replay with on_mismatch='live'"
+
+
+def check_pipeline(recorded: Data | None, now: Data) -> None:
+    """Refuse to replay the recording of another pipeline.
+
+    Args:
+        recorded: The pipeline of the recording.
+        now: The one that is run.
+
+    Raises:
+        PipelineMismatchError: They are not the same.
+    """
+    if not recorded or recorded.get("hash") == now["hash"]:
+        return
+    was: list[list[str]] = recorded.get("nodes", [])
+    has: list[list[str]] = now["nodes"]
+    raise PipelineMismatchError(
+        "this recording is of another pipeline than the one that is run",
+        found=_changed(was, has),
+        help="record again, or replay with on_mismatch='live'",
+    )
+
+
+def _changed(was: list[list[str]], has: list[list[str]]) -> str:
+    """Which node has changed; of those nested in each other, the innermost."""
+    before = {name: (kind, digest) for name, kind, digest in was}
+    after = {name: (kind, digest) for name, kind, digest in has}
+    gone = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    if gone or new:
+        parts = [f"{name!r} is gone" for name in gone] + [f"{name!r} is new" for name in new]
+        return "; ".join(parts)
+    changed = [name for name in after if before[name] != after[name]]
+    if not changed:
+        return "the same nodes in another order"
+    name = changed[-1]
+    kinds = "" if before[name][0] == after[name][0] else f" from {before[name][0]}"
+    return f"{after[name][0]} {name!r} has changed{kinds}"

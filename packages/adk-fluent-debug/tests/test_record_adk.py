@@ -1,0 +1,168 @@
+"""Recording on ADK: what is on the tape, and what is not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from desk import CANARY, clerk, desk
+
+from adk_fluent import Agent
+from adk_fluent.debug import Recorder, Recording, recorder
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import find_middleware
+from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
+from adk_fluent.testing import ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.adk
+
+
+async def test_calls_events_state_and_versions_are_recorded() -> None:
+    pipeline = desk()
+    with Recorder() as kept:
+        result = await pipeline.run("Refund A1", state={"vip": True})
+    recording = kept.recording
+    assert not recording.diff(result)
+    assert [each.agent_name for each in recording.llm_interactions][:2] == ["clerk", "clerk"]
+    first = recording.llm_interactions[0]
+    assert first.request_content[0]["parts"] == [{"text": "Refund A1"}]
+    assert "Refund politely." in first.request["config"]["system_instruction"]
+    assert first.usage is not None
+    assert first.usage.prompt > 0
+    [tool] = recording.tool_interactions
+    assert (tool.tool_name, tool.args, tool.agent_name) == ("refund", {"order": "A1"}, "clerk")
+    assert tool.result == {"status": "done", "order": "A1"}
+    assert tool.effects == {"state_delta": {"refunded": "A1"}, "skip_summarization": False}
+    assert recording.state_at(-1) == result.state
+    assert recording.state_at(0) == {"vip": True}
+    assert recording.pipeline_ir_hash == content_hash(pipeline.to_ir())
+    assert "google-adk" in recording.metadata["versions"]
+    assert recording.runs[0].status == "completed"
+
+
+async def test_a_block_records_every_run_in_it_and_none_outside() -> None:
+    pipeline, other = clerk(), Agent("other", ScriptedModel(default="Hi."))
+    await pipeline.run("Hello")
+    with recorder() as kept:
+        await pipeline.run("Hello")
+        assert await other.ask_async("Hello") == "Hi."
+        await asyncio.gather(*(pipeline.run("Hello") for _ in range(3)))
+    await pipeline.run("Hello")
+    assert [run.status for run in kept.recording.runs] == ["completed"] * 5
+
+
+async def test_as_a_middleware_by_name_and_by_object() -> None:
+    kept = Recorder()
+    await clerk().run("Hello", middleware=[kept])
+    assert kept.get_recording().events[-1].content == "Good day."
+    assert find_middleware("recorder").factory is Recorder
+    await clerk().middleware(MiddlewareRef("recorder", {"capture_state": False})).run("Hello")
+
+
+async def test_fragments_errors_and_cancelled_calls_are_recorded() -> None:
+    kept = Recorder()
+    streamed = ExecutionConfig(streaming_mode="sse")
+    model = ScriptedModel(reply(chunks=["Good ", "day."]))
+    await Agent("a", model).run("Hello", config=streamed, middleware=[kept])
+    [call] = kept.recording.llm_interactions
+    assert [each["content"]["parts"][0]["text"] for each in call.chunks] == ["Good ", "day."]
+    failing = Recorder()
+    with pytest.raises(ConnectionError):
+        await Agent("a", ScriptedModel(ConnectionError("down"))).run("x", middleware=[failing])
+    [call] = failing.recording.llm_interactions
+    assert call.error is not None
+    assert (call.error["type"], call.error["message"]) == ("builtins:ConnectionError", "down")
+    assert failing.recording.runs[0].status == "failed"
+    raced = Recorder()
+    never = Agent("slow", ScriptedModel(default="too late", latency=60))
+    from adk_fluent import race
+
+    await race(Agent("fast", ScriptedModel(default="first")), never).run("x", middleware=[raced])
+    assert [each.cancelled for each in raced.recording.llm_interactions].count(True) == 1
+
+
+async def test_it_records_what_the_model_got_and_what_the_user_said() -> None:
+    class Shouts:
+        async def on_user_message(self, ctx: Any, message: Any) -> Any:
+            message.parts[0].text = message.parts[0].text.upper()
+            return message
+
+    @wrap
+    async def warns(call: ModelCall, next: NextModel) -> ModelReply:
+        call.request.append_instructions(["Be careful."])
+        return await next(call)
+
+    kept = Recorder()
+    await clerk().middleware(kept).middleware(Shouts()).middleware(warns).run("Hello")
+    run = kept.recording.runs[0]
+    assert run.message is not None
+    assert run.message["parts"] == [{"text": "Hello"}]
+    request = kept.recording.llm_interactions[0].request
+    assert request["contents"][0]["parts"] == [{"text": "HELLO"}]
+    assert "Be careful." in request["config"]["system_instruction"]
+
+
+async def test_no_secret_reaches_a_file(tmp_path: Path) -> None:
+    def login(user: str, password: str, tool_context: Any) -> str:
+        """Log in."""
+        tool_context.state["session_token"] = f"{password}!"
+        return f"{user} is in, token {password}"
+
+    from adk_fluent.testing import Call
+
+    model = ScriptedModel(Call("login", {"user": "ann", "password": CANARY}), f"used {CANARY}")
+    pipeline = Agent("a", model).tool(login) >> Agent("b", ScriptedModel(default="Bye."))
+    with Recorder() as kept:
+        await pipeline.run(f"My password is {CANARY}.", state={"headers": {"x-api-key": CANARY}})
+    kept.save(tmp_path / "run.json")
+    text = (tmp_path / "run.json").read_text("utf-8")
+    assert CANARY not in text
+    assert "ann is in" in text
+
+
+async def test_without_content_nothing_that_was_said_is_recorded(tmp_path: Path) -> None:
+    with Recorder(capture_content=False) as kept:
+        await desk().run(f"Refund A1 {CANARY}", state={"vip": "yes sir"})
+    kept.save(tmp_path / "run.json")
+    text = (tmp_path / "run.json").read_text("utf-8")
+    for said in (CANARY, "yes sir", "politely", "agrees", "A1"):
+        assert said not in text
+    recording = Recording.load(tmp_path / "run.json")
+    assert recording.llm_interactions[0].usage is not None
+    assert recording.tool_interactions[0].tool_name == "refund"
+    with pytest.raises(UsageError, match="no state"):
+        recording.state_at(0)
+
+
+async def test_without_state_the_deltas_of_events_stay() -> None:
+    with Recorder(capture_state=False) as kept:
+        await clerk().run("Refund A1", state={"vip": True})
+    assert kept.recording.runs[0].state is None
+    assert any("refunded" in event.state_delta for event in kept.recording.events)
+
+
+async def test_saving_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run was recorded"):
+        Recorder().save(tmp_path / "x.json")
+
+
+async def test_what_changes_later_does_not_change_what_was_recorded() -> None:
+    def add(tool_context: Any) -> str:
+        """Add one."""
+        tool_context.state["seen"] = [*tool_context.state.get("seen", []), 1]
+        return "added"
+
+    from adk_fluent.testing import Call
+
+    def spoil(state: Any) -> None:
+        state["seen"].append(2)
+
+    model = ScriptedModel(Call("add", {}), "done")
+    with Recorder() as kept:
+        await (Agent("a", model).tool(add) >> spoil).run("x")
+    assert kept.recording.tool_interactions[0].effects == {"state_delta": {"seen": [1]}}

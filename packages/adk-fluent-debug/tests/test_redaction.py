@@ -1,0 +1,101 @@
+"""What is taken out of recordings, and what stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adk_fluent.debug._compare import first_difference
+from adk_fluent.debug._redaction import REDACTED, Redaction
+from adk_fluent.errors import UsageError
+from adk_fluent.protocol import Redactor
+
+NOTHING: set[str] = set()
+
+
+def scrubbed(data: Any, redaction: Redaction | None = None) -> Any:
+    redaction = redaction or Redaction()
+    return redaction.scrub(data, redaction.secrets(data))
+
+
+def test_what_stands_under_the_key_of_a_credential_is_taken_out_wherever_it_recurs() -> None:
+    data = {
+        "args": {"password": "hunter2'x", "pin": 12},
+        "told": "[a] called `login` with {'password': \"hunter2'x\"}",
+        "json": '{"q": "hunter2\'x"}',
+        "otp": 123456,
+        "list": ["code 123456", 123456, 7],
+    }
+    clean = scrubbed(data)
+    assert "hunter2" not in repr(clean)
+    assert "123456" not in repr(clean)
+    assert clean["args"] == {"password": REDACTED, "pin": 12}
+    assert clean["list"][2] == 7
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-abcdefghijklmnop1234",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+        "ghp_abcdefghijklmnopqrstuvwxyz012345",
+        "xoxb-1234567890-abcdefgh",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_credentials_in_prose_are_taken_out(secret: str) -> None:
+    assert scrubbed(f"use {secret} for it") == f"use {REDACTED} for it"
+
+
+def test_bearer_tokens_and_named_keys_in_prose_are_taken_out() -> None:
+    assert scrubbed("Authorization: Bearer abc123.def456") == f"Authorization: Bearer {REDACTED}"
+    assert scrubbed("api_key=abcdef1 rest") == f"api_key={REDACTED} rest"
+    assert scrubbed("postgres://ann:pa55@db/x") == f"postgres://{REDACTED}@db/x"
+
+
+def test_plain_prose_stays() -> None:
+    for text in ("bearer certificates", "the password is required", "task-force of 12", "a://b"):
+        assert scrubbed(text) == text
+
+
+def test_headers_as_names_and_values_are_taken_out() -> None:
+    clean = scrubbed([{"name": "x-api-key", "value": "k-12345"}, "again k-12345"])
+    assert "k-12345" not in repr(clean)
+
+
+def test_properties_of_a_schema_are_no_credentials() -> None:
+    schema = {"properties": {"password": {"type": "string"}}, "said": "a string"}
+    assert scrubbed(schema) == schema
+
+
+def test_a_function_of_ones_own_is_heeded_also_for_what_recurs() -> None:
+    redaction = Redaction(Redactor(keys={"iban"}))
+    clean = scrubbed({"iban": "DE8937", "told": "pay DE8937"}, redaction)
+    assert clean == {"told": f"pay {REDACTED}"}
+    assert scrubbed("ann", Redaction(lambda data: str(data).upper())) == "ANN"
+
+
+@pytest.mark.parametrize("wrong", ["secret", 3, Redactor])
+def test_redact_is_a_function_or_has_one(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="redact="):
+        Redaction(wrong)
+
+
+def test_what_was_redacted_is_like_anything_when_it_is_compared() -> None:
+    assert first_difference({"a": f"x {REDACTED} y"}, {"a": "x hunter2 y"}) is None
+    assert first_difference({"a": REDACTED}, {"a": {"b": 1}}) is None
+    assert first_difference({"a": f"x {REDACTED}"}, {"a": "y hunter2"}) is not None
+
+
+def test_the_first_difference_is_named_by_its_path() -> None:
+    found = first_difference({"a": [{"b": 1}, {"c": 2}]}, {"a": [{"b": 1}, {"c": 3}]})
+    assert found is not None
+    assert (found.path, found.recorded, found.now) == (".a[1].c", 2, 3)
+    assert first_difference({"a": 1}, {"a": 1.0}) is None
+    assert first_difference({"a": 1}, {"a": True}) is not None
+    more = first_difference({"a": [1]}, {"a": [1, 2]})
+    assert more is not None
+    assert more.path == ".a[1]"

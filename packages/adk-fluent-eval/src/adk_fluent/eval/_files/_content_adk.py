@@ -1,0 +1,24 @@
+"""Texts of ADK's contents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from google.genai.types import Content
+
+
+def text_or_content(content: Content) -> str | Content:
+    """Return the text of a Content that is one text and nothing else, or the Content."""
+    parts = content.parts or []
+    if len(parts) == 1 and parts[0].text:
+        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
+        if held == {"text"}:
+            return parts[0].text
+    return content
+
+
+def answer_text(content: Content | None) -> str:
+    """Return the text of an answer, without thoughts."""
+    parts = (content.parts if content else None) or []
+    return "".join(part.text for part in parts if part.text and not part.thought)

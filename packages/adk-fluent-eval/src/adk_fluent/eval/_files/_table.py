@@ -1,0 +1,133 @@
+"""Cases in tables: CSV, and JSON lines with a case on each line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.errors import nearest_name
+from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._files._data import SuiteData
+from adk_fluent.eval._files._reader import CASE_FIELDS, Reader
+from adk_fluent.eval._files._source import Source, parse_json, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adk_fluent.eval._files._reader import Registry
+
+_METADATA: Final = "metadata."
+_LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
+_TEXTS: Final = frozenset(
+    {"input", "id", "reference_response", "target_node", "trajectory_match", "skip", "xfail"}
+)
+_LONGEST: Final = 2**31 - 1  # characters of a cell
+
+
+def load_table(
+    path: str | os.PathLike[str],
+    map: Mapping[str, str] | None = None,
+    registry: Registry | None = None,
+) -> SuiteData:
+    """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
+    name = os.fspath(path)
+    kind = Path(name).suffix.lower()
+    if kind not in {".csv", ".jsonl", ".ndjson"}:
+        raise EvalFileError("a table is .csv or .jsonl", path=name, found=kind or "no suffix")
+    read = _csv if kind == ".csv" else _json_lines
+    rows = list(read(read_text(path), name, dict(map or {})))
+    source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
+    if not rows:
+        raise source.error((), "the file has no cases")
+    reader = Reader(source, registry)
+    return SuiteData(
+        {"name": Path(name).stem}, reader.cases(("cases",), [row for _, row in rows]), source
+    )
+
+
+def _csv(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    csv.field_size_limit(_LONGEST)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    fields: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            source = Source(path, {(): line})
+            if fields is None:
+                fields = _fields(source, cells, map)
+            elif any(cells):
+                if len(cells) != len(fields):
+                    raise source.error(
+                        (),
+                        f"the row has {len(cells)} cells, the first row {len(fields)}",
+                        help="put cells with commas, quotes or line breaks in double quotes",
+                    )
+                row = zip(fields, cells, strict=True)
+                yield (
+                    line,
+                    _folded(source, {key: _cell(source, key, cell) for key, cell in row if cell}),
+                )
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise EvalFileError(
+            f"invalid CSV: {error}",
+            path=path,
+            line=line,
+            help='a quote in a quoted cell is written twice: ""',
+        ) from error
+
+
+def _json_lines(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, each in enumerate(text.split("\n"), 1):  # not splitlines: texts may have U+2028
+        if each.strip():
+            source = Source(path, {(): line})
+            value = source.mapping((), parse_json(each, path, line))
+            fields = _fields(source, list(value), {k: v for k, v in map.items() if k in value})
+            yield line, _folded(source, dict(zip(fields, value.values(), strict=True)))
+
+
+def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str]:
+    """The field of a case that each column has."""
+    for column in map:
+        if column not in columns:
+            raise EvalError(
+                f"map= names column {column!r}, which the file does not have",
+                location=source.path,
+                found=", ".join(columns) or "no columns",
+            )
+    fields = [map.get(each, each).strip() for each in columns]
+    for column, field in zip(columns, fields, strict=True):
+        if fields.count(field) > 1:
+            raise source.error((), f"two columns are the field {field!r}")
+        if field not in CASE_FIELDS and not (field.startswith(_METADATA) and field != _METADATA):
+            near = nearest_name(field, CASE_FIELDS)
+            raise source.error(
+                (),
+                f"column {column!r} is not a field of a case",
+                help=f"map={{{column!r}: {near or 'input'!r}}}, or call it metadata.{column}",
+            )
+    return fields
+
+
+def _cell(source: Source, field: str, text: str) -> Any:
+    """The value of a cell of CSV: a text, a list with ``|`` between its items, or JSON."""
+    if field in _TEXTS or field.startswith(_METADATA):
+        return text
+    if not text.lstrip().startswith(("[", "{")):
+        if field in _LISTS:
+            return [each.strip() for each in text.split("|")]
+        if field == "expected_response_contains":
+            return text
+    return parse_json(text, source.path, source.line_of(()) or 1, field)
+
+
+def _folded(source: Source, row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the fields ``metadata.x`` in its metadata."""
+    own = {key: row.pop(key) for key in [*row] if key.startswith(_METADATA)}
+    if own:
+        held = source.mapping(("metadata",), row.get("metadata", {}))
+        row["metadata"] = held | {key.removeprefix(_METADATA): each for key, each in own.items()}
+    return row

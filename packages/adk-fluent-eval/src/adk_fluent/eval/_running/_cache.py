@@ -1,0 +1,144 @@
+"""Answers of models, kept on disk by what was asked: recorded once, replayed in CI."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+
+from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+CacheMode = Literal["auto", "record", "replay"]
+_KIND: Final = "model-answer"
+_SCHEMA: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCache:
+    """A folder with answers of models, one file each, to be kept with the cases.
+
+    Answers are found by what was asked (messages, instruction, tools, settings, model) and by the
+    case and run that asked, so a changed prompt asks anew. What was asked is not stored. Answers
+    that report an error are not kept.
+
+    Attributes:
+        path: The folder, made when the first answer is written.
+        mode: ``auto`` replays what is kept, and asks and keeps the rest; ``record`` asks everything
+            anew; ``replay`` never calls a model: what is not kept is an error of the case.
+    """
+
+    path: str | os.PathLike[str]
+    mode: CacheMode = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
+            raise EvalError("a cache is a folder", found=describe(self.path))
+        if self.mode not in get_args(CacheMode):
+            raise EvalError(
+                f"unknown mode {self.mode!r} of a cache", help=f"one of {get_args(CacheMode)}"
+            )
+
+    def read(self, name: str) -> list[Any] | None:
+        """Return the responses kept under a name; None if there are none.
+
+        Raises:
+            EvalFileError: The file is broken, or nothing is kept and `mode` is ``replay``.
+        """
+        file = self._file(name)
+        if self.mode == "record" or not file.is_file():
+            if self.mode == "replay":
+                raise EvalFileError(
+                    "no answer is kept for a model call, and mode='replay' calls no model",
+                    path=str(file),
+                    found="the prompt, the tools, the model, or the case's id changed",
+                    help="record again where a model can be called: mode='auto'",
+                )
+            return None
+        source = Source(str(file))
+        held = source.mapping((), parse_json(read_text(file), source.path))
+        head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
+        responses: Any = held.get("responses")
+        if head != {"kind": _KIND, "schema": _SCHEMA} or not isinstance(responses, list):
+            raise source.error((), "not an answer that this version kept", help="delete the file")
+        return cast("list[Any]", responses)
+
+    def write(self, name: str, model: str, responses: list[Any]) -> None:
+        """Keep responses."""
+        value = {
+            "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
+            "model": model,
+            "responses": responses,
+        }
+        text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
+        write_whole(self._file(name), [text, "\n"])
+
+    def _file(self, name: str) -> Path:
+        return Path(self.path) / f"{name}.json"
+
+
+class Answers:
+    """The answers of all models in one run of a case.
+
+    Equal requests of a run are told apart by their number. A request that failed gives its number
+    back: whoever asks again has the answer that was not given.
+
+    Attributes:
+        problem: Why answers could not be kept; empty if they could.
+    """
+
+    def __init__(self, cache: ResponseCache | None, case: str, run: int) -> None:
+        self._cache = cache
+        self._whose = f"{sha256(case.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.{run}"
+        self._free: dict[str, list[int]] = {}
+        self._asked: dict[str, int] = {}
+        self.problem = ""
+
+    async def of(
+        self,
+        key: Callable[[], str],
+        model: str,
+        ask: Callable[[], Awaitable[list[Any]]],
+        dump: Callable[[Any], Any],
+        load: Callable[[Any], Any],
+    ) -> list[Any]:
+        """Return the answer to a request: a kept one, or a new one, which is kept.
+
+        Args:
+            key: Identity of the request.
+            model: The model that is asked.
+            ask: Asks it.
+            dump: Makes a response plain; gives None for one that is not kept.
+            load: Makes a response of plain data.
+        """
+        if self._cache is None:
+            return await ask()
+        name = key()
+        free = self._free.setdefault(name, [])
+        self._asked[name] = self._asked.get(name, 0) + (not free)
+        number = heapq.heappop(free) if free else self._asked[name]
+        file, answered = f"{name[:40]}.{self._whose}.{number}", False
+        try:
+            if (kept := self._cache.read(file)) is not None:
+                answered = True
+                return [load(each) for each in kept]
+            responses = await ask()
+            plain = [dump(each) for each in responses]
+            answered = bool(plain) and None not in plain
+        finally:
+            if not answered:
+                heapq.heappush(free, number)
+        if answered:
+            try:
+                self._cache.write(file, model, plain)
+            except EvalFileError as error:  # a full disk costs the answer, not the case
+                self.problem = self.problem or error.what
+        return responses

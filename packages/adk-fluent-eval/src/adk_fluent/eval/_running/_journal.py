@@ -1,0 +1,132 @@
+"""The journal of a run, by which an interrupted one is resumed.
+
+Its first line names the suite. Each further line is a finished run of a case, with a digest of all
+that its result depends on: the case, the pipeline, the metrics and the options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.eval._files._source import Source, parse_json, read_text
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._json import json_line, validated
+from adk_fluent.eval._values import plain, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_KIND: Final = "eval-journal"
+_SCHEMA: Final = 1
+_DEPTH: Final = 20
+
+
+class Journal:
+    """A file to which each outcome is appended when it is there.
+
+    Args:
+        path: The file; made if it does not exist.
+        suite: The suite's name.
+
+    Attributes:
+        problem: Why outcomes could not be written; empty if they were.
+
+    Raises:
+        EvalFileError: The file is not a journal, is of another suite, or is broken.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], suite: str) -> None:
+        self._path = os.fspath(path)
+        self._source = Source(self._path)
+        self._kept: dict[tuple[str, int, str], tuple[CaseOutcome, Any]] = {}
+        self._head = {"adk_fluent": {"kind": _KIND, "schema": _SCHEMA}, "suite": suite}
+        self._fresh = not Path(path).exists() or not Path(path).stat().st_size
+        self.problem = ""
+        if not self._fresh:
+            self._read()
+
+    def _read(self) -> None:
+        *lines, tail = read_text(self._path).split("\n")
+        if not lines and json_line(self._head).startswith(tail):  # killed in the first line
+            self._drop(tail)
+            self._fresh = True
+            return
+        head: Any = parse_json(lines[0] if lines else tail, self._path)
+        if head != self._head:
+            raise self._source.error(
+                (),
+                "not a journal of this suite",
+                found=shown(head),
+                help="give each suite a journal of its own",
+            )
+        if tail:  # cut off when the process was killed
+            self._drop(tail)
+        for number, line in enumerate(lines[1:], 2):
+            source = Source(self._path, {(): number})
+            value = source.mapping((), parse_json(line, self._path, number))
+            made: Any = json.dumps(value.get("outcome"))
+            outcome: CaseOutcome = validated(CaseOutcome, made, source, ("outcome",))
+            digest = str(value.get("digest"))
+            self._kept[outcome.id, outcome.run, digest] = (outcome, value.get("result"))
+
+    def of(self, id: str, run: int, digest: str) -> tuple[CaseOutcome, Any] | None:
+        """Return a finished run and ADK's result of it; None if it is to be run (again)."""
+        found = self._kept.get((id, run, digest))
+        return None if found is None or found[0].status is Status.ERROR else found
+
+    def add(self, outcome: CaseOutcome, digest: str, result: str | None) -> None:
+        """Append a finished run; what cannot be written is noted, and the run goes on."""
+        text = f'{{"digest":{json_line(digest)},"outcome":{json_line(outcome)},'
+        self._append(f'{text}"result":{result or "null"}}}\n')
+
+    def _drop(self, tail: str) -> None:
+        try:
+            os.truncate(self._path, Path(self._path).stat().st_size - len(tail.encode()))
+        except OSError as error:
+            raise self._source.error(
+                (), f"the journal cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _append(self, text: str) -> None:
+        try:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            with Path(self._path).open("a", encoding="utf-8", newline="\n") as file:
+                if self._fresh:
+                    file.write(f"{json_line(self._head)}\n")
+                    self._fresh = False
+                file.write(text)
+        except OSError as error:
+            self.problem = f"the journal cannot be written: {error.strerror or error}"
+
+
+def digest_of(parts: Iterable[Any]) -> str:
+    """Return a digest of plain data, records and functions; functions count by their source."""
+    text = json.dumps([_told(each) for each in parts], sort_keys=True, ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:24]
+
+
+def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line for each kind
+    value: Any = given
+    if depth > _DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {str(key): _told(each, depth + 1) for key, each in pairs}
+    if isinstance(value, list | tuple):
+        return [_told(each, depth + 1) for each in cast("list[Any]", value)]
+    if callable(value) and not isinstance(value, type):
+        try:
+            return [str(getattr(value, "__qualname__", "")), inspect.getsource(value)]
+        except (OSError, TypeError):
+            return plain(value)
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        names = (name for name in value.__dataclass_fields__ if name != "location")
+        return {name: _told(getattr(value, name), depth + 1) for name in names}
+    # the name of a model, not its object with an address
+    model: Any = getattr(value, "model", None)
+    return model if isinstance(model, str) else plain(value)

@@ -1,0 +1,330 @@
+"""Metrics that evaluators of ADK compute, with a judge model or Google Cloud.
+
+ADK leaves out what a judge did not say: a turn without a verdict, a rubric that it forgot, an
+answer that cannot be read. What is left then looks like a score; here, it is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.evaluation import eval_metrics
+from google.adk.evaluation.eval_case import Invocation
+from google.adk.evaluation.eval_metrics import EvalMetric
+from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
+from google.adk.evaluation.evaluator import EvaluationResult
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.models.registry import LLMRegistry
+from google.genai import types
+
+from adk_fluent.eval._checks._checks import scored
+from adk_fluent.eval._files._scenario_adk import scenario_of
+from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
+from adk_fluent.eval._outcome import Finding
+from adk_fluent.eval._values import error_line, shown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator, Sequence
+
+    from google.adk.models.llm_request import LlmRequest
+
+    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._metrics import Metric
+    from adk_fluent.eval._outcome import MetricScore
+    from adk_fluent.eval._running._models_adk import Models
+    from adk_fluent.eval._running._plan import PlannedMetric
+
+#: The name by which ADK's judges find the model of the metric that is computed.
+_JUDGE: Final = "adk-fluent-judge"
+#: Metrics of the conversation, not of each turn.
+_WHOLE: Final = frozenset(
+    {
+        PrebuiltMetrics.PER_TURN_USER_SIMULATOR_QUALITY_V1,
+        PrebuiltMetrics.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1,
+    }
+)
+
+
+class _Hearing:
+    """One question to a judge.
+
+    Attributes:
+        said: The answers of the judge, one for each sample.
+        failed: What its model last failed with; empty if it did not.
+    """
+
+    def __init__(self, model: BaseLlm, models: Models) -> None:
+        self._model = model
+        self._models = models
+        self.said: list[str] = []
+        self.failed = ""
+
+    async def ask(self, request: LlmRequest) -> str:
+        """Ask the judge; one that fails says nothing, and ADK goes by its other samples."""
+        try:
+            # the samples share one request, which the model's client may change
+            text = await self._models.ask(self._model, request.model_copy())
+        except Exception as error:  # noqa: BLE001  # of any model; told in the reason
+            self.failed = error_line(error)
+            return ""
+        self.said.append(text)
+        return text
+
+    @contextmanager
+    def begin(self) -> Generator[None]:
+        token = _HEARING.set(self)
+        try:
+            yield
+        finally:
+            _HEARING.reset(token)
+
+
+_HEARING: ContextVar[_Hearing | None] = ContextVar("adk_fluent_eval_hearing", default=None)
+
+
+class JudgeModel(BaseLlm):
+    """Stands for the judge model of a suite: ADK's judges take a model by name alone."""
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        """Return its name."""
+        return [_JUDGE]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Ask the judge model of the metric that is computed."""
+        hearing = _HEARING.get()
+        text = "" if hearing is None else await hearing.ask(llm_request)
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        yield LlmResponse(content=content)
+
+
+LLMRegistry.register(JudgeModel)
+
+
+class AdkMetrics:
+    """Computes metrics of one run through ADK's evaluators.
+
+    Args:
+        seen: What the run did.
+        models: Asks the judge.
+        judge: The judge model; None if no metric needs one.
+        samples: Answers of the judge to each question.
+        simulation: The user of the case, if it is simulated.
+    """
+
+    def __init__(
+        self,
+        seen: Observation,
+        models: Models,
+        judge: BaseLlm | None,
+        samples: int,
+        simulation: UserSimulation | None,
+    ) -> None:
+        self._seen = seen
+        self._models = models
+        self._judge = judge
+        self._samples = samples
+        self._simulation = simulation
+
+    async def score(self, planned: PlannedMetric) -> MetricScore:
+        """Compute a metric; what goes wrong gives no score, and the reason."""
+        metric, threshold = METRICS[planned.name], planned.threshold or 0.0
+        findings: list[Finding] = []
+        turns: list[float | None] = [None] * len(self._seen.turns)
+        try:
+            if metric.by == "cloud":
+                result = await self._cloud(metric, threshold)
+                turns = [each.score for each in result.per_invocation_results]
+                problem = "" if result.overall_score is not None else "Google Cloud gave no score"
+                return scored(
+                    metric.name, result.overall_score, threshold, reason=problem, turns=turns
+                )
+            if metric.name in _WHOLE:
+                values = await self._conversation(metric, threshold, findings)
+                mean = sum(values) / len(values)
+                return scored(
+                    metric.name, mean, threshold, reason=_why(findings), findings=findings
+                )
+            for at in self._turns(metric):
+                turns[at] = await self._turn(metric, threshold, at, findings)
+        except Exception as error:  # noqa: BLE001  # of ADK and of judges
+            why = str(error) if isinstance(error, _UnreadError) else error_line(error)
+            return scored(metric.name, None, threshold, reason=why)
+        known = [each for each in turns if each is not None]
+        return scored(
+            metric.name,
+            sum(known) / len(known) if known else None,
+            threshold,
+            reason=_why(findings) if known else "there was nothing to judge",
+            findings=findings,
+            turns=turns,
+        )
+
+    def _turns(self, metric: Metric) -> list[int]:
+        seen = self._seen
+        every = range(min(len(seen.turns), len(seen.invocations)))
+        if metric.needs == "reference_response":
+            return [at for at in every if seen.expected[at].reference_response is not None]
+        if metric.needs == "rubrics":
+            return [at for at in every if self._rubrics(at)]
+        return [at for at in every if seen.turns[at].response.strip()]
+
+    async def _turn(
+        self, metric: Metric, threshold: float, at: int, findings: list[Finding]
+    ) -> float:
+        rubrics = self._rubrics(at) if metric.needs == "rubrics" else []
+        actual, expected = self._seen.invocations[at], None
+        reference = self._seen.expected[at].reference_response
+        if metric.needs == "reference_response":
+            answer = types.Content(role="model", parts=[types.Part(text=reference)])
+            expected = [
+                Invocation(
+                    invocation_id=actual.invocation_id,
+                    user_content=actual.user_content,
+                    final_response=answer,
+                )
+            ]
+        hearing, result = await self._heard(metric, threshold, rubrics, [actual], expected)
+        found = result.per_invocation_results[0] if result.per_invocation_results else None
+        if rubrics:
+            verdicts = _verdicts(rubrics, found, hearing, at + 1)
+            findings += verdicts
+            return sum(each.ok for each in verdicts) / len(verdicts)
+        if found is None or found.score is None:
+            raise _unread(hearing, f"of turn {at + 1}")
+        ok = found.score >= threshold
+        what = "answer agrees with the reference" if expected else "answer is grounded"
+        why = "" if ok else shown(hearing.said[-1] if hearing.said else "")
+        response = self._seen.turns[at].response
+        findings.append(Finding(what, ok, reference if expected else None, response, why, at + 1))
+        return found.score
+
+    async def _conversation(
+        self, metric: Metric, threshold: float, findings: list[Finding]
+    ) -> list[float]:
+        rubrics: list[Rubric] = []
+        if metric.needs == "rubrics":
+            for at in range(len(self._seen.expected)):
+                known = {each.rubric_id for each in rubrics}
+                rubrics += [each for each in self._rubrics(at) if each.rubric_id not in known]
+        actual = self._seen.invocations
+        hearing, result = await self._heard(metric, threshold, rubrics, actual, None)
+        results = result.per_invocation_results
+        if rubrics:
+            verdicts = _verdicts(rubrics, results[-1] if results else None, hearing, None)
+            findings += verdicts
+            return [float(each.ok) for each in verdicts]
+        # the judge is asked about each message but the first, and about the end
+        if hearing.failed or not results or len(hearing.said) < len(results) * self._samples:
+            raise _unread(hearing, "of the simulated user")
+        scores = [each.score for each in results]
+        if None in scores:
+            raise _unread(hearing, "of the simulated user")
+        for at, score in enumerate(scores, 1):
+            ok = bool(score)
+            why = "" if ok else "the message does not follow the plan"
+            said = self._seen.turns[at - 1].input
+            findings.append(Finding("simulated user", ok, None, said, why, at))
+        return [float(score or 0.0) for score in scores]
+
+    async def _heard(
+        self,
+        metric: Metric,
+        threshold: float,
+        rubrics: list[Rubric],
+        actual: list[Invocation],
+        expected: list[Invocation] | None,
+    ) -> tuple[_Hearing, EvaluationResult]:
+        assert self._judge is not None  # noqa: S101  # checked before any model call
+        options: dict[str, Any] = {
+            "judge_model": _JUDGE,
+            "judge_model_config": types.GenerateContentConfig(),  # google-adk 1.25 fails without
+            "num_samples": self._samples,
+        }
+        fields: dict[str, Any] = {"judge_model_options": eval_metrics.JudgeModelOptions(**options)}
+        if rubrics:
+            fields["rubrics"] = rubrics
+        if self._simulation is not None and metric.needs == "simulation":
+            fields["stop_signal"] = self._simulation.stop_signal
+        evaluator = _evaluator(metric, threshold, fields)
+        scenario = None
+        if self._simulation is not None:
+            scenario = scenario_of(self._seen.case, self._simulation)
+        hearing = _Hearing(self._judge, self._models)
+        with hearing.begin():
+            made: Any = evaluator.evaluate_invocations(
+                actual_invocations=actual,
+                expected_invocations=expected,
+                conversation_scenario=scenario,
+            )
+            try:
+                return hearing, await made if isawaitable(made) else made
+            except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
+                return hearing, EvaluationResult()
+
+    async def _cloud(self, metric: Metric, threshold: float) -> EvaluationResult:
+        evaluator = _evaluator(metric, threshold, {})
+        actual = self._seen.invocations
+        made: Any = await asyncio.to_thread(evaluator.evaluate_invocations, actual, actual, None)
+        return await made if isawaitable(made) else made
+
+    def _rubrics(self, at: int) -> list[Rubric]:
+        """The rubrics of the case, and those of a turn."""
+        groups: list[tuple[str, Sequence[str]]] = [("rubric", self._seen.case.rubrics)]
+        if at < len(self._seen.expected):
+            groups.append((f"turn_{at + 1}_rubric", self._seen.expected[at].rubrics))
+        return [
+            Rubric(rubric_id=f"{name}_{n}", rubric_content=RubricContent(text_property=text))
+            for name, texts in groups
+            for n, text in enumerate(texts, 1)
+        ]
+
+
+def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:
+    """ADK's evaluator; with threshold and criterion, as versions read either."""
+    module, _, name = metric.evaluator.partition(":")
+    criterion = getattr(eval_metrics, metric.criterion)(threshold=threshold, **fields)
+    asked = EvalMetric(metric_name=metric.name, threshold=threshold, criterion=criterion)
+    with warnings.catch_warnings():  # whoever asks for the metric has chosen it
+        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
+        return getattr(import_module(f"google.adk.evaluation.{module}"), name)(eval_metric=asked)
+
+
+class _UnreadError(Exception):
+    """A judge gave no verdict."""
+
+
+def _unread(hearing: _Hearing, what: str) -> _UnreadError:
+    if not hearing.said:
+        return _UnreadError(f"the judge failed: {hearing.failed or 'it was not asked'}")
+    return _UnreadError(f"the judge gave no readable verdict {what}: {shown(hearing.said[-1])}")
+
+
+def _verdicts(
+    rubrics: list[Rubric], result: Any, hearing: _Hearing, turn: int | None
+) -> list[Finding]:
+    told = {} if result is None else {each.rubric_id: each for each in result.rubric_scores or ()}
+    findings: list[Finding] = []
+    for rubric in rubrics:
+        text = shown(rubric.rubric_content.text_property)
+        verdict = told.get(rubric.rubric_id)
+        if verdict is None or verdict.score is None:
+            raise _unread(hearing, f"on rubric {text}")
+        ok = verdict.score >= 1
+        why = "" if ok else (verdict.rationale or "not met").strip()
+        findings.append(Finding(f"rubric {text}", ok, True, ok, why, turn))
+    return findings
+
+
+def _why(findings: list[Finding]) -> str:
+    return "; ".join(each.reason for each in findings if not each.ok)

@@ -1,0 +1,294 @@
+"""The engine ``local``: ADK's LocalEvalService. Importing this needs ``google-adk[eval]`` 2.x."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.evaluation import eval_metrics
+from google.adk.evaluation.base_eval_service import BaseEvalService
+from google.adk.evaluation.eval_metrics import EvalMetric, EvalStatus
+from google.adk.evaluation.evaluator import EvaluationResult, Evaluator, PerInvocationResult
+from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
+from google.adk.evaluation.simulation.user_simulator import (
+    NextUserMessage,
+    Status,
+    UserSimulator,
+)
+from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
+
+from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
+from adk_fluent.eval._outcome import MetricScore, MetricStatus
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+
+    from google.adk.apps.app import App
+    from google.adk.evaluation.base_eval_service import (
+        EvaluateRequest,
+        InferenceRequest,
+        InferenceResult,
+    )
+    from google.adk.evaluation.eval_case import EvalCase
+    from google.adk.evaluation.eval_result import EvalCaseResult
+    from google.adk.events.event import Event
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._running._plan import PlannedMetric
+    from adk_fluent.eval._running._recorder_adk import Recorder
+    from adk_fluent.eval._running._user_adk import User
+
+    Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
+
+
+@contextmanager
+def _chosen() -> Generator[None]:
+    """Silences ADK's warnings that the service is new: whoever asks for it has chosen it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
+        yield
+
+
+with _chosen():
+    from google.adk.evaluation.local_eval_service import LocalEvalService
+    from google.adk.evaluation.metric_evaluator_registry import (
+        DEFAULT_METRIC_EVALUATOR_REGISTRY,
+        MetricEvaluatorRegistry,
+    )
+
+_STATUS: Final = {status: EvalStatus[status.name] for status in MetricStatus}
+_MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
+
+
+class LocalCaseService(BaseEvalService):
+    """Runs and scores one run of one case with ADK's service.
+
+    Args:
+        app: The App, with the recorder's plugin.
+        case: The case, and the same as ADK has it.
+        session_id: The session of the run.
+        recorder: Records the run.
+        user: Says the messages.
+        planned: The metrics.
+        score: Computes a metric that ADK does not have, or has not in the case's way.
+        **services: ADK's services.
+    """
+
+    def __init__(  # noqa: PLR0917  # of one caller
+        self,
+        app: App,
+        case: tuple[FluentCase, EvalCase],
+        session_id: str,
+        recorder: Recorder,
+        user: User,
+        planned: Sequence[PlannedMetric],
+        score: Score,
+        **services: Any,
+    ) -> None:
+        fluent, self._case = case
+        self._app = app
+        self._recorder = recorder
+        self._begun: list[asyncio.Task[Any]] = []
+        self._native = {each.name: _asked(each, fluent) for each in planned}
+        self._planned = {each.name: each for each in planned}
+        self._sets = InMemoryEvalSetsManager()
+        self._told: dict[str, MetricScore] = {}
+        self._score = score
+        with _chosen():
+            self._service = LocalEvalService(
+                root_agent=app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
+                eval_sets_manager=self._sets,
+                metric_evaluator_registry=_Registry(self),
+                session_id_supplier=lambda: session_id,
+                user_simulator_provider=_Provider(user, self._begun),
+                app=app,
+                **services,
+            )
+
+    @property
+    def metrics(self) -> list[EvalMetric]:
+        """The metrics as ADK is asked for them, with threshold and criterion."""
+        return [
+            self._native[name]
+            or EvalMetric(
+                metric_name=name,
+                threshold=each.threshold,
+                criterion=None
+                if each.threshold is None
+                else eval_metrics.BaseCriterion(threshold=each.threshold),
+            )
+            for name, each in self._planned.items()
+        ]
+
+    async def perform_inference(
+        self, inference_request: InferenceRequest
+    ) -> AsyncGenerator[InferenceResult, None]:
+        """Run the conversation."""
+        request = inference_request
+        self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
+        self._sets.add_eval_case(request.app_name, request.eval_set_id, self._case)
+        async with self._tidy(), aclosing(self._service.perform_inference(request)) as found:
+            async for each in found:
+                problem = self._recorder.end(each.error_message) or self._recorder.problem
+                yield each.model_copy(update={"error_message": problem})
+
+    async def evaluate(
+        self, evaluate_request: EvaluateRequest
+    ) -> AsyncGenerator[EvalCaseResult, None]:
+        """Compute the metrics."""
+        async with self._tidy(), aclosing(self._service.evaluate(evaluate_request)) as found:
+            async for each in found:
+                yield each
+
+    def scores(self, result: EvalCaseResult) -> list[MetricScore]:
+        """Return the scores; those of ADK's own evaluators are read from its result."""
+        made = {each.metric_name: each for each in result.overall_eval_metric_results}
+        turns = [each.eval_metric_results for each in result.eval_metric_result_per_invocation]
+        return [
+            self._told.get(name)
+            or _score_of(
+                name,
+                planned,
+                made.get(name),
+                [r.score for turn in turns for r in turn if r.metric_name == name],
+            )
+            for name, planned in self._planned.items()
+        ]
+
+    def evaluator(self, metric: EvalMetric) -> Evaluator:
+        """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
+        name = metric.metric_name
+        if self._native[name] is not None:
+            with _chosen():
+                return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(metric)
+        return _Own(self._planned[name], self._score, self._told)
+
+    @asynccontextmanager
+    async def _tidy(self) -> AsyncGenerator[None]:
+        """Ends ADK's tasks: it leaves them to themselves when it is cancelled."""
+        try:
+            yield
+        finally:
+            for task in self._begun:
+                task.cancel()
+            await asyncio.gather(*self._begun, return_exceptions=True)
+            self._begun.clear()
+
+
+def _asked(planned: PlannedMetric, case: FluentCase) -> EvalMetric | None:
+    """A metric that ADK's own evaluator computes in the case's way; None for another."""
+    name, turns, threshold = planned.name, case.turns, planned.threshold
+    metric = METRICS.get(name)
+    if metric is None or metric.by != "own" or case.simulation is not None:
+        return None
+    if threshold is None:
+        return EvalMetric(metric_name=name, criterion=None)
+    criterion: Any = None
+    if name == MATCH and all(turn.reference_response for turn in turns):
+        criterion = eval_metrics.BaseCriterion(threshold=threshold)
+    if name == TRAJECTORY and case.trajectory_match in _MATCHES:
+        every = [turn.trajectory for turn in turns]
+        calls = [call for each in every for call in each or ()]
+        # ADK compares all arguments of all calls, or those of none
+        if None not in every and all(call.args is None for call in calls):
+            kind = eval_metrics.ToolTrajectoryCriterion
+            criterion = kind(
+                threshold=threshold,
+                match_type=kind.MatchType[_MATCHES[case.trajectory_match]],
+                ignore_args=True,
+            )
+    if criterion is None:
+        return None
+    return EvalMetric(metric_name=name, threshold=threshold, criterion=criterion)
+
+
+def _score_of(
+    name: str, planned: PlannedMetric, found: Any, turns: list[float | None]
+) -> MetricScore:
+    """A score that ADK's own evaluator computed; what ADK swallowed is no score."""
+    status = {each: ours for ours, each in _STATUS.items()}
+    unit = METRICS[name].unit
+    if found is None or found.score is None:
+        return MetricScore(
+            name,
+            MetricStatus.INFORMATIONAL if planned.threshold is None else MetricStatus.NOT_EVALUATED,
+            threshold=planned.threshold,
+            reason="ADK gave no score",
+            unit=unit,
+        )
+    return MetricScore(
+        name, status[found.eval_status], found.score, planned.threshold, turns=turns, unit=unit
+    )
+
+
+class _Own(Evaluator):
+    """A metric of ours, as ADK asks for it."""
+
+    def __init__(self, planned: PlannedMetric, score: Score, told: dict[str, MetricScore]) -> None:
+        self._planned = planned
+        self._score = score
+        self._told = told
+
+    async def evaluate_invocations(
+        self,
+        actual_invocations: list[Any],
+        expected_invocations: list[Any] | None = None,
+        conversation_scenario: Any = None,
+    ) -> EvaluationResult:
+        score = self._told[self._planned.name] = await self._score(self._planned)
+        status = _STATUS[score.status]
+        turns = score.turns if len(score.turns) == len(actual_invocations) else []
+        return EvaluationResult(
+            overall_score=score.score,
+            overall_eval_status=status,
+            per_invocation_results=[
+                PerInvocationResult(
+                    actual_invocation=each,
+                    score=turns[at] if turns else score.score,
+                    eval_status=status,
+                )
+                for at, each in enumerate(actual_invocations)
+            ],
+        )
+
+
+class _Registry(MetricEvaluatorRegistry):
+    """Gives ADK's service the evaluators of one run."""
+
+    def __init__(self, service: LocalCaseService) -> None:
+        super().__init__()
+        self._of = service
+
+    def get_evaluator(self, eval_metric: EvalMetric) -> Evaluator:
+        return self._of.evaluator(eval_metric)
+
+
+class _Simulator(UserSimulator):
+    """The messages of one run, as ADK asks for them."""
+
+    def __init__(self, user: User) -> None:  # without ADK's, which takes a config
+        self._user = user
+
+    async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
+        message = await self._user.next(events)
+        if message is None:
+            return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
+        return NextUserMessage(status=Status.SUCCESS, user_message=message)
+
+    def get_simulation_evaluator(self) -> None:
+        return None
+
+
+class _Provider(UserSimulatorProvider):
+    """Gives ADK's service the user of one run, and notes the task that asks."""
+
+    def __init__(self, user: User, begun: list[asyncio.Task[Any]]) -> None:  # as above
+        self._user = user
+        self._begun = begun
+
+    def provide(self, eval_case: Any) -> UserSimulator:
+        if (task := asyncio.current_task()) is not None:
+            self._begun.append(task)
+        return _Simulator(self._user)

@@ -1,0 +1,148 @@
+"""Costs and budgets beside the middlewares of the other wheel: all is charged exactly once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.sessions import InMemorySessionService
+
+from adk_fluent import Agent
+from adk_fluent.config import ExecutionConfig, TelemetryConfig
+from adk_fluent.cost import CostReport, Money, cost_attribution, cost_of
+from adk_fluent.middleware import (
+    cache,
+    model_fallback,
+    retry,
+    summarization,
+    tool_emulator,
+    tool_selector,
+)
+from adk_fluent.protocol import Usage
+from adk_fluent.testing import Call, ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.builders import Builder
+    from adk_fluent.protocol import AnyMiddleware
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x says so
+]
+
+PRICES = {"small": {"input": 1, "output": 10}, "large": {"input": 100, "output": 1000}}
+SSE = ExecutionConfig(streaming_mode="sse")
+
+
+def said(text: Any = "ok", **more: Any) -> Any:
+    """An answer of 0.002 USD by the small model, 0.2 by the large one."""
+    return reply(text, usage=Usage(prompt=1000, output=100), **more)
+
+
+def model(name: str, *replies: Any) -> ScriptedModel:
+    return ScriptedModel(*replies, model=name)
+
+
+class Instant:
+    """A clock that never waits."""
+
+    def now(self) -> float:
+        return 1_800_000_000.0
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+def look(word: str) -> str:
+    """Look something up."""
+    return word
+
+
+def of_retry() -> tuple[Builder, AnyMiddleware, float]:
+    """One answer will not do, one attempt fails before it says anything."""
+    replies = said("bad"), reply(raises=ConnectionError("gone")), said("good")
+    again = retry(
+        retry_reply=lambda made: made.final.content.parts[0].text == "bad", clock=Instant()
+    )
+    return Agent("a", model("small", *replies)), again, 0.004
+
+
+def of_fallback() -> tuple[Builder, AnyMiddleware, float]:
+    other = model("large", said("good"))
+    instead = model_fallback(
+        models=[other], fallback_if=lambda made: made.final.content.parts[0].text == "bad"
+    )
+    return Agent("a", model("small", said("bad"))), instead, 0.202
+
+
+def of_selector() -> tuple[Builder, AnyMiddleware, float]:
+    chooser = model("large", said('{"tools": ["look"]}'))
+
+    def other(word: str) -> str:
+        """Do something else."""
+        return word
+
+    agent = Agent("a", model("small", said("good"))).tool(look).tool(other)
+    return agent, tool_selector(model=chooser, max_tools=1), 0.202
+
+
+def of_emulator() -> tuple[Builder, AnyMiddleware, float]:
+    actor = model("large", said('{"result": 1}'))
+    agent = Agent("a", model("small", said(Call("look", {"word": "x"})), said("good"))).tool(look)
+    return agent, tool_emulator(model=actor, tools=["look"]), 0.204
+
+
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
+@pytest.mark.parametrize("config", [None, SSE], ids=["whole", "streamed"])
+@pytest.mark.parametrize("case", [of_retry, of_fallback, of_selector, of_emulator])
+async def test_what_a_middleware_spends_is_charged_once_wherever_it_stands(
+    case: Callable[[], tuple[Builder, AnyMiddleware, float]],
+    config: ExecutionConfig | None,
+    outside: bool,
+) -> None:
+    if config is SSE and case in (of_retry, of_fallback):
+        config = None  # what was streamed is not thrown away
+    agent, other, usd = case()
+    live = CostReport()
+    costs = cost_attribution(prices=PRICES, on_record=live.add)
+    for each in (costs, other) if outside else (other, costs):
+        agent = agent.middleware(each)
+    result = await agent.run("hi", config=config)
+    assert result.text == "good"
+    assert live.total == cost_of(result).total == Money.of(usd)
+
+
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
+async def test_a_summary_is_charged_once_wherever_it_stands(outside: bool) -> None:
+    short = summarization(trigger_contents=3, keep=1, model=model("large", said("a summary")))
+    agent = Agent("a", model("small", said("one"), said("two")))
+    costs, service = cost_attribution(prices=PRICES), InMemorySessionService()
+    for each in (costs, short) if outside else (short, costs):
+        agent = agent.middleware(each)
+    await agent.run("hi", session_service=service, session_id="s")
+    result = await agent.run("hi again", session_service=service, session_id="s")
+    assert [each.model for each in cost_of(result).records] == ["large", "small"]
+    assert cost_of(result).total == Money.of("0.202")
+
+
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
+async def test_what_the_cache_answers_costs_nothing(outside: bool) -> None:
+    costs, kept = cost_attribution(prices=PRICES), cache()
+    agent = Agent("a", model("small", said("good")))
+    for each in (costs, kept) if outside else (kept, costs):
+        agent = agent.middleware(each)
+    results = [await agent.run("hi") for _ in range(2)]
+    assert [each.text for each in results] == ["good", "good"]
+    assert [cost_of(each).total for each in results] == [Money.of("0.002"), Money()]
+
+
+async def test_the_telemetry_of_a_run_attributes_costs_without_a_middleware() -> None:
+    config = ExecutionConfig(telemetry=TelemetryConfig(enable_cost_metrics=True))
+    agent = Agent("a", model("gemini-2.5-flash", said("good")))
+    result = await agent.run("hi", config=config)
+    assert [each.agent for each in cost_of(result).records] == ["a"]
+    assert cost_of(result).total == Money.of("0.00055")
