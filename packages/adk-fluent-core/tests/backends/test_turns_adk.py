@@ -54,7 +54,7 @@ class Bank:
             "session_id": "s",
             "session_service": service or InMemorySessionService(),
         }
-        self._pipeline: Builder | None = None
+        self.pipeline: Builder | None = None
 
     # --- tools -------------------------------------------------------------------------------
 
@@ -114,23 +114,23 @@ class Bank:
                 pass
         whole = whole >> self.agent("z", "z done")
         watched = self._where in ("enclosed", "hooks")
-        self._pipeline = whole.middleware(Watching()) if watched else whole
+        self.pipeline = whole.middleware(Watching()) if watched else whole
 
     async def run(self, message: str = "hi", **options: Any) -> RunResult:
-        assert self._pipeline is not None
+        assert self.pipeline is not None
         if self._where == "item":
             options["state"] = {"items": ["one"]}
-        return await self._pipeline.run(message, **options, **self.options)
+        return await self.pipeline.run(message, **options, **self.options)
 
     async def resume(self, *answers: Any) -> RunResult:
-        assert self._pipeline is not None
-        return await self._pipeline.resume(*answers, **self.options)
+        assert self.pipeline is not None
+        return await self.pipeline.resume(*answers, **self.options)
 
     async def still(self) -> list[Any]:
         """What a run waits for, as the session says it."""
-        assert self._pipeline is not None
+        assert self.pipeline is not None
         kept = {key: each for key, each in self.options.items() if key != "config"}
-        return await self._pipeline.pending(**kept)
+        return await self.pipeline.pending(**kept)
 
 
 def told(asked: Asked) -> str:
@@ -649,6 +649,35 @@ async def test_nor_for_what_has_failed_and_was_made_good() -> None:
     bank.make(agent.tool(LongRunningFunctionTool(fails)).on_tool_error(mends))
     ran = await bank.run()
     assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
+
+
+class Trying(Middleware):
+    """Runs an agent once more that failed."""
+
+    name = "trying"
+
+    async def wrap_agent(self, call: Any, next: Any) -> Any:
+        """Try twice."""
+        try:
+            return await next(call)
+        except ConnectionError:
+            return await next(call)
+
+
+@pytest.mark.parametrize("where", ["step", "delegate"])
+async def test_an_agent_that_is_run_once_more_waits_for_no_call_of_before(where: str) -> None:
+    bank = Bank(where)
+
+    def fails(what: str) -> str:
+        """Fail."""
+        raise ConnectionError(what)
+
+    agent = bank.agent("a", Call("fails", {"what": "x"}), "never mind").tool(fails)
+    bank.make(agent)
+    assert bank.pipeline is not None
+    bank.pipeline = bank.pipeline.middleware(Trying())
+    ran = await bank.run()
+    assert (ran.pending, ran.text, bank.asked["a"]) == ([], "z done", 2)
 
 
 # --- what stands for a result while a person is asked --------------------------------------------

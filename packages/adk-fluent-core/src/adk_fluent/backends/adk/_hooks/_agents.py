@@ -136,6 +136,7 @@ class _Run:
         self._reply: AgentReply | None = None
         self._driver: asyncio.Task[Any] | None = None
         self._silent = True
+        self._ran = False
         self._ended = False
         self._closed = False
 
@@ -235,6 +236,9 @@ class _Run:
     async def _go_on(self) -> AgentReply:
         self._reply = None
         heard, waits, turn = Heard(), self._waits(), turn_in(self._ctx.__dict__)
+        if turn is not None and self._ran:
+            turn.begin_anew(self.name)
+        self._ran = True
         async with aclosing(self._original(self._agent, self._ctx)) as events:
             async for event in events:
                 if is_held_back(event):

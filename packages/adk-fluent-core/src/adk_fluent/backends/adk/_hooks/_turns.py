@@ -96,6 +96,10 @@ class Turn:
         """Whether a call of a tool is gone on with."""
         return any(each.name == tool for id, each in self._earlier.items() if id in self._open)
 
+    def begin_anew(self, agent: str) -> None:
+        """Forget what an agent has called: it is run once more, as it failed."""
+        self._open = {id: author for id, author in self._open.items() if author != agent}
+
     def take(self, event: Event) -> None:
         """Take in what an agent says now."""
         if event.partial:
