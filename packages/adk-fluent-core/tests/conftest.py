@@ -49,6 +49,11 @@ class _Without:
         found = (each.find_spec(name, path, target) for each in self._finders)
         return next((spec for spec in found if spec is not None), None)
 
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        for each in self._finders:
+            if (find := getattr(each, "find_distributions", None)) is not None:
+                yield from find(context)
+
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:

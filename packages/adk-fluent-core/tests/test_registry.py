@@ -274,7 +274,10 @@ def test_an_error_of_ours_while_loading_is_one_line_with_its_own_help(site: Site
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_layer_takes_nothing_else_down(kind: str, toy: Site) -> None:
+def test_a_broken_layer_takes_nothing_else_down(
+    kind: str, toy: Site, absent: Callable[[str], None]
+) -> None:
+    absent("debug")
     source, found_there = BROKEN[kind]
     toy.wheel("acme-bad", {"bad": "bad_layer:L"}, bad_layer=source)
     assert layers()["toy"].name == "toy"
@@ -405,7 +408,10 @@ def test_a_broken_layer_that_a_pipeline_needs_is_an_error_of_check(
     ]
 
 
-def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(site: Site) -> None:
+def test_what_a_broken_layer_of_ours_would_bring_raises_its_error(
+    site: Site, absent: Callable[[str], None]
+) -> None:
+    absent("debug")
     site.wheel("acme-debug", {"debug": "bad_layer:L"}, bad_layer="1 / 0")
     needed: tuple[Callable[[], object], ...] = (
         lambda: resolve_name("Recorder"),
@@ -558,7 +564,10 @@ def test_a_known_name_of_an_absent_layer_says_what_to_install(
     assert caught.value.what == "'cost_attribution' needs the layer 'cost', which is not installed"
 
 
-def test_a_known_name_of_a_present_layer_says_where_it_is(site: Site) -> None:
+def test_a_known_name_of_a_present_layer_says_where_it_is(
+    site: Site, absent: Callable[[str], None]
+) -> None:
+    absent("debug")
     source = "from adk_fluent.protocol import Layer\nL = Layer('debug', {})"
     site.wheel("acme-debug", {"debug": "debug_layer:L"}, debug_layer=source)
     with pytest.raises(UnknownNameError, match=r"write: from adk_fluent\.debug import"):

@@ -89,6 +89,7 @@ def test_a_route_by_tests() -> None:
         Route("k", name="by_k")
         .eq("x", a)
         .contains("y", b)
+        .contains("Y", a, case=True)
         .gt(3, a)
         .lt(0.5, b)
         .when(ready, a)
@@ -97,11 +98,12 @@ def test_a_route_by_tests() -> None:
     tests = (
         Match("eq", "k", "x"),
         Match("contains", "k", "y"),
+        Match("contains_case", "k", "Y"),
         Match("gt", "k", 3),
         Match("lt", "k", 0.5),
         Ref.to(ready),
     )
-    assert route.build() == RouteNode("by_k", "k", tests, (A, B, A, B, A), B)
+    assert route.build() == RouteNode("by_k", "k", tests, (A, B, A, A, B, A), B)
 
 
 def test_a_route_over_the_whole_state_and_over_a_field() -> None:

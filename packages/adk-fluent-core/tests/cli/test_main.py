@@ -238,8 +238,9 @@ def test_a_command_that_two_layers_have_is_told_when_it_is_called(layer: Write, 
 
 
 def test_a_broken_layer_of_ours_is_told_where_its_command_is_called(
-    layer: Write, here: Cli
+    absent: Callable[[str], None], layer: Write, here: Cli
 ) -> None:
+    absent("debug")
     install(layer, "debug", "debug_layer:LAYER")
     layer("site/debug_layer.py", "1 / 0")
     refresh()
@@ -303,7 +304,7 @@ def test_the_command_of_an_absent_layer_names_the_wheel(
         (["evla"], "There is no command 'evla'. Did you mean 'eval'?"),
         (
             ["xyzzy"],
-            "There is no command 'xyzzy'. There are check, demo, doctor, ",
+            "There is no command 'xyzzy'. There are answer, cancel, check, demo, ",
         ),
         (["--debgu", "run"], "No such option"),
         (["run", "--modle", "x", "desk.py"], "--model"),

@@ -84,7 +84,7 @@ VALUES: list[tuple[Node, str, str]] = [
     (
         LoopNode("n", agent("a"), until=Match(BAD, "x", 1)),
         "Match.operator='bad'",
-        "one of 'eq', 'ne', 'contains', 'gt', 'lt'",
+        "one of 'eq', 'ne', 'contains', 'contains_case', 'gt', 'lt'",
     ),
     (GateNode("n", Match("eq", "", 1)), "Match.key=''", KEY),
     (TimeoutNode("n", agent("a"), 0), "seconds=0", SECONDS),

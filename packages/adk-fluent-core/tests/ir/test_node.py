@@ -75,6 +75,7 @@ def test_routes_pair_tests_with_branches() -> None:
     [
         (ir.Match("eq", "k", "x"), "k == 'x'"),
         (ir.Match("contains", "k", "x"), "k contains 'x'"),
+        (ir.Match("contains_case", "k", "x"), "k contains exactly 'x'"),
         (ir.Match("gt", "k", 1), "k > 1"),
         (ir.Match("lt", "k", 1), "k < 1"),
     ],

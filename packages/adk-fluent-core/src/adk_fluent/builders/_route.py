@@ -9,6 +9,7 @@ from adk_fluent.builders._branching import checked_scalar
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_key
 from adk_fluent.builders._operands import as_node, as_predicate, passengers
+from adk_fluent.builders._settings import as_flag
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import Match, Node, Predicate, RouteNode
 
@@ -49,9 +50,17 @@ class Route(Builder):
         """Run a step if the key equals a value."""
         return self._match("eq", checked_scalar(value), step)
 
-    def contains(self, value: str | float | bool, step: StepLike) -> Self:
-        """Run a step if a value occurs in the key's text or list."""
-        return self._match("contains", checked_scalar(value), step)
+    def contains(self, value: str | float | bool, step: StepLike, *, case: bool = False) -> Self:
+        """Run a step if a value occurs in the key's text or list.
+
+        Args:
+            value: What has to occur.
+            step: What runs then.
+            case: Whether it has to occur in the very same letter case: ``Billing.`` contains
+                ``billing`` if it need not.
+        """
+        operator = "contains_case" if as_flag(case, "case=") else "contains"
+        return self._match(operator, checked_scalar(value), step)
 
     def gt(self, value: str | float, step: StepLike) -> Self:
         """Run a step if the key is greater than a value."""
@@ -82,9 +91,10 @@ class Route(Builder):
 
     def _match(self, operator: Any, value: Any, step: StepLike) -> Self:
         if self._key is None:
+            method = operator.removesuffix("_case")
             raise BuildError(
                 f"route {self.name!r} has no key to compare",
-                help=f'write Route("key").{operator}(...), or use .when(lambda state: ..., step)',
+                help=f'write Route("key").{method}(...), or use .when(lambda state: ..., step)',
             )
         return self._add(Match(operator, self._key, value), step)
 

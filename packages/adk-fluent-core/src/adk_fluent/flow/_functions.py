@@ -139,6 +139,8 @@ def matches(test: Match, state: Mapping[str, Any]) -> bool:
         return False
     try:
         if test.operator == "contains":
+            return contains(value, test.value)
+        if test.operator == "contains_case":
             return test.value in value
         return bool(value > test.value) if test.operator == "gt" else bool(value < test.value)
     except TypeError:
@@ -151,6 +153,22 @@ def matches(test: Match, state: Mapping[str, Any]) -> bool:
     raise UsageError(
         f"cannot tell whether {test}", found=f"{describe(value)} under {test.key!r}", help=help
     )
+
+
+def contains(value: Any, part: Any) -> bool:
+    """Whether a text or a list has a part, in any letter case.
+
+    Raises:
+        TypeError: Nothing can be in a value of this type, or no such part.
+    """
+    if not isinstance(part, str):
+        return part in value
+    if isinstance(value, str):
+        return part.casefold() in value.casefold()
+    if part in value:
+        return True
+    wanted = part.casefold()
+    return any(isinstance(each, str) and each.casefold() == wanted for each in value)
 
 
 def in_words(test: Predicate) -> str:

@@ -21,7 +21,7 @@ Merge = Literal["wait_all", "first_complete", "interleave"]
 History = Literal["transcript", "own", "input", "none"]
 #: How a model is chosen at run time.
 Strategy = Literal["cost_optimized", "quality_optimized", "budget_bounded", "adaptive"]
-Operator = Literal["eq", "ne", "contains", "gt", "lt"]
+Operator = Literal["eq", "ne", "contains", "contains_case", "gt", "lt"]
 #: How long a resource lives.
 ResourceScope = Literal["app", "session", "invocation"]
 #: Every `History`.
@@ -34,6 +34,16 @@ STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 RESOURCE_SCOPES: Final[tuple[ResourceScope, ...]] = get_args(ResourceScope)
 
 
+_SIGNS: Final[dict[Operator, str]] = {
+    "eq": "==",
+    "ne": "!=",
+    "contains": "contains",
+    "contains_case": "contains exactly",
+    "gt": ">",
+    "lt": "<",
+}
+
+
 # --- predicates --------------------------------------------------------------------------------
 
 
@@ -42,7 +52,8 @@ class Match:
     """A comparison of one state key with a constant: a predicate that can be read and printed.
 
     Attributes:
-        operator: ``eq``, ``ne``, ``contains`` (the constant occurs in the value), ``gt``, ``lt``.
+        operator: ``eq``, ``ne``, ``contains`` (the constant occurs in the value, in any letter
+            case), ``contains_case`` (in the very same), ``gt``, ``lt``.
         key: The state key that is read.
         value: The constant; a scalar.
     """
@@ -52,8 +63,7 @@ class Match:
     value: Any
 
     def __str__(self) -> str:
-        sign = {"eq": "==", "ne": "!=", "contains": "contains", "gt": ">", "lt": "<"}[self.operator]
-        return f"{self.key} {sign} {self.value!r}"
+        return f"{self.key} {_SIGNS[self.operator]} {self.value!r}"
 
 
 #: A test over state: a comparison, or a callable that takes the state mapping.

@@ -80,7 +80,10 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
     },
     ir.TimeoutNode: {"seconds": _SECONDS},
     ir.ResourceNode: {"scope": _one_of("app", "session", "invocation")},
-    ir.Match: {"operator": _one_of("eq", "ne", "contains", "gt", "lt"), "key": _KEY},
+    ir.Match: {
+        "operator": _one_of("eq", "ne", "contains", "contains_case", "gt", "lt"),
+        "key": _KEY,
+    },
     ir.EdgeSemantics: {
         "buffering": _one_of("full", "chunked", "token"),
         "chunk_size": _optional(_whole(1)),

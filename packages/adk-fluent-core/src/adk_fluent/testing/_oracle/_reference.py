@@ -376,8 +376,16 @@ def _matches(test: Match, value: Any) -> bool:
     if value is None:
         return False
     if test.operator == "contains":
+        parts = cast("list[Any]", value) if isinstance(value, list) else None
+        within = _folded(value) if parts is None else [_folded(each) for each in parts]
+        return _folded(test.value) in within
+    if test.operator == "contains_case":
         return test.value in value
     return bool(value > test.value if test.operator == "gt" else value < test.value)
+
+
+def _folded(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
 
 
 def _finished(value: Any) -> Any:

@@ -27,7 +27,22 @@ def routes() -> Iterator[Program]:
         "eq False": (False, lambda route, x: route.eq(False, x), True),
         "eq None where it is absent": (None, lambda route, x: route.eq(None, x), True),
         "contains in a text": ("the word", lambda route, x: route.contains("word", x), True),
+        "contains in any letter case": (
+            "The WORD.",
+            lambda route, x: route.contains("Word", x),
+            True,
+        ),
         "contains in a list": (["word", 1], lambda route, x: route.contains("word", x), True),
+        "contains in a list, in any letter case": (
+            ["WORD", 1],
+            lambda route, x: route.contains("word", x),
+            True,
+        ),
+        "contains in the same letter case": (
+            "The WORD.",
+            lambda route, x: route.contains("word", x, case=True),
+            False,
+        ),
         "contains where it is absent": (None, lambda route, x: route.contains("word", x), False),
         "gt": (1000.5, lambda route, x: route.gt(1000, x), True),
         "gt of the same": (1000, lambda route, x: route.gt(1000, x), False),
