@@ -44,14 +44,7 @@ def list_cases(target: str, as_json: bool, registry: str | None) -> None:
 
 
 def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
-    plan = MetricPlan(
-        suite.metrics,
-        suite.thresholds,
-        suite.custom_judges,
-        suite.cases,
-        has_judge_model=suite.judge_model is not None,
-        simulation=suite.simulation,
-    )
+    plan = MetricPlan(suite)
     found: list[dict[str, Any]] = []
     for case in suite.cases:
         try:

@@ -36,14 +36,14 @@ from adk_fluent.eval._text import plural
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import TurnOutcome
+    from adk_fluent.eval._running._options import Suite
 
 _ALWAYS_MET = frozenset({RESPONSE, STATE, BUDGET})  # checks with a fixed threshold
 
@@ -66,21 +66,13 @@ class PlannedMetric:
 class MetricPlan:
     """The metrics of a suite."""
 
-    def __init__(
-        self,
-        metrics: Iterable[str],
-        thresholds: Mapping[str, float],
-        judges: Sequence[FluentJudge],
-        cases: Sequence[FluentCase],
-        *,
-        has_judge_model: bool = False,
-        simulation: UserSimulation | None = None,
-    ) -> None:
-        self._has_judge_model = has_judge_model
-        self._simulation = simulation
+    def __init__(self, suite: Suite) -> None:
+        judges, cases = suite.custom_judges, suite.cases
+        self._has_judge_model = suite.judge_model is not None
+        self._simulation = suite.simulation
         self._judges = {judge.name: judge for judge in judges}
-        self._thresholds = {str(name): value for name, value in thresholds.items()}
-        self.names = list(dict.fromkeys(map(str, metrics)))
+        self._thresholds = {str(name): value for name, value in suite.thresholds.items()}
+        self.names = list(dict.fromkeys(map(str, suite.metrics)))
         for name in self.names:
             self._check_known(name)
             if name not in self._judges and not any(self._applies(name, case) for case in cases):

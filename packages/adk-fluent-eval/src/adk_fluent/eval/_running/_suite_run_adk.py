@@ -77,14 +77,7 @@ class SuiteRun:
                 help="give FluentEvalSuite(pipeline=...), or --pipeline",
             )
         judges = suite.custom_judges
-        plan = MetricPlan(
-            suite.metrics,
-            suite.thresholds,
-            judges,
-            suite.cases,
-            has_judge_model=suite.judge_model is not None,
-            simulation=suite.simulation,
-        )
+        plan = MetricPlan(suite)
         check_gate(suite.gate, suite.cases, plan, judges)
         self._settings = RunSettings(
             plan,
@@ -110,17 +103,11 @@ class SuiteRun:
         self._progress = options.get("progress")
         self._stopped = False
         self._done = 0
-        self._told: list[Any] = [
-            *(
-                suite.metrics,
-                suite.thresholds,
-                judges,
-                options.get("model"),
-                __version__,
-                self.engine,
-            ),
-            *(suite.judge_model, suite.judge_samples, suite.simulation),
-            *(self._settings.timeout_s, [type(each) for each in self._settings.plugins]),
+        #: What results depend on beside the case and the pipeline.
+        self._conditions: list[Any] = [
+            *(suite.metrics, suite.thresholds, judges, suite.judge_model, suite.judge_samples),
+            *(suite.simulation, options.get("model"), options.get("timeout_s")),
+            *(__version__, self.engine, [type(each) for each in self._settings.plugins]),
         ]
         path = options.get("journal")
         self._journal = None if path is None else Journal(path, suite.name)
@@ -194,7 +181,7 @@ class SuiteRun:
             return new_outcome(case, run, Status.SKIPPED, case.skip)
         if (journal := self._journal) is None:
             return await self._paced(case, run, pace)
-        digest = digest_of([case, self._targets.identity(case), *self._told])
+        digest = digest_of([case, self._targets.identity(case), *self._conditions])
         if (kept := journal.of(case.name, run, digest)) is not None:
             outcome, result = kept
             if result is not None:
