@@ -88,7 +88,7 @@ _MODULES = {
     "ours": "adk_fluent import Agent",
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
-    "priced": "adk_fluent import cost",
+    "priced": "adk_fluent.cost import __all__",
     "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 
