@@ -10,6 +10,7 @@ from google.adk.sessions import InMemorySessionService
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
 from adk_fluent.cost import CostReport, Money, cost_attribution, cost_of
+from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.middleware import (
     cache,
     model_fallback,
@@ -146,3 +147,13 @@ async def test_the_telemetry_of_a_run_attributes_costs_without_a_middleware() ->
     result = await agent.run("hi", config=config)
     assert [each.agent for each in cost_of(result).records] == ["a"]
     assert cost_of(result).total == Money.of("0.00055")
+
+
+@pytest.mark.parametrize(("limit", "passed"), [(0.001, True), (0.0001, False)])
+async def test_a_case_is_held_to_what_it_may_cost(limit: float, passed: bool) -> None:
+    """By the prices of this layer, which nobody has to name."""
+    agent = Agent("a", model("gemini-2.5-flash", said("good")))
+    case = FluentCase("hi", expected_response_contains="good", max_cost_usd=limit)
+    report = await FluentEvalSuite("desk", agent, [case]).run()
+    (outcome,) = report.outcomes
+    assert outcome.passed is passed

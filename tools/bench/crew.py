@@ -89,7 +89,7 @@ _MODULES = {
     "ours": "adk_fluent import Agent",
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
-    "priced": "adk_fluent.cost import Budget, cost_attribution, cost_of, estimate_cost",
+    "priced": "adk_fluent.cost import __all__",
     "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 

@@ -236,6 +236,7 @@ async def test_the_model_that_answered_decides(metrics: Measured) -> None:
     assert metrics(COST, gen_ai__request__model="small", gen_ai__response__model="large") > 0.1
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of the words set below
 @pytest.mark.parametrize(
     ("traffic", "asked", "cost"),
     [

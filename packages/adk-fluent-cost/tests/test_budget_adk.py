@@ -333,6 +333,7 @@ async def test_a_model_without_a_price_is_not_called() -> None:
     assert result.text == "ok"
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of the word set below
 async def test_a_cost_that_nobody_can_tell_is_what_was_reserved() -> None:
     class Provisioned:
         async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -236,6 +237,9 @@ def test_the_cloud_needs_somebody_who_is_signed_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.skipif(
+    bool(entry_points(group="adk_fluent.layers", name="cost")), reason="that layer is there"
+)
 def test_costs_need_their_layer(tmp_path: Path) -> None:
     program = """
     try:

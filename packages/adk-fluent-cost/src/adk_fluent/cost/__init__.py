@@ -1,22 +1,57 @@
-"""Money: what pipelines cost by agent and model, and budgets that cannot be overspent.
+"""Money: what pipelines will cost and did cost, and budgets that cannot be overspent.
 
-Importing this imports neither ADK nor OpenTelemetry.
+Importing this imports neither ADK nor OpenTelemetry; each name is imported when it is first used.
 """
 
 from __future__ import annotations
 
-from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
-from adk_fluent.cost._budget import Budget, price_limit
-from adk_fluent.cost._errors import LedgerError, PriceError, PriceFileError, UnknownPriceError
-from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
-from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
-from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
-from adk_fluent.cost._ledger._sqlite import SqliteLedger
-from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
-from adk_fluent.cost._prices._genai import GenaiPrices
-from adk_fluent.cost._records import CostRecord
-from adk_fluent.cost._report import CostLine, CostReport, cost_of
-from adk_fluent.protocol import Money, PriceBook, Unknown
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
+    from adk_fluent.cost._budget import Budget, price_limit
+    from adk_fluent.cost._errors import LedgerError, PriceError, PriceFileError, UnknownPriceError
+    from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+    from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
+    from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
+    from adk_fluent.cost._ledger._sqlite import SqliteLedger
+    from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
+    from adk_fluent.cost._prices._genai import GenaiPrices
+    from adk_fluent.cost._records import CostRecord
+    from adk_fluent.cost._report import CostLine, CostReport, cost_of
+    from adk_fluent.protocol import Money, PriceBook, Unknown
+else:  # a type checker must see a misspelt name, not Any
+    _PLACES: Final = {
+        name: module
+        for module, names in {
+            "cost._attribution": "CostAttributionMiddleware cost_attribution",
+            "cost._budget": "Budget price_limit",
+            "cost._errors": "LedgerError PriceError PriceFileError UnknownPriceError",
+            "cost._estimate._assumptions": "TrafficAssumptions",
+            "cost._estimate._estimate": "CostModel estimate_cost",
+            "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
+            "cost._ledger._sqlite": "SqliteLedger",
+            "cost._prices._books": "BuiltInPrices PriceBooks PriceTable default_prices",
+            "cost._prices._genai": "GenaiPrices",
+            "cost._records": "CostRecord",
+            "cost._report": "CostLine CostReport cost_of",
+            "protocol": "Money PriceBook Unknown",
+        }.items()
+        for name in names.split()
+    }
+
+    def __getattr__(name: str) -> object:
+        if name in _PLACES:
+            module = import_module(f"adk_fluent.{_PLACES[name]}")
+            value = globals()[name] = getattr(module, name)
+            return value
+        if name.startswith("__"):  # the import system asks for a __path__ each time
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from adk_fluent.extend import resolve_name  # noqa: PLC0415  # slow to import
+
+        return resolve_name(name, __name__, __all__)
+
 
 __all__ = [
     "Balance",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.protocol import ModelReply, Sink, Usage, estimate_tokens
@@ -109,13 +109,13 @@ def requested(call: ModelCall) -> str:
 
 def provider_of(call: ModelCall) -> str:
     """Return who provides a model, in OpenTelemetry's words."""
-    kind = _kind(type(call.model))
+    kind = _kind(cast("type[Any]", type(call.model)))
     prefix = model_id(requested(call)).provider if kind == "litellm" else None
     return prefix or kind
 
 
 @lru_cache(maxsize=256)
-def _kind(model: type) -> str:
+def _kind(model: type[Any]) -> str:
     names = {each.__name__ for each in model.__mro__}
     if "Gemini" in names:
         return "gcp.gemini"
