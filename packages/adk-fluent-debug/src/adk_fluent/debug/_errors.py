@@ -82,7 +82,7 @@ class UnusedInteractionsError(RunError, AssertionError):
     """A replay left model calls or tool calls of the recording unused.
 
     Cause: the run ended earlier, or took another way, than the one recorded.
-    Fix: look at what was not asked for; a test allows it by
+    Fix: look at what was not asked for, or allow it by
     ``@pytest.mark.recording(..., allow_unused=True)``.
     """
 

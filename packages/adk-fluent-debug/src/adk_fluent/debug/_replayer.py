@@ -9,7 +9,7 @@ from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._compare import counted
-from adk_fluent.debug._errors import ReplayMismatchError
+from adk_fluent.debug._errors import ReplayMismatchError, UnusedInteractionsError
 from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
@@ -213,6 +213,22 @@ class ReplayerBackend(BackendBase[Any]):
             if (number, each.entry) not in self._used and not each.cancelled
         ]
 
+    def check_unused(self) -> None:
+        """Refuse a replay that left calls of the recording unused.
+
+        Raises:
+            UnusedInteractionsError: There are some.
+        """
+        unused = self.unused
+        if unused:
+            path = self.recording.path
+            name = "the recording" if path is None else path.name
+            raise UnusedInteractionsError(
+                f"{name} holds {counted(len(unused), 'call')} not asked for",
+                found=", ".join(map(_called, unused)),
+                help="record again, or allow it: allow_unused=True in the mark `recording`",
+            )
+
     @property
     def recorded(self) -> Recording:
         """The runs as they went now, to be saved in the place of the recording.
@@ -254,6 +270,10 @@ class ReplayerBackend(BackendBase[Any]):
         if left:
             names = ", ".join(map(str, left))
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
+
+
+def _called(call: LLMInteraction | ToolInteraction) -> str:
+    return f"{call.agent_name}: {getattr(call, 'tool_name', 'model')}"
 
 
 def _says(run: RecordedRun, message: Data) -> bool:

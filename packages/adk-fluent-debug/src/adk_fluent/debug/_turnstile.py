@@ -116,9 +116,10 @@ class Turnstile:
             self._done[self._places[each]] = True
         while self._at < len(self._done) and self._done[self._at]:
             self._at += 1
-        for future in self._waiting.get(self._at, ()):
-            if not future.done():
-                future.set_result(None)
+        for place in [each for each in self._waiting if each <= self._at]:
+            for future in self._waiting.pop(place):
+                if not future.done():
+                    future.set_result(None)
 
     async def hand_in(self, node: str, path: str, *, partial: bool) -> None:
         """Wait for the turn of an event that is about to be handed in.
@@ -200,7 +201,8 @@ class Turnstile:
             )  # and nothing more: each turn of the loop more is one that was not recorded
         finally:
             timer.cancel()
-            waiting.remove(future)
+            if future in waiting:
+                waiting.remove(future)
 
     def let_go(self) -> None:
         """Hold nothing up any more: the run is not the one that was recorded."""

@@ -137,9 +137,6 @@ class _Block:
 
     def finish(self) -> None:
         """Save what was recorded by a test that passed, or see that all was used."""
-        from adk_fluent.debug import UnusedInteractionsError  # noqa: PLC0415  # few tests need it
-        from adk_fluent.debug._compare import counted  # noqa: PLC0415  # the same
-
         if self._recorder is not None:
             self._recorder.save(self._file)
             return
@@ -147,16 +144,8 @@ class _Block:
             if self._backend.missed:
                 self._backend.recorded.save(self._file)
             return
-        unused = self._backend.unused
-        if unused and not self._allowed:
-            raise UnusedInteractionsError(
-                f"{self._file.name} holds {counted(len(unused), 'call')} not asked for",
-                node=self._item.name,
-                found=", ".join(
-                    f"{each.agent_name}: {getattr(each, 'tool_name', 'model')}" for each in unused
-                ),
-                help="record again (--record-mode=rewrite), or allow_unused=True in the mark",
-            )
+        if not self._allowed:
+            self._backend.check_unused()
 
 
 _BLOCK: Final = pytest.StashKey[_Block]()
