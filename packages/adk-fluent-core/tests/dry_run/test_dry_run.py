@@ -205,6 +205,7 @@ def test_what_is_absent(absent: Callable[[str], None]) -> None:
     assert not report.ok
     assert report.absent == {"a2a": "pip install adk-fluent-a2a"}
     assert "pip install adk-fluent-a2a" in str(report)
+    absent("distributed")
     here = dry_run(AgentNode("a", boundary=ExecutionBoundary()))
     assert here.ok
     assert here.absent == {"distributed": "pip install adk-fluent-distributed"}
