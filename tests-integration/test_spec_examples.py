@@ -366,7 +366,7 @@ def test_4_3_it_compiles_to_an_agent_with_a_fallback_beside_it() -> None:
 @with_a2a
 @pytest.mark.adk
 async def test_4_3_status_updates_are_events_and_a_failure_starts_the_fallback() -> None:
-    """The example, with scripted models and the address of nobody."""
+    """With scripted models, the address of nobody, and somebody who writes `resolution`."""
     source = PYTHON["4.2"].replace("https://payments.internal/a2a", "http://127.0.0.1:9/a2a")
     source = source.replace('"gemini-2.5-flash"', "scripted")
     source = source.replace('Agent("fallback_processor")', 'Agent("fallback_processor", scripted)')
