@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -80,6 +81,13 @@ async def test_a_run_in_this_process(engine: DbosEngine) -> None:
     )
     with pytest.raises(DistributedRunError, match="of another pipeline"):
         await engine.run(Agent("z").mock("Z"), "Go.", run_id="r")
+    with pytest.raises(DistributedRunError, match="of another user"):
+        await engine.run(pipeline, "Go.", run_id="r", user_id="bob")
+    with pytest.raises(UsageError, match="run_id= is a text"):
+        await engine.status("a%")
+    for names in (list[str](), "heavy"):
+        with pytest.raises(UsageError, match="takes the names of segments"):
+            await engine.serve(names)
 
 
 async def test_questions_are_answered_from_anywhere(engine: DbosEngine, url: str) -> None:
@@ -194,9 +202,63 @@ async def test_a_running_step_is_cancelled(engine: DbosEngine) -> None:
     assert (await engine.cancel("r")).status == "cancelled"
 
 
+def hanging_once(began: asyncio.Event, calls: list[str]) -> Pipeline:
+    loop = asyncio.get_running_loop()
+
+    async def hang(state: State) -> dict[str, object]:
+        calls.append(idempotency_key())
+        loop.call_soon_threadsafe(began.set)
+        if len(calls) == 1:
+            await asyncio.sleep(3600)
+        return {"done": True}
+
+    return Agent("a").mock("A") >> hang
+
+
+async def test_a_run_goes_on_when_its_engine_was_closed(url: str) -> None:
+    began, calls = asyncio.Event(), list[str]()
+    pipeline = hanging_once(began, calls)
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        running = asyncio.create_task(engine.run(pipeline, "Go.", run_id="r"))
+        await asyncio.wait_for(began.wait(), SECONDS)
+    with pytest.raises(EngineError, match="the engine was closed while run 'r' went on"):
+        await asyncio.wait_for(running, SECONDS)
+    async with DbosEngine(url, poll_seconds=0.02) as other:
+        result = await asyncio.wait_for(other.run(pipeline, "Go.", run_id="r"), SECONDS)
+    assert (result.text, result.state) == ("A", {"done": True})
+    assert calls == ["r:pipeline:s1/hang"] * 2
+
+
+async def test_a_worker_that_stops_hands_over_what_it_runs(url: str) -> None:
+    began, calls = asyncio.Event(), list[str]()
+    pipeline = hanging_once(began, calls)
+    for until in ("began", "over"):
+        engine = DbosEngine(url, poll_seconds=0.02)
+        engine.register(pipeline)
+        serving = asyncio.create_task(engine.serve())
+        await engine.submit(pipeline, "Go.", run_id="r")
+        await asyncio.wait_for(began.wait(), SECONDS)
+        if until == "over":
+            assert (await over(engine, "r")).status == "completed"
+        with pytest.raises(EngineError, match="serves already"):
+            await engine.serve()
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+    assert calls == ["r:pipeline:s1/hang"] * 2
+
+
+async def test_a_run_that_two_begin_at_once(engine: DbosEngine) -> None:
+    calls: list[str] = []
+    runs = [engine.run(doubled(calls), "Go.", run_id="r") for _ in range(3)]
+    async with asyncio.timeout(SECONDS):
+        assert [each.text for each in await asyncio.gather(*runs)] == ["C"] * 3
+    assert len(calls) == 1
+
+
 async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
-    await engine.run(asks, "Go.", run_id="r")
-    assert (await engine.cancel("r")).status == "cancelled"
+    await engine.run(asks, "Go.", run_id="r", state={"n": 1})
+    stands = await engine.cancel("r")
+    assert (stands.status, stands.answer, stands.state) == ("cancelled", "One.", {"n": 1})
     with pytest.raises(DistributedRunError, match="does not wait for an answer"):
         await engine.answer("r")
 
@@ -263,8 +325,44 @@ async def test_a_database_that_is_none(tmp_path: Path) -> None:
         await nowhere.status("r")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
+async def test_a_full_disk(engine: DbosEngine, tmp_path: Path) -> None:
+    import resource
+
+    def big(state: State) -> dict[str, object]:
+        return {"big": "x" * 30_000}
+
+    pipeline = Agent("a").mock("A") >> Pipeline("heavy", big).execution_boundary()
+    await engine.run(pipeline, "Go.", run_id="before")
+    await engine.submit(Agent("z").mock("Z"), "z" * 2_000_000, run_id="grown")
+    grown = (tmp_path / "runs.sqlite").stat().st_size
+    assert grown > (tmp_path / "runs.sessions.sqlite").stat().st_size
+    was = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (grown + 4096, was[1]))
+    try:
+        with pytest.raises(EngineError, match="the database of the engine cannot be used"):
+            await engine.submit(pipeline, "Go." * 50_000, run_id="none")
+        with pytest.raises(DistributedRunError, match="OperationalError"):
+            await engine.run(pipeline, "Go.", run_id="r")
+        assert (await engine.status("r")).status == "failed"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, was)
+    await engine.answer("r")
+    assert (await engine.run(pipeline, "Go.", run_id="r")).text == "A"
+    with pytest.raises(DistributedRunError, match="there is no run 'none'"):
+        await engine.status("none")
+
+
 async def test_a_corrupt_row(engine: DbosEngine, tmp_path: Path) -> None:
     await engine.run(Agent("a").mock("A"), "Go.", run_id="r")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
+        (kept,) = db.execute("select output from workflow_output").fetchone()
+        db.execute('update workflow_output set output = "[1]"')
+    with pytest.raises(EngineError, match="holds no result of a segment"):
+        await engine.status("r")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
+        db.execute("update workflow_output set output = ?", (kept,))
+    assert (await engine.status("r")).answer == "A"
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
         db.execute('update workflow_input set inputs = \'{"args": [{"newer": 1}]}\'')
     with pytest.raises(EngineError, match="holds no call of a segment"):

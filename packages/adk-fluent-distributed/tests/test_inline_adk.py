@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from opentelemetry import trace
@@ -288,6 +288,15 @@ async def test_what_is_refused() -> None:
     remote = Agent("b").execution_boundary(transport=TransportConfig("http", "https://b.example"))
     with pytest.raises(BoundaryError, match="cannot host segment 'b'"):
         await engine.submit(pipeline >> remote, "Go.")
+    for state in (3, [1], {1: 2}):
+        with pytest.raises(UsageError, match="state= is a mapping with text as keys"):
+            await engine.submit(pipeline, "Go.", state=cast("Any", state))
+    for id in (3, "", "a b"):
+        with pytest.raises(UsageError, match="run_id= is a text"):
+            await engine.submit(pipeline, "Go.", run_id=cast("Any", id))
+    for user in (3, ""):
+        with pytest.raises(UsageError, match="user_id= is a text"):
+            await engine.submit(pipeline, "Go.", user_id=cast("Any", user))
     with pytest.raises(UsageError, match="so it cannot cross a boundary"):
         await engine.submit(pipeline, "Go.", state={"f": object()})
     with pytest.raises(DistributedRunError, match="there is no run 'x'"):

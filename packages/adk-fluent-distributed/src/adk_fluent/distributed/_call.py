@@ -97,7 +97,7 @@ class RunStatus:
         run_id: The run.
         status: ``running``, ``waiting``, ``completed``, ``rejected``, ``failed`` or ``cancelled``.
         segment: The segment that runs, is queued, or was the last to run.
-        answer: The answer; of a run that goes on, the one of its last rest.
+        answer: The answer; of a run that goes on or was cancelled, the one of its last rest.
         state: The session's state without ``temp:`` keys, as of its last rest.
         pending: The questions it waits on.
         error: What ended it: ``type``, ``message`` and ``node``.
@@ -121,15 +121,25 @@ class RunStatus:
         return asdict(self)
 
 
-def status_of(call: Mapping[str, Any], result: Mapping[str, Any] | None) -> RunStatus:
-    """The status of a run, of its last call and what came of that; None while it goes on."""
-    result = result or {"status": "running"}
+def status_of(
+    call: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
+    rest: Mapping[str, Any] | None = None,
+) -> RunStatus:
+    """The status of a run.
+
+    Args:
+        call: Its last call.
+        result: What came of that; None while it goes on.
+        rest: What came of the call after which the run rested last, if one did.
+    """
+    result, rest = result or {"status": "running"}, rest or {}
     return RunStatus(
         call["run_id"],
         result["status"],
         result.get("segment") or call["segment"],
-        answer=result.get("answer", ""),
-        state=result.get("state", {}),
+        answer=result.get("answer") or rest.get("answer", ""),
+        state=result.get("state") or rest.get("state", {}),
         pending=tuple(Pending(**each) for each in result.get("pending", ())),
         error=result.get("error"),
     )

@@ -167,7 +167,7 @@ def _show(stands: RunStatus, *, as_json: bool) -> None:
             click.echo(f"  {each.name or each.id} asks: {each.message}")
         if stands.error is not None:
             click.echo(f"  {stands.error['type']}: {stands.error['message']}")
-        if stands.answer:
+        if stands.answer and stands.is_over:
             click.echo(stands.answer)
     if stands.status == "failed":
         click.get_current_context().exit(FINDINGS)
@@ -183,6 +183,13 @@ def _answers(stands: RunStatus, values: tuple[str, ...]) -> list[Answer]:
     for value in values:
         name, equals, rest = value.partition("=")
         asked = next((each for each in left if equals and name in (each.name, each.id)), None)
+        if left and equals and asked is None and name.isidentifier():
+            raise DistributedRunError(
+                f"run {stands.run_id!r} has no open question {name!r}",
+                run_id=stands.run_id,
+                found=", ".join(each.name or each.id for each in left),
+                help=f"name one of these; a text with a `=` takes the name, too: NAME={value}",
+            )
         asked, text = (asked, rest) if asked is not None else (_next(stands, left), value)
         left.remove(asked)
         found.append(asked.answer(_value(text)))

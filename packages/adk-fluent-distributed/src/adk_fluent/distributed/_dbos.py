@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import uuid
+import math
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._engine import EngineCapabilities
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._runs import (
     answering,
+    checked_id,
+    checked_user,
     failed_run,
     first_line,
+    new_id,
     refuse_other,
     unknown_run,
 )
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import Answer, RunResult
 
-_RUN_ID: Final = re.compile(r"[\w.:@+-]{1,200}")
+_LOOK: Final = 1.0  # seconds between two looks at a run whose end is told
 
 
 class DbosEngine:
@@ -76,13 +79,9 @@ class DbosEngine:
         lease_seconds: float = 30.0,
         poll_seconds: float = 0.1,
     ) -> None:
-        for name, number in (
-            ("concurrency", concurrency),
-            ("lease_seconds", lease_seconds),
-            ("poll_seconds", poll_seconds),
-        ):
-            if isinstance(number, bool) or not number > 0:
-                raise UsageError(f"{name}= is a number above 0", found=describe(number))
+        _check_number("concurrency", concurrency, whole=True)
+        _check_number("lease_seconds", lease_seconds)
+        _check_number("poll_seconds", poll_seconds)
         self._path = _path_of(url)
         self.url: str = f"sqlite:///{self._path}"
         self._config = config
@@ -92,6 +91,7 @@ class DbosEngine:
         self._runtime: Runtime | None = None
         self._control: DBOSClient | None = None
         self._launching = asyncio.Lock()
+        self._serving = False
 
     async def __aenter__(self) -> Self:
         """Return the engine; leaving closes it."""
@@ -163,25 +163,40 @@ class DbosEngine:
     ) -> RunResult:
         """Run here until the run ends or waits; arguments and errors as for `submit`.
 
-        A run with this id is not begun again: its result is returned, once it has one. A run that
-        was begun here and whose process died goes on.
+        A run with this id is not begun again: its result is returned, once it has one. One of `run`
+        whose process died goes on here; one of `submit` waits for its workers.
 
         Returns:
             The events of the whole run, with its answer, state and questions.
 
         Raises:
             DistributedRunError: A step failed, or the run was cancelled; see `answer`.
+            EngineError: The engine was closed meanwhile; `run` with the same id goes on.
         """
         call = self._call(pipeline, message, run_id, state, user_id)
         station = self._stations[call.fingerprint]
         runtime = await self._launched()
-        if await self._last(call.run_id) is None:
-            await runtime.begin(call)
-        stands, pause = self._known(await self._last(call.run_id), call), 0.002
-        while not stands.is_over:
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, self._poll)
-            stands = self._known(await self._last(call.run_id), call)
+        with runtime.waiting(call.run_id) as over:
+            row, pause = await self._last(call.run_id), self._poll
+            if row is None:
+                try:
+                    await runtime.begin(call)
+                except Exception as error:
+                    raise _unusable(error) from error
+                pause = _LOOK  # it ends here, unless another process began it in the same moment
+                row = await self._last(call.run_id)
+            while not (stands := self._known(row, call)).is_over:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await over.wait()
+                pause = 0.002 if over.is_set() else min(2 * pause, self._poll)
+                over.clear()
+                if self._runtime is None:
+                    raise EngineError(
+                        f"the engine was closed while run {call.run_id!r} went on",
+                        help="run(...) with the same run_id goes on with it",
+                    )
+                row = await self._last(call.run_id)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
         return await station.recall(call.run_id, user_id)
@@ -208,8 +223,8 @@ class DbosEngine:
                 somebody else has answered in the same moment.
             EngineError: The database cannot be used.
         """
-        row = await self._found(run_id)
-        stands = _status(row)
+        found = await self._found(run_id)
+        row, stands = found.row, _status(found)
         given = answering(stands, answers)
         call = replace(
             _call_in(row),
@@ -219,7 +234,8 @@ class DbosEngine:
         )
         await self._enqueue(call, whole=row.name == _whole())
         taken = await self._found(run_id)
-        if _call_in(taken).number == call.number and _call_in(taken).answers != given:
+        now = _call_in(taken.row)
+        if now.number == call.number and now.answers != given:
             answering(_status(taken), answers)  # somebody else was faster; this says so
         return _status(taken)
 
@@ -232,13 +248,13 @@ class DbosEngine:
             DistributedRunError: There is no such run.
             EngineError: The database cannot be used.
         """
-        row = await self._found(run_id)
-        stands = _status(row)
+        found = await self._found(run_id)
+        row, stands = found.row, _status(found)
         client = await self._client()
         if stands.status in ("waiting", "failed"):  # its last call is over: one more says so
             call = replace(_call_in(row), number=_call_in(row).number + 1, answers={})
-            row = await self._enqueue(call, whole=row.name == _whole(), delay=True)
-            await client.cancel_workflow_async(row)
+            last = await self._enqueue(call, whole=row.name == _whole(), delay=True)
+            await client.cancel_workflow_async(last)
         elif not stands.is_over:
             await client.cancel_workflow_async(row.workflow_id)
         return _status(await self._found(run_id))
@@ -255,16 +271,27 @@ class DbosEngine:
 
         Raises:
             BoundaryError: There is no such segment, or it has all the workers it may have.
-            EngineError: Nothing is registered, or the database cannot be used.
+            EngineError: Nothing is registered, it serves already, or the database cannot be used.
+            UsageError: The segments are no names.
         """
         if not self._stations:
             raise EngineError("there is nothing to serve", help="register(pipeline) before serve()")
-        await self._launched(segments, serving=True)
+        if segments is not None and (isinstance(segments, str) or not segments):
+            raise UsageError(
+                "serve(...) takes the names of segments",
+                found=repr(segments),
+                help='such as ["heavy"]; without names it serves all',
+            )
+        if self._serving:
+            raise EngineError("this engine serves already", help="name all segments at once")
+        self._serving = True
         try:
+            await self._launched(segments, serving=True)
             if ready is not None:
                 ready()
             await asyncio.Event().wait()
         finally:
+            self._serving = False
             await self.aclose()
 
     async def aclose(self) -> None:
@@ -350,11 +377,11 @@ class DbosEngine:
 
         plan = self.register(pipeline)
         return SegmentCall(
-            uuid.uuid4().hex if run_id is None else _checked(run_id),
+            new_id() if run_id is None else checked_id(run_id),
             plan.segments[0].name,
             0,
             plan.fingerprint,
-            user_id,
+            checked_user(user_id),
             adk.message_of(message),
             adk.state_of(state),
             trace=adk.trace_now(),
@@ -375,26 +402,29 @@ class DbosEngine:
             raise _unusable(error) from error
         return workflow_id(call.run_id, call.number)
 
-    async def _last(self, run_id: str) -> WorkflowStatus | None:
-        """The last call of a run."""
-        client = await self._client()
+    async def _last(self, run_id: str) -> _Found | None:
+        """The last call of a run, and its last rest."""
+        prefix, client = f"{checked_id(run_id)}#", await self._client()
         try:
-            rows = await client.list_workflows_async(workflow_id_prefix=f"{_checked(run_id)}#")
+            rows = await client.list_workflows_async(workflow_id_prefix=prefix)
         except Exception as error:
             raise _unusable(error) from error
-        return max(rows, key=lambda row: row.workflow_id, default=None)
+        rows = sorted(rows, key=lambda row: row.workflow_id)
+        ends = [_result_in(row) for row in rows if row.status == "SUCCESS"]
+        rests = [each for each in ends if each.get("next") is None]
+        return _Found(rows[-1], rests[-1] if rests else None) if rows else None
 
-    async def _found(self, run_id: str) -> WorkflowStatus:
-        row = await self._last(run_id)
-        if row is None:
+    async def _found(self, run_id: str) -> _Found:
+        found = await self._last(run_id)
+        if found is None:
             raise unknown_run(run_id)
-        return row
+        return found
 
-    def _known(self, row: WorkflowStatus | None, call: SegmentCall) -> RunStatus:
-        if row is None:
+    def _known(self, found: _Found | None, call: SegmentCall) -> RunStatus:
+        if found is None:
             raise unknown_run(call.run_id)
-        refuse_other(_call_in(row), self._stations[call.fingerprint].plan, call.run_id)
-        return _status(row)
+        refuse_other(_call_in(found.row), call, self._stations[call.fingerprint].plan)
+        return _status(found)
 
     async def _client(self) -> DBOSClient:
         from adk_fluent.distributed._runtime import new_client  # noqa: PLC0415  # imports DBOS
@@ -416,29 +446,46 @@ def _call_in(row: WorkflowStatus) -> SegmentCall:
     return call_in(row)
 
 
-def _status(row: WorkflowStatus) -> RunStatus:
+def _result_in(row: WorkflowStatus) -> dict[str, Any]:
+    from adk_fluent.distributed._runtime import result_in  # noqa: PLC0415  # imports DBOS
+
+    return result_in(row)
+
+
+def _error_in(row: WorkflowStatus) -> dict[str, str]:
+    """The error of a call that did not come to a result, such as one of the database."""
+    kept: Any = row.error
+    if not isinstance(kept, dict):  # it began too often: each worker that took it has died
+        return {"type": row.status, "message": str(kept or "the call never ended"), "node": ""}
+    told = cast("dict[str, str]", kept)
+    return {"type": told["error"], "message": told["message"].partition("\n")[0], "node": ""}
+
+
+class _Found(NamedTuple):
+    row: WorkflowStatus
+    rest: dict[str, Any] | None
+
+
+def _status(found: _Found) -> RunStatus:
+    row, rest = found
     call = _call_in(row).to_dict()
     match row.status:
         case "SUCCESS":
-            result = row.output
+            result = _result_in(row)
         case "CANCELLED":
             result = {"status": "cancelled"}
         case "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
-            message = describe(row.error) if row.error is None else str(row.error)
-            error = {"type": row.status, "message": message, "node": ""}
-            result = {"status": "failed", "error": error}
+            result = {"status": "failed", "error": _error_in(row)}
         case _:
             result = None
-    return status_of(call, result)
+    return status_of(call, result, rest)
 
 
-def _checked(run_id: Any) -> str:
-    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
-        raise UsageError(
-            "run_id= is a text of 1 to 200 letters, digits and . : @ + - _",
-            found=describe(run_id),
-        )
-    return run_id
+def _check_number(name: str, number: Any, *, whole: bool = False) -> None:
+    good = isinstance(number, int if whole else (int, float)) and not isinstance(number, bool)
+    if not (good and 0 < number < math.inf):
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{name}= is {kind} above 0", found=describe(number))
 
 
 def _path_of(url: Any) -> str:

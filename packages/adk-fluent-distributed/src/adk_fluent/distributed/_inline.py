@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,10 @@ from adk_fluent.distributed._call import SegmentCall, SegmentResult, status_of
 from adk_fluent.distributed._engine import EngineCapabilities
 from adk_fluent.distributed._runs import (
     answering,
+    checked_id,
+    checked_user,
     failed_run,
+    new_id,
     refuse_other,
     unknown_run,
 )
@@ -35,6 +37,7 @@ class _Run:
         self.station = station
         self.call = call
         self.result: SegmentResult | None = None
+        self.rest: SegmentResult | None = None
 
 
 class InlineEngine:
@@ -104,21 +107,22 @@ class InlineEngine:
         """
         from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
 
-        station, run_id = self._station(pipeline), run_id or uuid.uuid4().hex
-        known = self._runs.get(run_id)
-        if known is not None:
-            refuse_other(known.call, station.plan, run_id)
-            return await self.status(run_id)
+        station = self._station(pipeline)
+        run_id = new_id() if run_id is None else checked_id(run_id)
         call = SegmentCall(
             run_id,
             station.plan.segments[0].name,
             0,
             station.plan.fingerprint,
-            user_id,
+            checked_user(user_id),
             adk.message_of(message),
             adk.state_of(state),
             trace=adk.trace_now(),
         )
+        known = self._runs.get(run_id)
+        if known is not None:
+            refuse_other(known.call, call, station.plan)
+            return await self.status(run_id)
         run = self._runs[run_id] = _Run(station, call)
         await self._advance(run)
         return await self.status(run_id)
@@ -152,7 +156,8 @@ class InlineEngine:
             DistributedRunError: There is no such run.
         """
         run = self._known(run_id)
-        return status_of(run.call.to_dict(), None if run.result is None else run.result.to_dict())
+        result, rest = (each and each.to_dict() for each in (run.result, run.rest))
+        return status_of(run.call.to_dict(), result, rest)
 
     async def answer(self, run_id: str, *answers: Answer) -> RunStatus:
         """Answer questions of a run, and run it until it ends or waits again.
@@ -179,7 +184,7 @@ class InlineEngine:
         """
         run = self._known(run_id)
         if run.result is None or run.result.status in ("waiting", "failed"):
-            run.result = SegmentResult("cancelled")
+            run.rest, run.result = run.result, SegmentResult("cancelled")
         return await self.status(run_id)
 
     async def serve(self, segments: Sequence[str] | None = None) -> None:
@@ -187,7 +192,7 @@ class InlineEngine:
 
     async def _advance(self, run: _Run) -> None:
         while True:
-            run.result = None
+            run.rest, run.result = run.result or run.rest, None
             result = await run.station.advance(run.call)
             if result.next is None:
                 run.result = result

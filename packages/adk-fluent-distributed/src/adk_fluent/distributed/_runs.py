@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.distributed._errors import DistributedRunError
 from adk_fluent.errors import UsageError
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
     from adk_fluent.distributed._call import RunStatus, SegmentCall
     from adk_fluent.distributed._segments import SegmentPlan
+
+
+_RUN_ID: Final = re.compile(r"[\w.:@+-]{1,200}")
 
 
 def unknown_run(run_id: str) -> DistributedRunError:
@@ -47,17 +52,55 @@ def failed_run(stands: RunStatus) -> DistributedRunError:
     )
 
 
-def refuse_other(call: SegmentCall, plan: SegmentPlan, run_id: str) -> None:
-    """Refuse an id that a run of another pipeline has.
+def new_id() -> str:
+    """An id that no run has."""
+    return uuid.uuid4().hex
+
+
+def checked_id(run_id: Any) -> str:
+    """The id, if it may be one.
+
+    Raises:
+        UsageError: It may not.
+    """
+    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+        raise UsageError(
+            "run_id= is a text of 1 to 200 letters, digits and . : @ + - _",
+            found=repr(run_id[:80]) if isinstance(run_id, str) else describe(run_id),
+        )
+    return run_id
+
+
+def checked_user(user_id: Any) -> str:
+    """The id of a user, if it may be one.
+
+    Raises:
+        UsageError: It may not.
+    """
+    if not isinstance(user_id, str) or not user_id:
+        raise UsageError("user_id= is a text that is not empty", found=describe(user_id))
+    return user_id
+
+
+def refuse_other(known: SegmentCall, call: SegmentCall, plan: SegmentPlan) -> None:
+    """Refuse an id that a run of another pipeline or user has.
 
     Raises:
         DistributedRunError: One has.
     """
-    if call.fingerprint != plan.fingerprint:
+    run_id = call.run_id
+    if known.fingerprint != call.fingerprint:
         raise DistributedRunError(
             f"run {run_id!r} is a run of another pipeline, or of another version of {plan.name}",
             run_id=run_id,
-            found=f"steps {call.fingerprint[:12]} instead of {plan.fingerprint[:12]}",
+            found=f"steps {known.fingerprint[:12]} instead of {call.fingerprint[:12]}",
+            help="give each run an id of its own",
+        )
+    if known.user_id != call.user_id:
+        raise DistributedRunError(
+            f"run {run_id!r} is a run of another user",
+            run_id=run_id,
+            found=f"user_id={call.user_id!r}",
             help="give each run an id of its own",
         )
 

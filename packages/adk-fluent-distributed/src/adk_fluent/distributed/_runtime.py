@@ -9,12 +9,12 @@ import asyncio
 import logging
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS, DBOSClient, SetWorkflowID
 
-from adk_fluent.distributed._call import SegmentCall
+from adk_fluent.distributed._call import SegmentCall, SegmentResult
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
 from adk_fluent.distributed._runs import first_line
@@ -22,7 +22,7 @@ from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
@@ -78,6 +78,23 @@ def call_in(row: WorkflowStatus) -> SegmentCall:
         ) from error
 
 
+def result_in(row: WorkflowStatus) -> dict[str, Any]:
+    """What came of the call that a row holds.
+
+    Raises:
+        EngineError: It holds no result.
+    """
+    found: Any = row.output
+    try:
+        return SegmentResult(**found).to_dict()
+    except TypeError as error:
+        raise EngineError(
+            f"the row of call {row.workflow_id!r} holds no result of a segment",
+            found=describe(found),
+            help="only adk-fluent writes these rows; a newer version may have written this one",
+        ) from error
+
+
 @DBOS.step(name="adk_fluent_advance")
 async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     """Run one call; recorded, so that it is not run again once it has come to its end."""
@@ -85,6 +102,10 @@ async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
         return (await runtime.station(call.fingerprint).advance(call)).to_dict()
+
+
+class _ClosedError(BaseException):
+    """The engine closes; DBOS would keep a cancellation, an Exception in its thread, as the end."""
 
 
 @DBOS.workflow(name=SEGMENT)
@@ -102,14 +123,19 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 @DBOS.workflow(name=WHOLE)
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
+    runtime = Runtime.current()  # there is none any more when a closing engine cancels this
     try:
         while True:
             result = await _advance(data)
             if result["next"] is None:
                 return result
             data = {**data, "segment": result["next"], "answers": {}}
+    except asyncio.CancelledError as error:
+        if runtime.is_closed:
+            raise _ClosedError from error
+        raise
     finally:
-        Runtime.current().ended(workflow_id(data["run_id"], data["number"]))
+        runtime.ended(data["run_id"])
 
 
 def _keep_quiet() -> None:
@@ -144,7 +170,7 @@ class Runtime:
         self._over = threading.Event()
         self._watcher: threading.Thread | None = None
         self._tasks: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = {}
-        self._waiting: dict[str, Callable[[], object]] = {}
+        self._waiting: dict[str, list[Callable[[], object]]] = {}
 
     @classmethod
     def current(cls) -> Runtime:
@@ -203,6 +229,11 @@ class Runtime:
         return self._stations[fingerprint]
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it is no longer the one of this process."""
+        return Runtime._current is not self
+
+    @property
     def is_idle(self) -> bool:
         """Whether no call runs here."""
         return not self._tasks
@@ -211,25 +242,34 @@ class Runtime:
         """While a call runs in this task, so that it can be cancelled."""
         return _AtWork(self._tasks, workflow_id(call.run_id, call.number))
 
+    @contextmanager
+    def waiting(self, run_id: str) -> Generator[asyncio.Event]:
+        """An event that is set each time a call of a run ends in this process, or is about to."""
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(over.set)
+
+        self._waiting.setdefault(run_id, []).append(tell)
+        try:
+            yield over
+        finally:
+            self._waiting[run_id].remove(tell)
+            if not self._waiting[run_id]:
+                del self._waiting[run_id]
+
     async def begin(self, call: SegmentCall) -> None:
-        """Run all of a run here, on DBOS's event loop, and wait until it ends or waits.
+        """Begin to run all of a run here, on DBOS's event loop; one that was begun goes on there.
 
         DBOS's async functions are not called in the caller's loop: they would give it a pool of
         threads that ends with DBOS.
         """
-        id, loop = workflow_id(call.run_id, call.number), asyncio.get_running_loop()
-        over = loop.create_future()
-        self._waiting[id] = lambda: loop.call_soon_threadsafe(over.set_result, None)
-        try:
-            await asyncio.to_thread(self._begin, id, call)
-            await over
-        finally:
-            self._waiting.pop(id, None)
+        await asyncio.to_thread(self._begin, workflow_id(call.run_id, call.number), call)
 
-    def ended(self, id: str) -> None:
-        """Let who waits for a run know that it has come to its end, or is about to."""
-        if (tell := self._waiting.pop(id, None)) is not None:
-            with suppress(RuntimeError):  # nobody is there any more
+    def ended(self, run_id: str) -> None:
+        """Let those who wait for a run know that a call of it has come to its end."""
+        for tell in [*self._waiting.get(run_id, ())]:
+            with suppress(RuntimeError):  # its loop is closed
                 tell()
 
     @staticmethod
@@ -240,8 +280,11 @@ class Runtime:
     def _stop(self) -> None:
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
-        with suppress(EngineError):
+        try:
+            self._hand_over(self.workers.id)
             self.workers.leave()
+        except Exception:  # noqa: BLE001  # others hand it over once this process has ended
+            LOG.warning("a worker could not hand over what it ran", exc_info=True)
 
     def _config(self) -> DBOSConfig:
         return {
@@ -280,15 +323,25 @@ class Runtime:
 
     def _reap(self) -> None:
         for dead in self.workers.take_dead():
-            left = self.client.list_workflows(
-                status="PENDING", executor_id=dead, load_input=True, load_output=False
-            )
-            for row in left:
-                call = call_in(row)
-                queue = options_of(call, whole=row.name == WHOLE)["queue_name"]
-                self.client.resume_workflows([row.workflow_id], queue_name=queue)
-                LOG.warning("run %s goes on: worker %s has died", call.run_id, dead)
+            for run_id in self._hand_over(dead):
+                LOG.warning("run %s goes on: worker %s has died", run_id, dead)
             self.workers.bury(dead)
+
+    def _hand_over(self, worker: str) -> list[str]:
+        """Put the calls that a worker has begun back into their queues, and return their runs."""
+        runs: list[str] = []
+        for row in self.client.list_workflows(
+            status="PENDING", executor_id=worker, load_input=True, load_output=False
+        ):
+            try:
+                call = call_in(row)
+            except EngineError:  # one that cannot be read must not keep the others
+                LOG.warning("a call of worker %s is left as it is", worker, exc_info=True)
+                continue
+            queue = options_of(call, whole=row.name == WHOLE)["queue_name"]
+            self.client.resume_workflows([row.workflow_id], queue_name=queue)
+            runs.append(call.run_id)
+        return runs
 
 
 class _AtWork:

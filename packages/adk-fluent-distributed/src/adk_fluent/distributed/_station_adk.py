@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from google.genai import types
 from opentelemetry import context as otel
@@ -16,11 +17,10 @@ from adk_fluent.distributed._call import SegmentResult
 from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._segments import check_hosting, durable, split
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError
-from adk_fluent.extend import storage_fault
+from adk_fluent.extend import describe, storage_fault
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from google.adk.artifacts import BaseArtifactService
@@ -151,25 +151,33 @@ def message_of(message: Any) -> dict[str, Any]:
     return to_content(message).model_dump(mode="json", exclude_none=True)
 
 
-def state_of(state: Mapping[str, Any] | None) -> dict[str, Any]:
+def state_of(state: Any) -> dict[str, Any]:
     """The state that a run starts with, as it crosses.
 
     Raises:
         UsageError: JSON cannot hold it, or a key is of one invocation only.
     """
-    state = dict(state or {})
-    for key in state:
+    given: dict[Any, Any] = {} if state is None else {None: state}
+    if isinstance(state, Mapping):
+        given = {**cast("Mapping[Any, Any]", state)}
+    if not all(isinstance(key, str) for key in given):
+        raise UsageError(
+            "state= is a mapping with text as keys",
+            found=describe(state),
+            help='such as {"order": "A1"}',
+        )
+    for key in given:
         if key.startswith("temp:"):
             raise UsageError(
                 f"state key {key!r} cannot cross a boundary",
                 found="a `temp:` key, which ends with the process",
                 help="use a key without the prefix",
             )
-    if fault := storage_fault(state):
+    if fault := storage_fault(given):
         raise UsageError(
             f"state{fault.path} {fault.says}, so it cannot cross a boundary", help=fault.help
         )
-    return json.loads(json.dumps(state))
+    return json.loads(json.dumps(given))
 
 
 def trace_now() -> dict[str, str]:
