@@ -83,6 +83,8 @@ async def test_a_run_in_this_process(engine: DbosEngine) -> None:
         await engine.run(Agent("z").mock("Z"), "Go.", run_id="r")
     with pytest.raises(DistributedRunError, match="of another user"):
         await engine.run(pipeline, "Go.", run_id="r", user_id="bob")
+    with pytest.raises(DistributedRunError, match="there is no run 'R'"):
+        await engine.status("R")
     with pytest.raises(UsageError, match="run_id= is a text"):
         await engine.status("a%")
     for names in (list[str](), "heavy"):

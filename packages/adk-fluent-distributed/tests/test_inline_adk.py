@@ -185,6 +185,15 @@ async def test_a_failed_run_keeps_its_place() -> None:
     assert calls == ["first", "flaky", "flaky"]
 
 
+async def test_a_step_that_exits_fails_its_run() -> None:
+    def leave(state: State) -> None:
+        raise SystemExit(3)
+
+    stands = await InlineEngine().submit(Agent("a").mock("A") >> leave, "Go.", run_id="r")
+    assert stands.error is not None
+    assert (stands.status, stands.error["type"]) == ("failed", "SystemExit")
+
+
 async def test_a_run_is_begun_once() -> None:
     calls: list[int] = []
 
@@ -291,6 +300,9 @@ async def test_what_is_refused() -> None:
     for state in (3, [1], {1: 2}):
         with pytest.raises(UsageError, match="state= is a mapping with text as keys"):
             await engine.submit(pipeline, "Go.", state=cast("Any", state))
+    for large in ({"message": "x" * 8_000_000}, {"message": "x", "state": {"x": "y" * 8_000_000}}):
+        with pytest.raises(UsageError, match="is too large to cross a boundary"):
+            await engine.submit(pipeline, **cast("Any", large))
     for id in (3, "", "a b"):
         with pytest.raises(UsageError, match="run_id= is a text"):
             await engine.submit(pipeline, "Go.", run_id=cast("Any", id))

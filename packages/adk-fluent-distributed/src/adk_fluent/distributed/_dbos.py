@@ -409,7 +409,11 @@ class DbosEngine:
             rows = await client.list_workflows_async(workflow_id_prefix=prefix)
         except Exception as error:
             raise _unusable(error) from error
-        rows = sorted(rows, key=lambda row: row.workflow_id)
+        # SQLite finds ids in either case
+        rows = sorted(
+            (row for row in rows if row.workflow_id.startswith(prefix)),
+            key=lambda row: row.workflow_id,
+        )
         ends = [_result_in(row) for row in rows if row.status == "SUCCESS"]
         rests = [each for each in ends if each.get("next") is None]
         return _Found(rows[-1], rests[-1] if rests else None) if rows else None

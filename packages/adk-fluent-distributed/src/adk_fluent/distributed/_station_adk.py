@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.genai import types
 from opentelemetry import context as otel
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import RunResult
+
+#: Bytes of JSON that a message, or the state that a run begins with, may have.
+_LARGEST: Final = 8_000_000
 
 
 class Station:
@@ -89,7 +92,7 @@ class Station:
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
-        except Exception as raised:  # noqa: BLE001  # a step's: it is what came of the call
+        except (Exception, SystemExit) as raised:  # noqa: BLE001  # a step's; an exit would end all
             error = _told(raised)
         finally:
             otel.detach(traced)
@@ -146,16 +149,18 @@ def message_of(message: Any) -> dict[str, Any]:
     """What the user says as JSON data.
 
     Raises:
-        UsageError: It is no message.
+        UsageError: It is no message, or too large to cross.
     """
-    return to_content(message).model_dump(mode="json", exclude_none=True)
+    data = to_content(message).model_dump(mode="json", exclude_none=True)
+    _check_size("the message", data)
+    return data
 
 
 def state_of(state: Any) -> dict[str, Any]:
     """The state that a run starts with, as it crosses.
 
     Raises:
-        UsageError: JSON cannot hold it, or a key is of one invocation only.
+        UsageError: JSON cannot hold it, a key is of one invocation only, or it is too large.
     """
     given: dict[Any, Any] = {} if state is None else {None: state}
     if isinstance(state, Mapping):
@@ -177,7 +182,18 @@ def state_of(state: Any) -> dict[str, Any]:
         raise UsageError(
             f"state{fault.path} {fault.says}, so it cannot cross a boundary", help=fault.help
         )
+    _check_size("state", given)
     return json.loads(json.dumps(given))
+
+
+def _check_size(what: str, data: Any) -> None:
+    size = len(json.dumps(data))
+    if size > _LARGEST:
+        raise UsageError(
+            f"{what} is too large to cross a boundary",
+            found=f"{size:,} bytes as JSON, and at most {_LARGEST:,} are kept with each call",
+            help="keep what is large elsewhere, such as in a file, and send where it is",
+        )
 
 
 def trace_now() -> dict[str, str]:
@@ -191,7 +207,7 @@ def _traced(trace: Mapping[str, str]) -> otel.Context:
     return propagate.extract(dict(trace)) if trace else otel.get_current()
 
 
-def _told(error: Exception) -> dict[str, str]:
+def _told(error: BaseException) -> dict[str, str]:
     node = getattr(error, "node", None) or ""
     message = error.what if isinstance(error, AdkFluentError) else str(error)
     notes = [str(each) for each in getattr(error, "__notes__", ())]
