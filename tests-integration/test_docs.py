@@ -282,14 +282,20 @@ class Reader:
 
 
 @contextmanager
-def without(layer: str | None) -> Iterator[None]:
+def without(layer: str | None) -> Generator[None]:
     """As where the wheel of a layer is not installed."""
     if layer is None:
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        rest = [each for each in metadata.entry_points(group=GROUP) if each.name != layer]
-        patch.setattr(metadata, "entry_points", lambda **_: rest)
+        known = metadata.entry_points
+
+        def rest(**chosen: Any) -> list[metadata.EntryPoint]:
+            hidden = layer if chosen.get("group") == GROUP else None
+            points = cast("Iterable[metadata.EntryPoint]", known(**chosen))
+            return [each for each in points if each.name != hidden]
+
+        patch.setattr(metadata, "entry_points", rest)
         refresh()
         yield
     refresh()
