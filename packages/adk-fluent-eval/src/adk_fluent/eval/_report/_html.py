@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._outcome import MetricStatus, Status
 from adk_fluent.eval._report._compare import comparison_lines
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._figures import ReportFigures
 
+_PACKAGE: Final = "adk_fluent.eval._report"
 _LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
 _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
@@ -63,14 +64,14 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     """
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # slow to import
 
-    source = files(__package__).joinpath("report.html.j2").read_text("utf-8")
+    source = files(_PACKAGE).joinpath("report.html.j2").read_text("utf-8")
     script = _SCRIPT.search(source)
     assert script is not None  # noqa: S101  # of the template
     page = _Page(report, report.baseline if baseline is None else baseline)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(
+    cast("dict[str, Any]", environment.filters).update(
         text=page.text,
         json=page.json,
         some=page.some,
