@@ -34,7 +34,7 @@ _COUNT: Final = count()
 def says_it(state: dict[str, Any], case: FluentCase) -> tuple[bool, str]:
     """Whether the reply says what the case wants."""
     missing = [text for text in case.metadata.get("reply", ()) if text not in state["reply"]]
-    return not missing, f"the reply does not say {missing}: {state.get('reply')!r}"
+    return not missing, f"it does not say {missing}: {state['reply']!r}" if missing else ""
 
 
 def says_no_more(state: dict[str, Any], case: FluentCase) -> tuple[bool, str]:
@@ -42,7 +42,7 @@ def says_no_more(state: dict[str, Any], case: FluentCase) -> tuple[bool, str]:
     wanted = " ".join(case.metadata.get("reply", ()))
     found = re.findall(r"\b1\d{3}\b|refund \d+ EUR", str(state.get("reply", "")))
     others = [each for each in found if each not in wanted]
-    return not others, f"the reply says {', '.join(others)}"
+    return not others, f"it says {', '.join(others)}" if others else ""
 
 
 # --- defects ------------------------------------------------------------------------------------
