@@ -213,6 +213,14 @@ def test_what_has_no_room_is_left_out_and_says_so(monkeypatch: pytest.MonkeyPatc
     assert "not there" not in text
 
 
+@pytest.mark.full
+def test_a_hundred_megabytes_of_transcripts(tmp_path: Path) -> None:
+    steps = [Step("clerk", "word " * 4_000) for _ in range(50)]
+    turns = [TurnOutcome("hi", "bye", steps)]
+    report(*(outcome(f"c{n}", turns=turns) for n in range(100))).to_html(tmp_path / "r.html")
+    assert (tmp_path / "r.html").stat().st_size < 60_000_000
+
+
 def test_histograms() -> None:
     assert histogram([0.5], None, "") is None
     assert histogram([2.0, 2.0, float("nan"), None], None, "s") is None
@@ -255,8 +263,12 @@ def _open(browser: Any, path: Path, **options: Any) -> tuple[Any, list[Any]]:
     """The page, and what it complains of or asks for."""
     tab = browser.new_page(**options)
     seen: list[Any] = []
+
+    def note(what: Any) -> None:
+        seen.append(what)
+
     for event in ("console", "pageerror", "dialog", "request"):
-        tab.on(event, seen.append)
+        tab.on(event, note)
     tab.goto(path.as_uri())
     return tab, seen
 
