@@ -70,7 +70,7 @@ class Cut:
     def __init__(self, backend: ADKBackend, plan: SegmentPlan, config: ExecutionConfig | None):
         self.plan = plan
         self.segments: dict[str, Compiled] = {
-            each.part: backend.compile(plan.node, config, segment=each.part)
+            each.part: backend.compile_segment(plan.node, config, segment=each.part)
             for each in plan.segments
         }
         self.first = self.segments[plan.segments[0].part]

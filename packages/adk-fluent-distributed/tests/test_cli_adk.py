@@ -16,7 +16,10 @@ from adk_fluent.distributed import DbosEngine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.adk
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
+]
 TARGET = f"{Path(__file__).with_name('distributed_jobs.py')}:asks"
 Run = tuple[int, str, str]
 

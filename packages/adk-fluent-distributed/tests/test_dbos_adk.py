@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-pytestmark = pytest.mark.adk
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
+]
 SECONDS = 30
 
 

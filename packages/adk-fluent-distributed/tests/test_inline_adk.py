@@ -24,7 +24,10 @@ from adk_fluent.ir import ExecutionConfig
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.adk
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
+]
 
 
 def bounded(name: str, answer: str) -> Agent:

@@ -51,7 +51,7 @@ def run_durable(size: int) -> Callable[[], Coroutine[Any, Any, int]]:
     DBOS.listen_queues([])
     DBOS.launch()
 
-    def run() -> int:
+    def run() -> Any:
         run_id = f"r{next(runs)}"
         with SetWorkflowID(run_id):
             return DBOS.start_workflow(_workflow, size, run_id).get_result()

@@ -24,8 +24,8 @@ async def test_a_run_stops_at_a_boundary_and_goes_on_in_its_segment() -> None:
     heavy = Agent("b").mock("B").writes("b").execution_boundary()
     node = (Agent("a").mock("A") >> heavy >> Agent("c").mock("C")).to_ir()
     backend = ADKBackend()
-    outer = backend.compile(node, segment="")
-    inner = backend.compile(node, segment="b")
+    outer = backend.compile_segment(node, segment="")
+    inner = backend.compile_segment(node, segment="b")
     assert outer.config.resumable
 
     assert [e.node for e in await backend.run(outer, "Go.", **IDS)] == ["a"]
@@ -60,7 +60,10 @@ async def test_predicates_are_asked_in_the_segment_of_their_step() -> None:
     body = Pipeline("b", Agent("x").mock("X"), bump).execution_boundary()
     node = (body * until(at_most_two, max=5)).to_ir()
     backend = ADKBackend()
-    outer, inner = backend.compile(node, segment=""), backend.compile(node, segment="b")
+    outer, inner = (
+        backend.compile_segment(node, segment=""),
+        backend.compile_segment(node, segment="b"),
+    )
     await backend.run(outer, "Go.", **IDS)
     for turn in range(1, 3):
         await backend.run(inner, Resume(()), **IDS)
@@ -73,7 +76,10 @@ async def test_predicates_are_asked_in_the_segment_of_their_step() -> None:
 async def test_an_open_question_sends_a_run_nowhere() -> None:
     node = (gate(message="Sure?", name="g").execution_boundary() >> Agent("c").mock("C")).to_ir()
     backend = ADKBackend()
-    outer, inner = backend.compile(node, segment=""), backend.compile(node, segment="g")
+    outer, inner = (
+        backend.compile_segment(node, segment=""),
+        backend.compile_segment(node, segment="g"),
+    )
     await backend.run(outer, "Go.", **IDS)
     asked = await backend.run(inner, Resume(()), **IDS)
     entry = (await backend.recall(outer, **IDS)).entry

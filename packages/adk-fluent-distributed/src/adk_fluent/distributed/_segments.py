@@ -112,7 +112,7 @@ class SegmentPlan:
         """
         from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # imports ADK
 
-        return ADKBackend().compile(self.node, config, segment=self[name].part).app
+        return ADKBackend().compile_segment(self.node, config, segment=self[name].part).app
 
 
 def split(pipeline: Pipeline | Node) -> SegmentPlan:

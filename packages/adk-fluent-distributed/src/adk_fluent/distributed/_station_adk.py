@@ -70,7 +70,7 @@ class Station:
         """The compiled form of a segment."""
         if segment not in self._compiled:
             part = self.plan[segment].part
-            compiled = self._backend.compile(self.plan.node, self._config, segment=part)
+            compiled = self._backend.compile_segment(self.plan.node, self._config, segment=part)
             with warnings.catch_warnings():  # of ADK, about what we have chosen and tested
                 warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig")
                 _ = compiled.app

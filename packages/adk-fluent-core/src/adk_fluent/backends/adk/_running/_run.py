@@ -127,23 +127,31 @@ class ADKBackend(BackendBase[Compiled]):
         self.credential_service = credential_service
         self._runners: WeakKeyDictionary[Compiled, Runner] = WeakKeyDictionary()
 
-    def compile(
-        self, node: Node, config: ExecutionConfig | None = None, *, segment: str | None = None
-    ) -> Compiled:
+    def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
         """Compile a pipeline.
-
-        Args:
-            node: The pipeline.
-            config: How it runs.
-            segment: Let runs do the steps of this segment alone, and stop before those of others
-                at the position that `recall` returns; "" is the one outside of every execution
-                boundary. Such a run is resumable. None does every step.
 
         Raises:
             UnsupportedConfigError: A field of the configuration has no effect in this version.
             MissingLayerError: A node's layer is not installed.
             UnsupportedNodeError: There is no rule for a node.
             BuildError: Something in the pipeline cannot be.
+        """
+        return compile_ir(node, config)
+
+    def compile_segment(
+        self, node: Node, config: ExecutionConfig | None = None, *, segment: str
+    ) -> Compiled:
+        """Compile a pipeline of which runs do the steps of one segment alone.
+
+        A run stops, resumable, before the steps of other segments: `recall` returns where.
+
+        Args:
+            node: The pipeline.
+            config: How it runs.
+            segment: The step with the execution boundary; "" is what stands outside of every one.
+
+        Raises:
+            BuildError: As for `compile`.
         """
         return compile_ir(node, config, segment=segment)
 
