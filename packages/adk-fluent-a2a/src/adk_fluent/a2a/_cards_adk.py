@@ -16,7 +16,7 @@ from google.protobuf.json_format import MessageToDict, ParseError
 
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
-from adk_fluent.a2a._failures_adk import failure, failure_of
+from adk_fluent.a2a._failures_adk import failure, failure_of, shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
 
@@ -86,6 +86,15 @@ def _parsed(card: object) -> AgentCard:
 
 
 # --- checks ------------------------------------------------------------------------------------
+
+
+def checked(text: str) -> tuple[AgentCard | None, str | None]:
+    """Read the JSON of a card that somebody gave; also gives what is wrong with it, or None."""
+    try:
+        card = parse_agent_card(json.loads(text))
+    except Exception as error:  # noqa: BLE001  # the SDK's parser fails in many ways
+        return None, f"cannot be read: {shown(str(error))}"
+    return card, fault_of(card, None)
 
 
 def fault_of(card: AgentCard, source: str | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from adk_fluent.ir import AgentNode, FallbackNode, RemoteAgentNode, SequenceNode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from a2a.types import AgentCard
     from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
 
@@ -36,13 +36,35 @@ class CredentialsAbsent(Diagnostic, code="RMT005", severity=Severity.WARNING):
     """There are no credentials here and now, or the card asks for some."""
 
 
+class CardUnusable(Diagnostic, code="RMT006", severity=Severity.ERROR):
+    """The agent card cannot be read, or sends requests where they must not go."""
+
+
 def check_remote_agents(graph: Graph) -> Iterator[Diagnostic]:
     """Find what is wrong with remote agents."""
     for node in graph.of(RemoteAgentNode):
+        card, fault = _card(node)
+        if fault is not None:
+            yield CardUnusable.at(
+                graph,
+                node,
+                f"the card of `{node.name}` {fault}",
+                help="give the card anew: RemoteAgent(name, card=...)",
+            )
         yield from _inputs(graph, node)
-        yield from _capabilities(graph, node)
+        yield from _capabilities(graph, node, card)
         yield from _fallback(graph, node)
-        yield from _auth(graph, node)
+        yield from _auth(graph, node, card)
+
+
+def _card(node: RemoteAgentNode) -> tuple[AgentCard | None, str | None]:
+    """The card that was given, and what is wrong with it."""
+    if node.card is None:
+        return None, None  # known when it is fetched
+    # whoever gave a card has loaded the SDK already
+    from adk_fluent.a2a._cards_adk import checked  # noqa: PLC0415
+
+    return checked(node.card)
 
 
 def _inputs(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
@@ -60,15 +82,15 @@ def _inputs(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
         )
 
 
-def _capabilities(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
-    card = _card(node)
+def _capabilities(
+    graph: Graph, node: RemoteAgentNode, card: AgentCard | None
+) -> Iterator[Diagnostic]:
     if card is None:
-        return  # known when it is fetched
-    skills = card.get("skills", [])
-    offered = {each for s in skills for each in (s.get("id"), s.get("name"), *s.get("tags", []))}
-    absent = [each for each in node.capabilities if each not in offered]
-    if absent:
-        ids = ", ".join(sorted(str(each.get("id")) for each in skills)) or "no skills"
+        return
+    from adk_fluent.a2a._cards_adk import lacking  # noqa: PLC0415  # as above
+
+    if absent := lacking(card, node.capabilities):
+        ids = ", ".join(sorted(each.id for each in card.skills)) or "no skills"
         yield CapabilityMissing.at(
             graph,
             node,
@@ -110,10 +132,10 @@ def _writes(node: Node) -> set[str] | None:
     return None
 
 
-def _auth(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
-    auth, card = node.auth, _card(node)
+def _auth(graph: Graph, node: RemoteAgentNode, card: AgentCard | None) -> Iterator[Diagnostic]:
+    auth = node.auth
     if auth is None or auth.scheme == "none":
-        if card is not None and card.get("securityRequirements"):
+        if card is not None and card.security_requirements:
             yield CredentialsAbsent.at(
                 graph,
                 node,
@@ -137,7 +159,3 @@ def _auth(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
             f"`{node.name}` reads its secret from {auth.secret_env}, which is not set here",
             help=f"set {auth.secret_env} where the pipeline runs",
         )
-
-
-def _card(node: RemoteAgentNode) -> dict[str, Any] | None:
-    return None if node.card is None else json.loads(node.card)
