@@ -15,6 +15,7 @@ from adk_fluent.contracts import Severity, check_a2a_contracts, check_all
 from adk_fluent.ir import RemoteAgentNode, to_json
 
 ENDPOINT = "https://pay.example.com"
+BEARER: Any = "baerer"
 
 
 class Order(BaseModel):
@@ -71,6 +72,38 @@ def found(remote: RemoteAgent) -> list[str]:
             lambda: RemoteAgent(
                 "p", endpoint=ENDPOINT, auth=AuthConfig("oauth2", "HERE", token_url="https://t")
             ),
+        ),
+        (
+            "RMT004",
+            lambda: RemoteAgent(
+                "p",
+                endpoint=ENDPOINT,
+                auth=AuthConfig("oauth2", "HERE", token_url="http://t.example.com"),
+            ),
+            lambda: RemoteAgent(
+                "p",
+                endpoint=ENDPOINT,
+                auth=AuthConfig("oauth2", "HERE", token_url="http://127.0.0.1/token"),
+            ),
+        ),
+        (
+            "RMT004",
+            lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig(BEARER, "HERE")),
+            lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig("bearer", "HERE")),
+        ),
+        (
+            "RMT004",
+            lambda: RemoteAgent(
+                "p", endpoint=ENDPOINT, auth=AuthConfig("api_key", "HERE", header="X Key:")
+            ),
+            lambda: RemoteAgent(
+                "p", endpoint=ENDPOINT, auth=AuthConfig("api_key", "HERE", header="X-Key")
+            ),
+        ),
+        (
+            "RMT007",
+            lambda: RemoteAgent("p", endpoint="http://pay.example.com"),
+            lambda: RemoteAgent("p", endpoint="http://[::1]:9"),
         ),
         (
             "RMT005",

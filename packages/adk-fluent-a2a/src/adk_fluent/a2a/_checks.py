@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent.a2a._addresses import address_fault
+from adk_fluent.a2a._schemes import auth_fault
 from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.ir import AgentNode, FallbackNode, RemoteAgentNode, SequenceNode
 
@@ -40,6 +42,10 @@ class CardUnusable(Diagnostic, code="RMT006", severity=Severity.ERROR):
     """The agent card cannot be read, or sends requests where they must not go."""
 
 
+class EndpointUnusable(Diagnostic, code="RMT007", severity=Severity.ERROR):
+    """The endpoint is no address, or one at which others can read what is sent."""
+
+
 def check_remote_agents(graph: Graph) -> Iterator[Diagnostic]:
     """Find what is wrong with remote agents."""
     for node in graph.of(RemoteAgentNode):
@@ -50,6 +56,13 @@ def check_remote_agents(graph: Graph) -> Iterator[Diagnostic]:
                 node,
                 f"the card of `{node.name}` {fault}",
                 help="give the card anew: RemoteAgent(name, card=...)",
+            )
+        if node.card is None and (fault := address_fault(node.endpoint)) is not None:
+            yield EndpointUnusable.at(
+                graph,
+                node,
+                f"the endpoint of `{node.name}` {fault}",
+                help='such as endpoint="https://payments.example.com/a2a"',
             )
         yield from _inputs(graph, node)
         yield from _capabilities(graph, node, card)
@@ -143,14 +156,9 @@ def _auth(graph: Graph, node: RemoteAgentNode, card: AgentCard | None) -> Iterat
                 help='such as auth=AuthConfig("bearer", "PAYMENTS_TOKEN")',
             )
         return
-    fault = None
-    if not auth.secret_env:
-        fault = f"`{node.name}` authenticates by {auth.scheme} without a secret"
-    elif auth.scheme == "oauth2" and not auth.token_url:
-        fault = f"`{node.name}` authenticates by oauth2 without a token_url"
-    if fault is not None:
+    if (fault := auth_fault(auth)) is not None:
         yield CredentialsUnreachable.at(
-            graph, node, fault, help="name the variable that holds it: secret_env=, or token_url="
+            graph, node, f"`{node.name}` cannot authenticate: {fault[0]}", help=fault[1]
         )
     elif not os.environ.get(auth.secret_env or ""):
         yield CredentialsAbsent.at(
