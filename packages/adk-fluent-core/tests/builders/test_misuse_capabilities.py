@@ -203,6 +203,30 @@ CASES = [
         help="it is a method of Agent",
         error=UnknownNameError,
     ),
+    *(
+        Case(
+            lambda url=url: RemoteAgent("far", endpoint=url),
+            "endpoint= takes the URL of an agent",
+            found=repr(url),
+            help='such as "https://payments.internal/a2a"',
+        )
+        for url in (
+            "https://",
+            "https://[far",
+            "https://far:99999",
+            "https://far away/",
+            "http://x\n",
+        )
+    ),
+    *(
+        Case(
+            lambda names=names: remote(capabilities=names),
+            "capabilities= takes names of skills",
+            found=repr(names),
+            help='such as ("process_refund", "check_balance")',
+        )
+        for names in (3, None, [""], "refund")
+    ),
     Case(
         lambda: RemoteAgent("far"),
         "RemoteAgent 'far' takes either endpoint= or card=",
