@@ -227,6 +227,20 @@ CASES = [
         )
         for names in (3, None, [""], "refund")
     ),
+    *(
+        Case(
+            made,
+            f"two {role} of a remote agent are called 'a'",
+            found="'user:a' and 'app:a'",
+            help="they cross without the prefix of their scope: let a step rename one",
+        )
+        for role, made in (
+            ("inputs", lambda: remote(inputs=("user:a", "app:a"))),
+            ("inputs", lambda: remote(inputs="user:a").reads("app:a")),
+            ("outputs", lambda: remote(outputs=("user:a", "app:a"))),
+            ("outputs", lambda: remote(outputs="user:a").writes("b", "app:a")),
+        )
+    ),
     Case(
         lambda: RemoteAgent("far"),
         "RemoteAgent 'far' takes either endpoint= or card=",

@@ -124,8 +124,8 @@ class RemoteAgent(Builder):
         for role, schema in (("input_schema", input_schema), ("output_schema", output_schema)):
             if schema is not None:
                 self._settings[role] = as_schema(schema, f"{role}=")
-        self._reads = _keys(inputs, "inputs=") or _fields(input_schema)
-        self._writes = _keys(outputs, "outputs=", written=True)
+        self._reads = _distinct(_keys(inputs, "inputs=") or _fields(input_schema), "inputs")
+        self._writes = _distinct(_keys(outputs, "outputs=", written=True), "outputs")
         self._fallback = None if fallback is None else as_node(fallback, "a fallback")
         self._board(passengers(fallback))
 
@@ -149,12 +149,13 @@ class RemoteAgent(Builder):
 
     def reads(self, *keys: KeyLike) -> Self:
         """Declare state keys that are sent along."""
-        self._reads = merged(self._reads, as_keys(keys, ".reads(...)"))
+        self._reads = _distinct(merged(self._reads, as_keys(keys, ".reads(...)")), "inputs")
         return self._changed()
 
     def writes(self, *keys: KeyLike) -> Self:
         """Declare state keys that its answer is written to."""
-        self._writes = merged(self._writes, as_keys(keys, ".writes(...)", written=True))
+        added = as_keys(keys, ".writes(...)", written=True)
+        self._writes = _distinct(merged(self._writes, added), "outputs")
         return self._changed()
 
     def outputs(self, *keys: KeyLike) -> Self:
@@ -193,6 +194,19 @@ def _keys(value: Any, role: str, *, written: bool = False) -> tuple[StateFieldRe
     except TypeError:
         keys = (value,)
     return merged((), as_keys(keys, role, written=written)) if keys else ()
+
+
+def _distinct(keys: tuple[StateFieldRef, ...], role: str) -> tuple[StateFieldRef, ...]:
+    """Refuse keys that would be one on the wire, where scopes have no prefix."""
+    seen: dict[str, str] = {}
+    for ref in keys:
+        if (other := seen.setdefault(ref.name, ref.key)) != ref.key:
+            raise UsageError(
+                f"two {role} of a remote agent are called {ref.name!r}",
+                found=f"{other!r} and {ref.key!r}",
+                help="they cross without the prefix of their scope: let a step rename one",
+            )
+    return keys
 
 
 def _fields(schema: Any) -> tuple[StateFieldRef, ...]:
