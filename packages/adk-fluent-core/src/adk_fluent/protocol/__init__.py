@@ -22,6 +22,7 @@ from adk_fluent.protocol._calls import (
     ToolCall,
 )
 from adk_fluent.protocol._classify import ErrorKind, classify, status_of
+from adk_fluent.protocol._discarded import DiscardedAttempt, collect_discarded
 from adk_fluent.protocol._event import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
 from adk_fluent.protocol._hooks import (
     AfterAgent,
@@ -109,6 +110,7 @@ __all__ = [
     "BeforeTool",
     "Clock",
     "Compiler",
+    "DiscardedAttempt",
     "Entries",
     "Entry",
     "ErrorInfo",
@@ -164,6 +166,7 @@ __all__ = [
     "asked_key",
     "check_middleware",
     "classify",
+    "collect_discarded",
     "compose_answer",
     "estimate_tokens",
     "final_text",

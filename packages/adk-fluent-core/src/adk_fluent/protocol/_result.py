@@ -12,6 +12,7 @@ from adk_fluent.protocol._usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adk_fluent.protocol._discarded import DiscardedAttempt
     from adk_fluent.protocol._event import ErrorInfo
     from adk_fluent.protocol._pending import Pending
 
@@ -26,6 +27,8 @@ class RunResult(list[AgentEvent]):
         session_id: The session it ran in.
         user_id: Whose session that is.
         app_name: The app it belongs to.
+        discarded: Attempts of fallbacks that failed and that another one took the place of, in
+            order; of this call alone, not of earlier ones of the session.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class RunResult(list[AgentEvent]):
         session_id: str = "",
         user_id: str = "",
         app_name: str = "",
+        discarded: Iterable[DiscardedAttempt] = (),
     ) -> None:
         """Make a result.
 
@@ -45,12 +49,14 @@ class RunResult(list[AgentEvent]):
             session_id: The session it ran in.
             user_id: Whose session that is.
             app_name: The app it belongs to.
+            discarded: Attempts of fallbacks that failed.
         """
         super().__init__(events)
         self.state: dict[str, Any] = dict(_written(self) if state is None else state)
         self.session_id = session_id
         self.user_id = user_id
         self.app_name = app_name
+        self.discarded: list[DiscardedAttempt] = list(discarded)
 
     @property
     def text(self) -> str:
