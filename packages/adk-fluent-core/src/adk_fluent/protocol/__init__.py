@@ -85,6 +85,7 @@ from adk_fluent.protocol._requests import (
     request_key,
 )
 from adk_fluent.protocol._result import RunResult
+from adk_fluent.protocol._status import RunStatus
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 from adk_fluent.protocol._wrap import wrap
 
@@ -148,6 +149,7 @@ __all__ = [
     "RunKey",
     "RunOption",
     "RunResult",
+    "RunStatus",
     "Sink",
     "StateRules",
     "StateSnapshot",

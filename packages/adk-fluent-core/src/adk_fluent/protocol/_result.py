@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.protocol._answer import final_text
 from adk_fluent.protocol._attempts import kept_events
 from adk_fluent.protocol._event import AgentEvent
+from adk_fluent.protocol._status import outcome
 from adk_fluent.protocol._usage import Usage
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol._discarded import DiscardedAttempt
     from adk_fluent.protocol._event import ErrorInfo
     from adk_fluent.protocol._pending import Pending
+    from adk_fluent.protocol._status import Outcome, RunStatus
 
 _USER: Final = "user"
 
@@ -60,8 +62,37 @@ class RunResult(list[AgentEvent]):
 
     @property
     def text(self) -> str:
-        """The answer; see `final_text`."""
+        """The answer, in words of agents alone; see `final_text`."""
         return final_text(self)
+
+    @property
+    def status(self) -> RunStatus:
+        """What became of the run, of these the first that is true.
+
+        - ``waiting``: it asks for something, see `pending`;
+        - ``rejected``: a person refused at a gate, and nothing after it was run;
+        - ``truncated``: an answer broke off in the middle (``MAX_TOKENS``), see `errors`;
+        - ``failed``: an agent reported another error, see `errors`;
+        - ``escalated``: an agent escalated, and stood in no loop that this could have ended;
+        - ``completed``.
+
+        Of several of a kind the last counts. What a step raises is raised and gives no result.
+        """
+        return self._outcome.status
+
+    @property
+    def reason(self) -> str:
+        """Why `status` is what it is, for people; "" when it is ``completed``."""
+        return self._outcome.reason
+
+    @property
+    def step(self) -> str:
+        """Name of the step that `status` is about; "" when it is ``completed``."""
+        return self._outcome.step
+
+    @property
+    def _outcome(self) -> Outcome:
+        return outcome(self, self.pending)
 
     @property
     def usage(self) -> Usage:
