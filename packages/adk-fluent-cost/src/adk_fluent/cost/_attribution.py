@@ -55,6 +55,7 @@ class CostAttributionMiddleware(Middleware):
         prices: The price books, in order.
     """
 
+    #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
     def __init__(

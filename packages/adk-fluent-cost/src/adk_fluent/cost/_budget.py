@@ -98,6 +98,7 @@ class Budget(Middleware):
         name: What it is called.
     """
 
+    #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
     def __init__(
