@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import random
 from contextlib import aclosing
@@ -322,6 +323,46 @@ async def test_a_stream_that_is_left_is_charged_and_holds_nothing() -> None:
             break
     balance = limit.ledger.balance(limit._named(("", "", "", "")))
     assert balance == Balance(Money.of("0.01"), Money())  # ten estimated tokens
+
+
+async def test_a_price_book_that_fails_leaks_no_reservation() -> None:
+    class Fails:
+        asked = 0
+
+        def price(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Money:
+            self.asked += 1
+            if self.asked > 1:
+                raise RuntimeError("no book")
+            return Money.of(1)
+
+    agent = Agent("a", dear()).middleware(limit := budget(1, scope="process", prices=Fails()))
+    with pytest.raises(RuntimeError, match="no book"):
+        await agent.run("hi")
+    balance = limit.ledger.balance(limit._named(("", "", "", "")))
+    assert balance == Balance(Money.of(1), Money())  # what nobody can tell is what was reserved
+
+
+async def test_a_call_that_is_collected_elsewhere_holds_nothing() -> None:
+    limit = budget(1, scope="process")
+
+    async def never(call: ModelCall) -> ModelReply:
+        await asyncio.Future()
+        raise AssertionError
+
+    request = LlmRequest(model="dear", config=types.GenerateContentConfig())
+    limit._owner = ("app", "user", "session", "r")
+    calling: Any = limit.wrap_model_request(ModelCall(request, model=dear()), never)
+    contextvars.copy_context().run(calling.send, None)
+    with pytest.raises(ValueError, match="different Context"):  # a collector says that to nobody
+        calling.close()
+    assert limit.ledger.balance(limit._named(limit._owner)).held == Money()
+
+
+async def test_several_answers_to_one_request_are_all_reserved() -> None:
+    limit = budget(1)
+    limit._owner = ("app", "user", "session", "r")
+    request = LlmRequest(model="dear", config=types.GenerateContentConfig(candidate_count=2))
+    assert limit._most(ModelCall(request)) == Money.of(2)
 
 
 async def test_a_model_without_a_price_is_not_called() -> None:

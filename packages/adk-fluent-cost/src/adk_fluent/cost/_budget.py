@@ -220,15 +220,16 @@ class Budget(Middleware):
         try:
             reply = await next(watched.call)
             responses = reply.responses
-        except Exception:
-            raise
-        except BaseException:  # cancelled: the request was sent, whatever comes of it
-            cut = True
+        except BaseException as error:
+            cut = not isinstance(error, Exception)  # cancelled: the request was sent all the same
             raise
         finally:
-            _HELD.reset(token)
-            spent = watched.spent(responses, cut=cut)
-            self.ledger.settle(held, self._cost(call, spent, held))
+            cost = held.amount
+            try:
+                cost = self._cost(call, watched.spent(responses, cut=cut), held)
+            finally:  # also when a price book fails, or this is collected in another context
+                self.ledger.settle(held, cost)
+                _HELD.reset(token)
             self._mirror(call, account)
         return reply
 
@@ -323,6 +324,7 @@ class Budget(Middleware):
         request, name = call.request, model or requested(call)
         limit: int | None = getattr(request.config, "max_output_tokens", None)
         output = self.reserve_output if limit is None else limit
+        output *= getattr(request.config, "candidate_count", None) or 1
         usage = Usage(prompt=estimate_tokens(request), output=output)
         spent = Spent(usage, tier=service_tier(request))
         cost = quoted(self._prices, name, spent, self._now()).money

@@ -65,9 +65,12 @@ class Watched:
             return
 
         async def forward(fragment: Any) -> None:
-            if fragment.usage_metadata is not None:  # each repeats the total so far
+            usage = fragment.usage_metadata
+            if usage is not None:  # each repeats the total so far
                 self._last = fragment
-            elif self._last is None and fragment.content is not None:
+            if usage is not None and usage.candidates_token_count is not None:
+                self._said.clear()
+            elif fragment.content is not None:  # not counted yet
                 self._said.append(fragment.content)
             await call.emit(fragment)
 
@@ -88,7 +91,9 @@ class Watched:
         usage = ModelReply(reported).usage
         served = getattr(said, "model_version", None) or ""
         if usage is not None and usage.total:
-            return Spent(usage, served=served, tier=_tier(request, reported))
+            more = 0 if responses else estimate_tokens(self._said)
+            usage = replace(usage, output=usage.output + more)
+            return Spent(usage, more > 0, served, _tier(request, reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
         if not texts and not cut:
             return None
