@@ -206,6 +206,7 @@ def test_own_prices_come_before_the_built_in_ones() -> None:
         ([OWN, OWN], "several prices for the same day"),
         ({**OWN, "since": "soon"}, "'m', since: this is no day"),
         ({**OWN, "above": {"many": OWN}}, "'m', above: prompt tokens are a number"),
+        ({**OWN, "above": {1000: 5}}, "'m', above 1000: this is a mapping"),
         ({**OWN, "tiers": [1]}, "'m', tiers: this is a mapping"),
         ({**OWN, "tiers": {"flex": -2}}, "'m', tiers, flex: a price is 0 or more"),
         (0.3, "prices are a mapping"),

@@ -121,6 +121,7 @@ class Walk:
         self.opaque: list[str] = []
         self.positions: list[Position] = []
         self._place(root, default_model)
+        traffic.check_names({each.node.name for each in self.positions})
         for each in reversed(self.positions):
             each.says = self._says(each)
         self.positions[0].runs = ONCE
@@ -162,6 +163,8 @@ class Walk:
             ends = node.until is not None
             usual = (1 + most) / 2 if ends and most < inf else most
             mean = min(most, traffic.of("loop_iterations", node.name, usual))
+            if ends:  # it is asked after each iteration
+                mean = max(1.0, mean)
             if mean == inf:
                 raise UsageError(
                     f"nothing says how often loop {node.name!r} runs",
@@ -200,6 +203,14 @@ class Walk:
                 help="branch_probabilities= are shares of the runs of the route, 1 in all",
             )
         rest = [each for each in branches if each.name not in known]
+        if not rest and node.default is not None and total < 0.9999:
+            raise UsageError(
+                f"the branches of route {node.name!r} are taken less often than it runs",
+                node=node,
+                found=", ".join(f"{name}={share:g}" for name, share in known.items()),
+                help="branch_probabilities= are shares of the runs of the route, 1 in all; leave "
+                "one out, and it has the rest",
+            )
         # one without a default may take none: that is a way, too
         ways = len(rest) + (node.default is None)
         even = max(0.0, 1 - total) / ways if ways else 0.0

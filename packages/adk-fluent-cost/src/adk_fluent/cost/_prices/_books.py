@@ -192,7 +192,11 @@ def price_of(given: Any, where: str) -> Price:
     for threshold, dearer in above.items():
         if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
             raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
-        thresholds.append((threshold, rates_of({**rates, **dearer}, f"{where}, above {threshold}")))
+        here = f"{where}, above {threshold}"
+        if not isinstance(dearer, Mapping):
+            raise PriceError(f"{here}: this is a mapping", found=describe(dearer))
+        both = {**rates, **cast("Mapping[str, Any]", dearer)}
+        thresholds.append((threshold, rates_of(both, here)))
     times = {str(tier): number(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
     return Price(
         rates_of(rates, where),
