@@ -92,7 +92,8 @@ class Watched:
         served = getattr(said, "model_version", None) or ""
         if usage is not None and usage.total:
             more = 0 if responses else estimate_tokens(self._said)
-            usage = replace(usage, output=usage.output + more)
+            if more:
+                usage = replace(usage, output=usage.output + more)
             return Spent(usage, more > 0, served, _tier(request, reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
         if not texts and not cut:

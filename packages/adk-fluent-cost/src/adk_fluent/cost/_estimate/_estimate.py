@@ -129,7 +129,8 @@ def estimate_cost(
         UsageError: It is no pipeline, or the assumptions contradict it.
         PriceError: The prices are none.
     """
-    root = pipeline.to_ir() if hasattr(type(pipeline), "to_ir") else pipeline  # no class is one
+    is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
+    root = pipeline.to_ir() if is_builder else pipeline
     if not isinstance(root, Node):
         raise UsageError("estimate_cost takes a pipeline", found=describe(pipeline))
     traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
