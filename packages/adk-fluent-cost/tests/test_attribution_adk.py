@@ -426,6 +426,8 @@ def test_what_is_no_result_is_refused() -> None:
         cost_attribution(on_record=5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no records"):
         CostReport.from_dict({})
+    with pytest.raises(ValueError, match="no report"):
+        CostReport.from_dict([])  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no record of costs"):
         CostReport.from_dict({"records": [{"agent": "a"}]})
 

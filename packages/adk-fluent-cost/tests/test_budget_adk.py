@@ -389,6 +389,11 @@ async def test_a_cost_that_nobody_can_tell_is_what_was_reserved() -> None:
     assert limit.balance(await agent.run("hi")).spent == Money.of("1")
 
 
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(UsageError, match="takes the result of a run"):
+        budget(1).balance(None)  # pyright: ignore[reportArgumentType]
+
+
 async def test_price_limit_is_the_short_form() -> None:
     agent = Agent("a", dear()).middleware(price_limit(0.5, prices=PRICES, reserve_output=1000))
     result = await agent.run("hi")

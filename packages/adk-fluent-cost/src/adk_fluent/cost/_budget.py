@@ -34,6 +34,7 @@ from adk_fluent.protocol import (
     MiddlewareDesc,
     ModelReply,
     Money,
+    RunResult,
     SystemClock,
     Unknown,
     Usage,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         NextModel,
         NextRun,
         RunCall,
-        RunResult,
     )
 
 #: Whose money is counted together.
@@ -237,8 +237,11 @@ class Budget(Middleware):
         """Return what is gone of the budget that the run of a result was held to.
 
         Raises:
+            UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
+        if not isinstance(result, RunResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("Budget.balance takes the result of a run", found=describe(result))
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: What agents without a model are called in reports.
 DEFAULT: Final = "(default model)"
 _MILLION: Final = 1_000_000
+_CENT: Final = 0.01
 _CHANGING: Final = (nan, nan)
 
 
@@ -79,9 +80,10 @@ class CostModel:
     def summary(self) -> str:
         """Return what a run and a day cost, and what is not in it, in some lines of text."""
         high = "without a bound" if self.hi == inf else f"at most ${self.hi:.6f}"
+        day = f"{self.daily:.6f}" if 0 < self.daily < _CENT else f"{self.daily:.2f}"
         lines = [
             f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
-            f"${self.daily:.2f} a day of {self.assumptions.invocations_per_day:g} runs",
+            f"${day} a day of {self.assumptions.invocations_per_day:g} runs",
         ]
         if self.unpriced:
             lines.append(f"not in it, since no price is known: {', '.join(self.unpriced)}")
