@@ -255,6 +255,27 @@ async def test_a_cheaper_model_is_asked_and_charged(outside: bool, metrics: Meas
     assert metrics("adk_fluent.budget.remaining") == pytest.approx(0.499)
 
 
+@pytest.mark.parametrize("outside", [False, True])
+async def test_whoever_asks_again_does_not_get_the_dear_model_for_the_cheap_price(
+    outside: bool,
+) -> None:
+    class Again:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            try:
+                return await next(call)
+            except ConnectionError:
+                return await next(call)
+
+    cheap = ScriptedModel(reply(raises=ConnectionError("x")), default=said(), model="cheap")
+    limit = budget(0.5, on_exceed="fallback", fallback_model=cheap)
+    agent = Agent("a", model := dear()).middleware(Again())
+    other = budget(0.9, name="other", on_exceed="warn")
+    ways = [limit, other] if outside else [other, limit]
+    result = await agent.middleware(ways[0]).middleware(ways[1]).run("hi")
+    assert model.calls == ()
+    assert limit.balance(result).spent == other.balance(result).spent == Money.of("0.001")
+
+
 async def test_a_cheaper_model_that_does_not_fit_either() -> None:
     cheap = ScriptedModel(default=said("cheap"), model="cheap")
     limit = budget(0.0005, on_exceed="fallback", fallback_model=cheap)

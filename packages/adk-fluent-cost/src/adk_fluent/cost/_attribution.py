@@ -131,24 +131,29 @@ class CostAttributionMiddleware(Middleware):
             outer.prices = outer.prices or self._given
             return await next(call)
         charging = _Charging(own, self._given)
-        watched, responses, cut = Watched(call), list[Any](), False
+        responses, cut = list[Any](), False
         first = requested(call)
-        token = _CHARGED.set(charging)
-        try:
-            reply = await next(watched.call)
-            responses = reply.responses
-        except BaseException as error:
-            cut = not isinstance(error, Exception)  # cancelled: the request was sent all the same
-            raise
-        finally:
+        with Watched(call) as watched:
+            token = _CHARGED.set(charging)
             try:
-                spent = watched.spent(responses, cut=cut)
-                if spent is not None:
-                    record = self._charge(call, spent, first, charging.prices or self.prices)
-                    for each in charging.told:
-                        each(record)
-            finally:  # last, since that fails when this is collected in another context
-                _CHARGED.reset(token)
+                reply = await next(watched.call)
+                responses = reply.responses
+            except BaseException as error:
+                cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
+                raise
+            finally:
+                try:
+                    spent = watched.spent(responses, cut=cut)
+                    if spent is not None:
+                        prices = charging.prices or self.prices
+                        model = watched.model  # a budget inside may have had another one asked
+                        of_other = model_id(model).provider or ""
+                        provider = provider_of(call) if model == first else of_other
+                        record = self._charge(call, spent, model, provider, prices)
+                        for each in charging.told:
+                            each(record)
+                finally:  # last, since that fails when this is collected in another context
+                    _CHARGED.reset(token)
         return reply
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
@@ -165,15 +170,16 @@ class CostAttributionMiddleware(Middleware):
         session = getattr(invocation_of(ctx), "session", None)
         return not self._session or getattr(session, "id", self._session) == self._session
 
-    def _charge(self, call: ModelCall, spent: Spent, first: str, prices: PriceBooks) -> CostRecord:
+    def _charge(
+        self, call: ModelCall, spent: Spent, model: str, provider: str, prices: PriceBooks
+    ) -> CostRecord:
         now = self._clock.now()
-        model = requested(call)  # a budget inside may have had another one asked
         quote = quoted(prices, model, spent, datetime.fromtimestamp(now, UTC))
         record = CostRecord(
             agent=call.agent,
             model=model,
             served=spent.served or model,
-            provider=provider_of(call) if model == first else model_id(model).provider or "",
+            provider=provider,
             usage=spent.usage,
             cost=quote.money,
             source=quote.source,
