@@ -106,6 +106,18 @@ async def test_sums_of_tiny_amounts_are_exact(ledger: Ledger) -> None:
     assert ledger.balance("a").spent == Money.of("0.0000375")
 
 
+async def test_a_ledger_in_memory_keeps_a_new_run_beside_many_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adk_fluent.cost._ledger._ledger._RUNS", 2)
+    ledger = MemoryLedger()
+    names = [f'["invocation", {n}]' for n in range(3)]
+    for name in names:
+        await reserved(ledger, 6, name)
+    for name in names:
+        assert await ledger.reserve(name, Money.of(6), LIMIT) is None
+
+
 def test_a_ledger_in_memory_keeps_what_is_not_of_a_run() -> None:
     ledger = MemoryLedger()
 
