@@ -11,7 +11,8 @@ A page is read from top to bottom, as by somebody who types along in one empty d
 HTML comments above a block say more about it: ``file: NAME`` saves it and runs it as that file, or
 with ``pytest`` beside it the tests in it, with ``process`` in a Python of its own, ``from: PATH``
 is an excerpt of that file of the repository, ``raises`` ends in an error, whose last lines are its
-output, and ``gemini`` needs a model from the network, which is replaced. Above a table, ``names:
+output, ``without: LAYER`` runs as if the wheel of that layer was not installed, and ``gemini``
+needs a model from the network, which is replaced. Above a table, ``names:
 MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not all of them; a
 second column called "default" has their defaults, one called "also a" their bases. ``folders:
 PATH`` says that it lists every folder there. Above a picture, ``of: EXPRESSION`` says what it
@@ -38,7 +39,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from doctest import ELLIPSIS, OutputChecker
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -48,7 +49,7 @@ import pytest
 import yaml
 
 import adk_fluent.builders
-from adk_fluent._registry import layers
+from adk_fluent._registry import GROUP, layers, refresh
 from adk_fluent.builders import BuilderBase
 from adk_fluent.cli import main
 from adk_fluent.contracts import _checkers
@@ -197,6 +198,10 @@ class Reader:
         return printed.text + "".join(traceback.format_exception_only(error))
 
     def _execute(self, block: Block) -> None:
+        with without(block.says.get("without")):
+            self._execute_it(block)
+
+    def _execute_it(self, block: Block) -> None:
         if (file := block.says.get("file")) is not None:
             path = self.folder / file
             path.parent.mkdir(exist_ok=True)
@@ -274,6 +279,26 @@ class Reader:
     def _compare(self, block: Block, wanted: str, printed: str) -> None:
         if not OutputChecker().check_output(wanted, printed, ELLIPSIS):
             pytest.fail(f"{block.place} shows\n{wanted}\nbut this is printed:\n{printed}")
+
+
+@contextmanager
+def without(layer: str | None) -> Generator[None]:
+    """As where the wheel of a layer is not installed."""
+    if layer is None:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        known = metadata.entry_points
+
+        def rest(**chosen: Any) -> list[metadata.EntryPoint]:
+            hidden = layer if chosen.get("group") == GROUP else None
+            points = cast("Iterable[metadata.EntryPoint]", known(**chosen))
+            return [each for each in points if each.name != hidden]
+
+        patch.setattr(metadata, "entry_points", rest)
+        refresh()
+        yield
+    refresh()
 
 
 class Printed:

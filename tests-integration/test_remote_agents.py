@@ -11,7 +11,8 @@ import pytest
 
 from adk_fluent import Agent, RemoteAgent
 from adk_fluent.contracts import check_all
-from adk_fluent.errors import RemoteError, StateTypeError
+from adk_fluent.debug import Recorder, Recording, ReplayerBackend
+from adk_fluent.errors import RemoteError, StateTypeError, UnsupportedNodeError
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.ir import RetryConfig
 from adk_fluent.middleware import circuit_breaker, retry, structured_log, timeout
@@ -83,3 +84,32 @@ async def test_a_suite_judges_what_a_fallback_recovers_from() -> None:
         ).run()
         assert not report.ok
         assert RemoteError.__name__ in str(report.outcomes[0])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_a_recording_has_its_events_and_a_replay_asks_nobody(
+    nested: bool, tmp_path: Path
+) -> None:
+    answers = (
+        kit.says(kit.task("COMPLETED", kit.text("R1"))),
+        kit.says(kit.task("COMPLETED", kit.text("R2"))),
+    )
+    async with kit.peer(*answers) as far:
+        remote = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
+        by_hand = Agent("by_hand", ScriptedModel(default="by hand")).writes("receipt")
+        first = remote // by_hand if nested else remote
+        thank = Agent("after", ScriptedModel(default="thanks")).instruct("Thank for {receipt}.")
+        pipeline = first >> thank
+        with Recorder() as recorder:
+            recorded = await pipeline.run("Pay.")
+        recorder.save(tmp_path / "pay.json")
+        recording = Recording.load(tmp_path / "pay.json")
+        said = [(each.node, each.content) for each in recording.events if each.content]
+        assert ("pay", "R1") in said
+        assert recorded.state["receipt"] == "R1"
+        for mode in ("error", "skip"):
+            with pytest.raises(UnsupportedNodeError, match="pay cannot be replayed"):
+                await pipeline.run("Pay.", backend=ReplayerBackend(recording, mode))
+        assert len(far.requests) == 1
+        live = await pipeline.run("Pay.", backend=ReplayerBackend(recording, "live"))
+        assert (live.state["receipt"], len(far.requests)) == ("R2", 2)

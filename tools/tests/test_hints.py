@@ -1,4 +1,4 @@
-"""The hints of absent wheels are what the wheels of the workspace, and those to come, bring."""
+"""The hints of absent wheels are what the wheels of the workspace bring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import boundaries
 import hints
 
 if TYPE_CHECKING:
@@ -19,11 +18,6 @@ LAYER = '[project.entry-points."adk_fluent.layers"]\nink = "hints_ink_layer:LAYE
 
 def test_the_hints_of_core_are_up_to_date() -> None:
     assert hints.FILE.read_text("utf-8") == hints.text(), "run: python tools/hints.py"
-
-
-def test_a_wheel_that_is_there_is_not_planned() -> None:
-    there = {package.name for package in boundaries.packages(hints.ROOT)}
-    assert there.isdisjoint(hints.PLANNED), "remove it from PLANNED in tools/hints.py"
 
 
 @pytest.fixture
@@ -63,15 +57,6 @@ def test_a_new_name_of_a_layer_is_in_the_hints(
     }
     providers = scope["PROVIDERS"]
     assert (providers["middleware"]["dry"], providers["commands"]["dip"]) == ("ink", "ink")
-    assert providers["commands"]["replay"] == "debug"
-
-
-def test_a_planned_wheel_that_has_arrived_is_refused(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hints, "PLANNED", {"adk-fluent-ink": {"parts": ("ink",)}})
-    with pytest.raises(ValueError, match="adk-fluent-ink is in the workspace: remove it from PLA"):
-        hints.text(workspace)
 
 
 def test_check_says_that_the_file_is_out_of_date(

@@ -87,7 +87,7 @@ async def test_a_card_may_be_given(form: str, tmp_path: Path) -> None:
         ({}, "has no interface"),
         (card("x", supportedInterfaces=interfaces("https://a.b", binding="GRPC")), "only GRPC"),
         (card("x", supportedInterfaces=interfaces("http://a.b")), "only https is safe"),
-        (card("x", supportedInterfaces=interfaces("ftp://a.b")), "is not one"),
+        (card("x", supportedInterfaces=interfaces("ftp://a.b")), "is not a URL"),
         (card("x", supportedInterfaces=interfaces("https://u:pa55@a.b")), "has credentials"),
         (
             card("x", supportedInterfaces=interfaces("https://a.b", "https://evil.c")),
@@ -128,7 +128,7 @@ async def test_an_endpoint_that_others_can_read_is_not_asked(
 ) -> None:
     monkeypatch.setenv("PAY_TOKEN", "s3cret")
     auth = AuthConfig("bearer", "PAY_TOKEN")
-    with pytest.raises(RemoteError, match="which others can read") as caught:
+    with pytest.raises(RemoteError, match="only https is safe") as caught:
         await RemoteAgent("pay", endpoint="http://pay.example.com", auth=auth).run("Pay.")
     assert caught.value.error_code == "A2A_CARD"
 
@@ -203,6 +203,50 @@ async def test_secrets_are_read_when_they_are_sent(monkeypatch: pytest.MonkeyPat
     assert second.headers["x-key"] == "s3cret"
     assert "authorization" not in second.headers
     assert "s3cret" not in repr([each.raw for each in result])
+
+
+@pytest.mark.parametrize(
+    ("auth", "secret", "says"),
+    [
+        (AuthConfig("bearer", "PAY_TOKEN"), "s3cret\nX-More: 1", "a line break"),
+        (AuthConfig("bearer", "PAY_TOKEN"), "s3cret\u2603", "not printable ASCII"),
+        (AuthConfig("api_key", "PAY_TOKEN", header="X Key"), "s3cret", "no name of a header"),
+        (
+            AuthConfig("oauth2", "PAY_TOKEN", token_url="http://auth.example.com/token"),
+            "desk:s3cret",
+            "only https is safe",
+        ),
+        (AuthConfig("oauth2", "PAY_TOKEN", token_url="https://t"), "s3cret", "no colon"),
+    ],
+)
+async def test_a_secret_that_cannot_be_sent_is_in_no_error(
+    auth: AuthConfig, secret: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAY_TOKEN", secret)
+    async with peer(PAID) as far:
+        with pytest.raises(CredentialsError, match=says) as caught:
+            await RemoteAgent("pay", endpoint=far.url, auth=auth).run("Pay.")
+    assert (far.requests, far.cards) == ([], [])
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "s3cret" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"access_token": "\xc3\xa9"}'])
+async def test_a_token_endpoint_without_tokens_is_a_failure(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAY_CLIENT", "desk:s3cret")
+
+    def reply(_: Request, wire: Wire) -> None:
+        wire.respond(200, body)
+
+    async with peer(reply) as far:
+        auth = AuthConfig("oauth2", "PAY_CLIENT", token_url=f"{far.url}/token")
+        with pytest.raises(RemoteError, match="a token endpoint without tokens") as caught:
+            await RemoteAgent("pay", endpoint=far.url, auth=auth).run("Pay.")
+    assert caught.value.error_code == "A2A_HTTP"
 
 
 async def test_a_token_is_fetched_and_used_until_it_is_refused(

@@ -12,9 +12,10 @@ from adk_fluent import Agent, RemoteAgent
 from adk_fluent.a2a import AuthConfig, RetryConfig
 from adk_fluent.backends.dry_run import Count, dry_run
 from adk_fluent.contracts import Severity, check_a2a_contracts, check_all
-from adk_fluent.ir import to_json
+from adk_fluent.ir import RemoteAgentNode, to_json
 
 ENDPOINT = "https://pay.example.com"
+BEARER: Any = "baerer"
 
 
 class Order(BaseModel):
@@ -73,6 +74,38 @@ def found(remote: RemoteAgent) -> list[str]:
             ),
         ),
         (
+            "RMT004",
+            lambda: RemoteAgent(
+                "p",
+                endpoint=ENDPOINT,
+                auth=AuthConfig("oauth2", "HERE", token_url="http://t.example.com"),
+            ),
+            lambda: RemoteAgent(
+                "p",
+                endpoint=ENDPOINT,
+                auth=AuthConfig("oauth2", "HERE", token_url="http://127.0.0.1/token"),
+            ),
+        ),
+        (
+            "RMT004",
+            lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig(BEARER, "HERE")),
+            lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig("bearer", "HERE")),
+        ),
+        (
+            "RMT004",
+            lambda: RemoteAgent(
+                "p", endpoint=ENDPOINT, auth=AuthConfig("api_key", "HERE", header="X Key:")
+            ),
+            lambda: RemoteAgent(
+                "p", endpoint=ENDPOINT, auth=AuthConfig("api_key", "HERE", header="X-Key")
+            ),
+        ),
+        (
+            "RMT007",
+            lambda: RemoteAgent("p", endpoint="http://pay.example.com"),
+            lambda: RemoteAgent("p", endpoint="http://[::1]:9"),
+        ),
+        (
             "RMT005",
             lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig("bearer", "NOT_HERE")),
             lambda: RemoteAgent("p", endpoint=ENDPOINT, auth=AuthConfig("bearer", "HERE")),
@@ -100,6 +133,38 @@ def test_each_finding_and_the_nearest_pipeline_without_it(
     expected = Severity.WARNING if code == "RMT005" else Severity.ERROR
     assert finding.severity is expected
     assert "s3cret" not in str(finding)
+
+
+MALFORMED = [
+    "",
+    "{",
+    "3",
+    "null",
+    "[]",
+    "{}",
+    "[" * 100_000,
+    '{"skills": 3}',
+    '{"skills": [3]}',
+    '{"skills": [{"id": []}]}',
+    '{"skills": [{"tags": 3}]}',
+    '{"skills": [{"tags": [[]]}]}',
+    '{"securityRequirements": 3}',
+    '{"security": 3}',
+    '{"name": "\\ud800"}',
+    '{"url": "https://[x"}',
+    '{"url": "https://x:99999"}',
+    '{"url": "http://pay.example.com"}',
+    '{"url": "https://u:p@pay.example.com"}',
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_every_malformed_card_is_a_finding(text: str) -> None:
+    node = RemoteAgentNode("p", endpoint="", card=text, capabilities=("refund",))
+    codes = [each.code for each in check_a2a_contracts(node)]
+    assert codes[0] == "RMT006"
+    assert set(codes) <= {"RMT006", "RMT002"}
+    assert dry_run(node).remotes == {"p": Count(1, 1)}
 
 
 def test_a_finding_can_be_allowed() -> None:

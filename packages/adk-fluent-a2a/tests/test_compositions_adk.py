@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,20 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 from pydantic import BaseModel
-from remote_kit import Peer, Request, Wire, peer, says, task, text
+from remote_kit import (
+    Peer,
+    Request,
+    Wire,
+    artifact,
+    message,
+    peer,
+    says,
+    status,
+    streaming,
+    streams,
+    task,
+    text,
+)
 
 from adk_fluent import (
     Agent,
@@ -222,3 +236,20 @@ async def test_an_output_schema_is_held() -> None:
     async with peer(says(task("COMPLETED", {"data": {"id": "7"}}))) as far:
         remote = RemoteAgent("pay", endpoint=far.url, output_schema=Order, outputs="order")
         assert (await remote.run("Pay.")).state["order"] == {"id": 7, "note": "none"}
+
+
+@pytest.mark.parametrize("value", [[1, {"a": "b"}], "R1", 12, None, False])
+@pytest.mark.parametrize("told", ["answer", "stream"])
+async def test_data_that_is_no_object_is_an_answer(value: Any, told: str) -> None:
+    part = {"data": value}
+    update = artifact(part, last=True)
+    reply = {
+        "answer": says({"message": message(part)}),
+        "stream": streams(task("WORKING"), update, status("COMPLETED")),
+    }[told]
+    async with peer(reply) as far:
+        if told == "stream":
+            streaming(far)
+        result = await RemoteAgent("pay", endpoint=far.url, outputs="value").run("Pay.")
+    assert json.loads(result.text) == {"value": value}
+    assert result.state["value"] == (value if value is not None else '{"value": null}')

@@ -76,6 +76,10 @@ def rpc_error(_: Request, wire: Wire) -> None:
     wire.error(-32603, "boom")
 
 
+def rpc_error_of_its_own(_: Request, wire: Wire) -> None:
+    wire.error(-32050, "boom")
+
+
 @dataclass(frozen=True)
 class Case:
     """A kind of failure.
@@ -125,6 +129,8 @@ CASES = [
     Case("dropped", "CONNECT", drops, idempotent=True),
     Case("dropped in the middle", "INCOMPLETE", drops_later, streams=True),
     Case("JSON-RPC error", "RPC", rpc_error),
+    Case("JSON-RPC error of its own", "RPC", rpc_error_of_its_own),
+    Case("compressed", "PROTOCOL", status_of(200, content_encoding="gzip")),
     Case("failed", "FAILED", says(task("FAILED", said="no money"))),
     Case("failed in a stream", "FAILED", streams(task("WORKING"), status("FAILED")), streams=True),
     Case("rejected", "REJECTED", says(task("REJECTED", said="not mine"))),
@@ -281,6 +287,40 @@ async def test_what_the_peer_says_is_told_short_and_on_one_line() -> None:
     assert "no [2Jmoney" in line
     assert line.isprintable()
     assert len(line) < 400
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_has_a_largest_size(
+    streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adk_fluent.a2a import _http
+
+    monkeypatch.setattr(_http, "LARGEST", 50_000)
+    working = task("WORKING"), *[status("WORKING", "x" * 10_000)] * 9
+    large = (
+        streams(*working, status("COMPLETED"))
+        if streamed
+        else says(task("COMPLETED", text("x" * 90_000)))
+    )
+    async with peer(large, large, says(task("COMPLETED", text("x" * 9_000)))) as far:
+        if streamed:
+            streaming(far)
+        pipeline = RemoteAgent("pay", endpoint=far.url, retry=AT_ONCE, idempotent=True)
+        for _ in range(2):
+            with pytest.raises(RemoteError, match="more than 50000 bytes") as caught:
+                await pipeline.run("Pay.")
+            assert caught.value.error_code == "A2A_PROTOCOL"
+        assert len(far.requests) == 2
+        if not streamed:
+            assert (await pipeline.run("Pay.")).text == "x" * 9_000
+
+
+@pytest.mark.parametrize("says", ["9" * 500, "Wed, 21 Oct 99999999999999999999 07:28:00 GMT", "²"])
+async def test_a_retry_after_that_cannot_be_is_no_other_error(says: str) -> None:
+    async with peer(status_of(503, retry_after=says)) as far:
+        with pytest.raises(RemoteError) as caught:
+            await RemoteAgent("pay", endpoint=far.url, retry=AT_ONCE).run("Pay.")
+    assert caught.value.status == 503
 
 
 async def test_adk_logs_nothing_of_a_failure_that_a_fallback_recovers_from(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,3 +68,34 @@ async def test_a_text_fills_a_single_output() -> None:
         result = await RemoteAgent("pay", endpoint=far.url, outputs="receipt").run("Pay.")
     assert result.state["receipt"] == "R8"
     assert result.text == "R8"
+
+
+async def test_a_cancelled_run_cancels_the_agent_over_there() -> None:
+    working, cancelled = asyncio.Event(), asyncio.Event()
+
+    class Slow(BaseAgent):
+        async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+            content = types.Content(role="model", parts=[types.Part(text="on it")])
+            yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
+            working.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+    def slow(port: int) -> Any:
+        return to_a2a(Slow(name="slow", description="Slow."), host="127.0.0.1", port=port)
+
+    async def watch(url: str, seen: asyncio.Event) -> None:
+        async for _ in RemoteAgent("far", endpoint=url).stream("Go."):
+            seen.set()
+
+    async with served(slow) as url:
+        seen = asyncio.Event()
+        run = asyncio.create_task(watch(url, seen))
+        await working.wait()
+        await seen.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        await asyncio.wait_for(cancelled.wait(), 10)

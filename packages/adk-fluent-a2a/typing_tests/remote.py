@@ -44,8 +44,11 @@ def code(error: RemoteError) -> tuple[str, int | None, bool]:
     return error.error_code, error.status, error.retriable
 
 
-RemoteAgent("pay", endpoint=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("pay", endpoint="https://x", retry=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("pay", endpoint="https://x", outputs=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("pay", endpoint="https://x", fallback=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("pay", endpoint="https://x", retries=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+RemoteAgent("pay", endpoint=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", retry=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", outputs=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", fallback=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("pay", endpoint="https://x", retries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent("pay")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent("pay", endpoint="https://x", card={})  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent.from_card({}, timeout="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

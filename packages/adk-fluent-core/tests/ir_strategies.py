@@ -11,7 +11,17 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from operator import itemgetter
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -23,11 +33,18 @@ from adk_fluent.ir._record import MISSING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+Test = TypeVar("Test", bound="Callable[..., Any]")
 
-#: For tests over random graphs.
-laws = settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+
+def laws(test: Test) -> Test:
+    """Settle how a test over random graphs draws.
+
+    Settings are made of the profile that is current then, and when pytest loads this module
+    because of a path on its command line, that of `conftest.py` is not yet.
+    """
+    return settings(
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )(test)
 
 
 # --- live objects --------------------------------------------------------------------------------

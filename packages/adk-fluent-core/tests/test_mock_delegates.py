@@ -214,7 +214,8 @@ async def test_a_refusal_in_it_ends_the_whole_run() -> None:
     asked, backend = await run(desk, d=to("pipe"), e="E!")
     no = asked.pending[0].answer(False)
     result = await desk.resume(no, backend=backend, session_id="s")
-    assert result.text == "ask was refused. Nothing after it was run."
+    assert (result.text, result.status, result.step) == ("", "rejected", "ask")
+    assert result.reason == "ask was refused. Nothing after it was run."
     assert [each.agent for each in backend.calls] == ["d", "e"]
 
 

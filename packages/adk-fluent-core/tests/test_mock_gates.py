@@ -50,7 +50,8 @@ async def test_a_gate_waits_and_an_answer_goes_on(mock: MockBackend) -> None:
 async def test_a_refusal_ends_the_run_and_says_so(mock: MockBackend) -> None:
     ran = await shop().run("refund", backend=mock, session_id="s")
     ran = await shop().run(ran.pending[0].answer("no"), backend=mock, session_id="s")
-    assert ran.text == "gate was refused. Nothing after it was run."
+    assert ran.reason == "gate was refused. Nothing after it was run."
+    assert (ran.text, ran.status, ran.step) == ("", "rejected", "gate")
     assert ran.state["gate"]["approved"] is False
     assert asked(mock) == ["clerk"]
     ran = await shop().run("again", backend=mock, session_id="s")
@@ -60,7 +61,8 @@ async def test_a_refusal_ends_the_run_and_says_so(mock: MockBackend) -> None:
 async def test_what_is_said_meanwhile_is_no_answer(mock: MockBackend) -> None:
     [question] = (await shop().run("refund", backend=mock, session_id="s")).pending
     ran = await shop().run("yes", backend=mock, session_id="s")
-    assert ran.text.startswith("Nothing was run: the run in this session waits for an answer.")
+    assert (ran.text, ran.status) == ("", "waiting")
+    assert ran.reason.startswith("Nothing was run: the run in this session waits for an answer.")
     assert [each.id for each in ran.pending] == [question.id]
     for answer, error in (
         (question.answer("hmm"), UsageError),

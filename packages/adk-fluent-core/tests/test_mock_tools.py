@@ -135,7 +135,7 @@ async def test_only_an_answer_goes_on() -> None:
     asked = await clerk().run("pay", backend=backend, session_id="s")
     held = await clerk().run("yes", backend=backend, session_id="s")
     assert held.pending == asked.pending
-    assert held.text.startswith("Nothing was run")
+    assert held.reason.startswith("Nothing was run")
     with pytest.raises(UsageError, match="no answer to the confirmation"):
         await clerk().resume(asked.pending[0].answer("hm"), backend=backend, session_id="s")
     result = await clerk().resume(asked.pending[0].answer(), backend=backend, session_id="s")

@@ -69,10 +69,7 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    before = set(sys.modules)
     yield Site(tmp_path)
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
     monkeypatch.undo()
     refresh()
 

@@ -73,12 +73,15 @@ agent(number)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, r
 
 # --- agents elsewhere ----------------------------------------------------------------------------
 
-RemoteAgent("far", "http://far")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-RemoteAgent("far", endpoint=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("far")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent("far", endpoint="http://far", card={})  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent.from_card({}, tmeout=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+RemoteAgent("far", "http://far")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+RemoteAgent("far", endpoint=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 RemoteAgent("far", endpoint="http://far", capabilities=[3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
-RemoteAgent("far", endpoint="http://far", timeout="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("far", endpoint="http://far", auth="secret")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("far", endpoint="http://far", retry=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-RemoteAgent("far", endpoint="http://far", fallback=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+RemoteAgent("far", endpoint="http://far", timeout="3")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("far", endpoint="http://far", auth="secret")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("far", endpoint="http://far", retry=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+RemoteAgent("far", endpoint="http://far", fallback=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 RemoteAgent("far", endpoint="http://far").tool(text)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 RemoteAgent("far", endpoint="http://far").instruct("x")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -181,6 +181,27 @@ async def test_a_stream_that_breaks_off_is_estimated(metrics: Measured) -> None:
     assert metrics(COST) > 0
 
 
+async def test_what_was_said_after_the_last_report_is_estimated() -> None:
+    class Begins(ScriptedModel):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            used = types.GenerateContentResponseUsageMetadata(prompt_token_count=1000)
+            async for each in ScriptedModel.generate_content_async(self, llm_request, stream):
+                yield each.model_copy(update={"usage_metadata": used})
+
+    report = CostReport()
+    made: Any = Begins
+    model = made(reply(chunks=["word " * 8, "more"], pause=30), model="small")
+    agent = Agent("clerk", model).middleware(priced(on_record=report.add))
+    async with aclosing(agent.stream("hi", config=SSE)) as events:
+        async for _ in events:
+            break
+    (record,) = report.records
+    assert record.usage == Usage(prompt=1000, output=10)
+    assert record.estimated
+
+
 async def test_a_call_that_fails_before_it_says_anything_costs_nothing(metrics: Measured) -> None:
     with pytest.raises(ConnectionError):
         await Agent("a", small(reply(raises=ConnectionError("gone")))).middleware(priced()).run("x")
@@ -325,6 +346,14 @@ async def test_several_of_them_charge_once(metrics: Measured) -> None:
     assert cost_of(result).total == Money.of("0.004")
 
 
+@pytest.mark.parametrize("given_outside", [False, True])
+async def test_the_prices_of_whoever_was_given_some_hold(given_outside: bool) -> None:
+    ways = [cost_attribution(), priced()]
+    outer, inner = reversed(ways) if given_outside else ways
+    result = await Agent("clerk", small(said())).middleware(outer).middleware(inner).run("hi")
+    assert cost_of(result).total == Money.of("0.002")
+
+
 async def test_around_a_part_alone(metrics: Measured) -> None:
     clerk = Agent("clerk", small(said())).middleware(priced(), scope="agent")
     await (clerk >> Agent("b", small(said()))).run("hi")
@@ -397,6 +426,8 @@ def test_what_is_no_result_is_refused() -> None:
         cost_attribution(on_record=5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no records"):
         CostReport.from_dict({})
+    with pytest.raises(ValueError, match="no report"):
+        CostReport.from_dict([])  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no record of costs"):
         CostReport.from_dict({"records": [{"agent": "a"}]})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import random
 from contextlib import aclosing
@@ -254,6 +255,27 @@ async def test_a_cheaper_model_is_asked_and_charged(outside: bool, metrics: Meas
     assert metrics("adk_fluent.budget.remaining") == pytest.approx(0.499)
 
 
+@pytest.mark.parametrize("outside", [False, True])
+async def test_whoever_asks_again_does_not_get_the_dear_model_for_the_cheap_price(
+    outside: bool,
+) -> None:
+    class Again:
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            try:
+                return await next(call)
+            except ConnectionError:
+                return await next(call)
+
+    cheap = ScriptedModel(reply(raises=ConnectionError("x")), default=said(), model="cheap")
+    limit = budget(0.5, on_exceed="fallback", fallback_model=cheap)
+    agent = Agent("a", model := dear()).middleware(Again())
+    other = budget(0.9, name="other", on_exceed="warn")
+    ways = [limit, other] if outside else [other, limit]
+    result = await agent.middleware(ways[0]).middleware(ways[1]).run("hi")
+    assert model.calls == ()
+    assert limit.balance(result).spent == other.balance(result).spent == Money.of("0.001")
+
+
 async def test_a_cheaper_model_that_does_not_fit_either() -> None:
     cheap = ScriptedModel(default=said("cheap"), model="cheap")
     limit = budget(0.0005, on_exceed="fallback", fallback_model=cheap)
@@ -324,6 +346,46 @@ async def test_a_stream_that_is_left_is_charged_and_holds_nothing() -> None:
     assert balance == Balance(Money.of("0.01"), Money())  # ten estimated tokens
 
 
+async def test_a_price_book_that_fails_leaks_no_reservation() -> None:
+    class Fails:
+        asked = 0
+
+        def price(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Money:
+            self.asked += 1
+            if self.asked > 1:
+                raise RuntimeError("no book")
+            return Money.of(1)
+
+    agent = Agent("a", dear()).middleware(limit := budget(1, scope="process", prices=Fails()))
+    with pytest.raises(RuntimeError, match="no book"):
+        await agent.run("hi")
+    balance = limit.ledger.balance(limit._named(("", "", "", "")))
+    assert balance == Balance(Money.of(1), Money())  # what nobody can tell is what was reserved
+
+
+async def test_a_call_that_is_collected_elsewhere_holds_nothing() -> None:
+    limit = budget(1, scope="process")
+
+    async def never(call: ModelCall) -> ModelReply:
+        await asyncio.Future()
+        raise AssertionError
+
+    request = LlmRequest(model="dear", config=types.GenerateContentConfig())
+    limit._owner = ("app", "user", "session", "r")
+    calling: Any = limit.wrap_model_request(ModelCall(request, model=dear()), never)
+    contextvars.copy_context().run(calling.send, None)
+    with pytest.raises(ValueError, match="different Context"):  # a collector says that to nobody
+        calling.close()
+    assert limit.ledger.balance(limit._named(limit._owner)).held == Money()
+
+
+async def test_several_answers_to_one_request_are_all_reserved() -> None:
+    limit = budget(1)
+    limit._owner = ("app", "user", "session", "r")
+    request = LlmRequest(model="dear", config=types.GenerateContentConfig(candidate_count=2))
+    assert limit._most(ModelCall(request)) == Money.of(2)
+
+
 async def test_a_model_without_a_price_is_not_called() -> None:
     odd = ScriptedModel(default=said(), model="house-9")
     with pytest.raises(UnknownPriceError, match="budget cannot be kept: no price of 'house-9'"):
@@ -346,6 +408,11 @@ async def test_a_cost_that_nobody_can_tell_is_what_was_reserved() -> None:
         Agent("a", dear(said(output=1))).middleware(limit := budget(1)).middleware(Provisioned())
     )
     assert limit.balance(await agent.run("hi")).spent == Money.of("1")
+
+
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(UsageError, match="takes the result of a run"):
+        budget(1).balance(None)  # pyright: ignore[reportArgumentType]
 
 
 async def test_price_limit_is_the_short_form() -> None:

@@ -139,7 +139,28 @@ def test_what_cannot_be_assumed_is_refused(traffic: Any) -> None:
         TrafficAssumptions(**traffic)
 
 
+@pytest.mark.parametrize(
+    ("traffic", "says"),
+    [
+        ({"branch_probabilities": {"billin": 0.4}}, "no step 'billin'(?s:.)*mean 'billing'"),
+        ({"avg_output_tokens": {"nobody": 4}}, "avg_output_tokens.*no step 'nobody'"),
+        ({"branch_probabilities": {"billing": 0.3, "other": 0.3}}, "less often than it runs"),
+    ],
+)
+def test_what_does_not_fit_the_pipeline_is_refused(traffic: Any, says: str) -> None:
+    desk = Route("k").eq("x", agent("billing")).otherwise(agent("other"))
+    with pytest.raises(UsageError, match=says):
+        estimate(desk, **traffic)
+
+
+def test_a_loop_that_asks_at_its_end_runs_once_at_least() -> None:
+    loop = agent("a") * until(lambda state: state["ok"], max=3)
+    assert bounds(loop, loop_iterations=0) == (1, 1, 3)
+
+
 def test_what_is_no_pipeline_is_refused() -> None:
+    with pytest.raises(UsageError, match="takes a pipeline"):
+        estimate_cost(Agent)
     with pytest.raises(UsageError, match="takes a pipeline"):
         estimate_cost(5)
     with pytest.raises(UsageError, match="takes TrafficAssumptions"):
@@ -243,6 +264,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert code == 0
     assert "$0.002750 a run, at least $0.002500, at most $0.005000" in out
     assert "$2.75 a day of 1000 runs" in out
+    code, out, _ = run(capsys, *options, "--per-day", "1")
+    assert "$0.002750 a day of 1 runs" in out
     code, out, _ = run(capsys, *options, "--json")
     assert json.loads(out)["daily_usd"] == pytest.approx(2.75)
     assert run(capsys, str(path), "--branch", "a")[0] == 2
@@ -257,3 +280,7 @@ def test_a_long_prompt_is_estimated_at_its_own_price() -> None:
     assert one(200_000) == pytest.approx(0.25)
     assert one(200_001) == pytest.approx(0.5000025)
     assert one(3_000_000) == pytest.approx(7.5)
+    rows = {"m": {"input": 1, "output": 1, "above": {1500: {"input": 2}, 4_000_000: {"input": 3}}}}
+    for prompt, usd in ((1500, 0.0015), (1501, 0.003002), (4_000_001, 12.000003)):
+        traffic = TrafficAssumptions(avg_input_tokens=prompt, avg_output_tokens=0)
+        assert estimate_cost(agent("a"), traffic, prices=rows).mean == pytest.approx(usd)

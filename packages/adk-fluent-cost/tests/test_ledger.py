@@ -106,6 +106,18 @@ async def test_sums_of_tiny_amounts_are_exact(ledger: Ledger) -> None:
     assert ledger.balance("a").spent == Money.of("0.0000375")
 
 
+async def test_a_ledger_in_memory_keeps_a_new_run_beside_many_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adk_fluent.cost._ledger._ledger._RUNS", 2)
+    ledger = MemoryLedger()
+    names = [f'["invocation", {n}]' for n in range(3)]
+    for name in names:
+        await reserved(ledger, 6, name)
+    for name in names:
+        assert await ledger.reserve(name, Money.of(6), LIMIT) is None
+
+
 def test_a_ledger_in_memory_keeps_what_is_not_of_a_run() -> None:
     ledger = MemoryLedger()
 
@@ -294,6 +306,53 @@ async def test_a_file_that_others_hold_too_long_is_an_error_and_nothing_is_lost(
     assert opened[1].balance("a") == Balance(Money.of(2), Money.of(1))
 
 
+async def test_a_reservation_that_was_not_committed_is_never_renewed(
+    opened: list[SqliteLedger],
+) -> None:
+    ledger = opened[0]
+    ledger.settle(await reserved(ledger, 1), Money.of(1))
+    mode = ledger._connected().execute("PRAGMA journal_mode = DELETE").fetchone()
+    assert mode == ("delete",)  # as on file systems that cannot do WAL
+    reader = sqlite3.connect(ledger.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM accounts").fetchall()  # without WAL, that holds commits up
+    with pytest.raises(LedgerError, match="is locked"):
+        await ledger.reserve("a", Money.of(6), LIMIT)
+    reader.close()
+    ledger.renew()
+    assert ledger.balance("a") == Balance(Money.of(1), Money())
+
+
+async def test_a_closed_ledger_renews_what_is_open(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "l.db")
+    held = await reserved(ledger, 6)
+    renewing = ledger._renewing
+    ledger.close()
+    assert renewing is not None
+    assert not renewing.is_set()
+    ledger.settle(held, Money.of(2))
+    ledger.close()
+    assert renewing.is_set()
+
+
+def test_what_is_late_is_written_before_the_process_ends(tmp_path: Path) -> None:
+    code = """
+        import asyncio, sqlite3, sys
+        from adk_fluent.cost import Money, SqliteLedger
+
+        ledger = SqliteLedger(sys.argv[1])
+        held = asyncio.run(ledger.reserve("a", Money.of(6), None))
+        other = sqlite3.connect(sys.argv[1], isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        ledger.settle(held, Money.of(2))
+        assert ledger.balance("a").held == Money.of(6)
+        other.rollback()
+    """
+    path = tmp_path / "l.db"
+    subprocess.run([sys.executable, "-c", dedent(code), str(path)], check=True)
+    assert SqliteLedger(path).balance("a") == Balance(Money.of(2), Money())
+
+
 async def test_what_is_no_ledger_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("no database " * 100)
     other = sqlite3.connect(tmp_path / "other.db")
@@ -326,7 +385,7 @@ async def test_many_ledgers_make_one_file_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"ttl": 0}, {"wait": -1}, {"ttl": float("nan")}, {"ttl": True}]
+    "options", [{"ttl": 0}, {"wait": -1}, {"ttl": float("nan")}, {"ttl": True}, {"wait": "5"}]
 )
 def test_seconds_are_seconds(options: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="seconds above 0"):

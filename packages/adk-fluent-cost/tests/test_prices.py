@@ -179,6 +179,15 @@ def test_a_table_has_prices_of_models() -> None:
     assert usd(book, "absent", prompt=1) is None
 
 
+def test_a_row_with_a_provider_is_no_price_of_another_one() -> None:
+    book = PriceTable({"azure/gpt-5": OWN, "gemini/gemini-9": OWN, "house": OWN})
+    assert usd(book, "azure/gpt-5-001", prompt=MILLION) == Decimal("0.2")
+    assert usd(book, "openai/gpt-5", prompt=MILLION) is None
+    assert usd(book, "gpt-5", prompt=MILLION) is None
+    assert usd(book, "gemini-9", prompt=MILLION) == Decimal("0.2")
+    assert usd(book, "openai/house", prompt=MILLION) == Decimal("0.2")  # a row without one is any's
+
+
 def test_own_prices_come_before_the_built_in_ones() -> None:
     books = price_books({"gemini-2.5-flash": OWN})
     quote = books.quote("gemini-2.5-flash", Usage(prompt=MILLION), AT)
@@ -206,7 +215,9 @@ def test_own_prices_come_before_the_built_in_ones() -> None:
         ([OWN, OWN], "several prices for the same day"),
         ({**OWN, "since": "soon"}, "'m', since: this is no day"),
         ({**OWN, "above": {"many": OWN}}, "'m', above: prompt tokens are a number"),
+        ({**OWN, "above": {1000: 5}}, "'m', above 1000: this is a mapping"),
         ({**OWN, "tiers": [1]}, "'m', tiers: this is a mapping"),
+        ({**OWN, "tiers": {"flex": 1e9}}, "'m', tiers, flex: this is no multiple"),
         ({**OWN, "tiers": {"flex": -2}}, "'m', tiers, flex: a price is 0 or more"),
         (0.3, "prices are a mapping"),
     ],

@@ -1,4 +1,4 @@
-"""What all tests here share: `desk`, made importable."""
+"""What all tests here share: `refunds`, made importable."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def _provide(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-if "desk" not in sys.modules:
-    _provide("desk")
+if "refunds" not in sys.modules:
+    _provide("refunds")

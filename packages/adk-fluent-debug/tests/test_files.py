@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +26,14 @@ def made() -> Recording:
     ]
     run = {"message": {"parts": [{"text": "go"}]}, "state": {"k": 1}, "tape": tape}
     return Recording([RecordedRun(run)], {"capture_content": True})
+
+
+def test_importing_it_imports_no_adk() -> None:
+    program = (
+        "import sys; from adk_fluent.debug import Recorder, Recording, ReplayerBackend;"
+        "sys.exit(any(name.startswith('google.') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from desk import CANARY, clerk, desk
+from refunds import CANARY, clerk, desk
 
 from adk_fluent import Agent
 from adk_fluent.debug import Recorder, Recording, recorder

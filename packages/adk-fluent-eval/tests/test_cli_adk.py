@@ -59,7 +59,7 @@ def call(*args: str) -> int:
 
 
 def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixture[str]) -> None:
-    forms = ("--json", "r.json", "--junit", "r.xml", "--markdown", "r.md")
+    forms = ("--json", "r.json", "--junit", "r.xml", "--markdown", "r.md", "--html", "r.html")
     assert call("run", "desk.py:suite", "--runs", "2", *forms) == 1
     out, err = capsys.readouterr()
     assert "desk: not passed, 50% of 4 runs passed" in out
@@ -69,6 +69,7 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
     assert len(FluentEvalReport.load("r.json").outcomes) == 4
     assert len(list(ET.parse("r.xml").iter("testcase"))) == 4
     assert Path("r.md").read_text("utf-8").startswith("# ❌ Evaluation: desk")
+    assert "50% <small>of 4 runs passed" in Path("r.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -137,10 +138,35 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         call("run", "desk.py:suite", *base, "--min-pass-rate", "0", "--max-regressions", "1") == 0
     )
-    assert call("compare", "n.json", "b.json", "--json", "c.json") == 1
+    assert call("compare", "n.json", "b.json", "--json", "c.json", "--html", "c.html") == 1
+    assert "1 regressed, 1 improved" in Path("c.html").read_text("utf-8")
     assert json.loads(Path("c.json").read_text("utf-8"))["regressed"][0]["id"] == "good"
     assert call("compare", "n.json", "b.json", "--max-regressions", "1") == 0
     assert call("compare", "n.json", "none.json") == 2
+
+
+def test_the_summary_of_a_step_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    run = ("run", "desk.py:good", "--json", "r.json")
+    assert call(*run, "--github-summary") == 2  # where GitHub is not
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    file = Path("summary.md")
+    assert call(*run, "--no-github-summary") == 0
+    assert not file.exists()
+    assert call(*run) == 0
+    assert call(*run, "--github-summary") == 0
+    assert file.read_text("utf-8").count("# ✅ Evaluation: good") == 2
+    assert call("compare", "r.json", "r.json") == 0
+    assert "# ✅ good compared with its baseline" in file.read_text("utf-8")
+    file.write_text("x" * ((1 << 20) - 100), "utf-8")
+    assert call(*run) == 0
+    assert file.stat().st_size <= 1 << 20
+    assert file.read_text("utf-8").endswith("Cut here: GitHub shows no more than 1 MiB.\n")
+    full = file.read_bytes()
+    assert call(*run) == 0
+    assert file.read_bytes() == full
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "desk.py/summary.md")
+    assert call(*run) == 3
 
 
 def test_each_of_several_suites_has_its_own_file() -> None:
@@ -204,6 +230,8 @@ LLMRegistry.register(Night)
 def test_the_example_passes() -> None:
     example = Path(__file__).parents[1] / "examples" / "support_desk.py"
     assert call("run", f"{example}:suite") == 0
+    suite = f"{example.parent / 'demo_desk' / 'suite.py'}:no_apology"
+    assert call("run", suite, "--case", "review-rude", "--case", "review-polite") == 1
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:

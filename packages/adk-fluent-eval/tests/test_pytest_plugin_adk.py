@@ -84,7 +84,9 @@ def test_lazy(adk_eval):
     )
     # by tag: 1 + 2 + 1 tests of the case "good"
     chosen = "talk or (test_own and bad) or (test_lazy and bad)"
-    pytester.runpytest_subprocess("-k", chosen).assert_outcomes(passed=6, failed=1)
+    result = pytester.runpytest_subprocess("-k", chosen, "--adk-eval-report=r.html")
+    result.assert_outcomes(passed=6, failed=1)
+    assert "<h1>desk</h1>" in (pytester.path / "r.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,10 @@ def test_an_import_of_a_misspelt_name_says_which_was_meant(module: str) -> None:
     assert "where: desk.py:1" in str(caught.value)
 
 
-def test_a_middleware_of_an_absent_layer_says_where_it_was_imported() -> None:
+def test_a_middleware_of_an_absent_layer_says_where_it_was_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adk_fluent._registry.found", dict)
     source = "from adk_fluent.middleware import recorder"
     with pytest.raises(MissingLayerError) as caught:
         exec(compile(source, "desk.py", "exec"), {"__name__": "desk"})

@@ -188,12 +188,14 @@ def says(capsys: pytest.CaptureFixture[str]) -> Says:
 
 def test_list_names_all(says: Says) -> None:
     lines = says("list").splitlines()
-    assert [line.split()[0] for line in lines] == sorted(NAMES)
+    listed = [line.split()[0] for line in lines]
+    assert listed == sorted(listed)
+    assert {*listed} >= {*NAMES}  # and those of other wheels
 
 
 def test_list_as_json(says: Says) -> None:
     found = json.loads(says("list", "--json"))
-    assert [each["name"] for each in found] == sorted(NAMES)
+    assert {each["name"] for each in found} >= {*NAMES}
     assert all(each["config_schema"]["type"] == "object" for each in found)
 
 

@@ -86,7 +86,8 @@ async def test_three_references_in_a_file(tmp_path: Path, gemini_emulator: Gemin
         unregister_middleware("signs")
 
 
-def test_a_name_of_another_wheel_says_which() -> None:
-    for name, wheel in (("recorder", "debug"),):
+def test_a_name_of_another_wheel_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adk_fluent._registry.found", dict)
+    for name, wheel in (("recorder", "debug"), ("cost_attribution", "cost")):
         with pytest.raises(MissingLayerError, match=f"pip install adk-fluent-{wheel}"):
             getattr(import_module("adk_fluent.middleware"), name)

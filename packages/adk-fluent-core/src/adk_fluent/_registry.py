@@ -17,6 +17,7 @@ from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from weakref import WeakMethod
 
 from adk_fluent._core import CORE
 from adk_fluent._hints import PROVIDERS, WHEELS
@@ -26,7 +27,7 @@ from adk_fluent.errors import AdkFluentError, LayerError, MissingLayerError, Unk
 from adk_fluent.protocol import Entry, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
     from importlib.metadata import EntryPoint
 
     from adk_fluent.errors import Placed
@@ -432,11 +433,18 @@ def _names_of_core(slot: str) -> Iterable[str]:
     return [each.name for each in CORE.entries(slot)]
 
 
+#: What tables forget when somebody looks again.
+_watchers: Final[list[WeakMethod[Callable[[], None]]]] = []
+
+
 def refresh() -> None:
     """Forget what is installed and look again: for tests, and after installing something."""
     invalidate_caches()
     found.cache_clear()
     _loaded.cache_clear()
+    for forget in [watcher() for watcher in _watchers]:
+        if forget is not None:
+            forget()
 
 
 def missing_layer(name: str, what: str, node: Placed | str | None = None) -> MissingLayerError:
@@ -571,6 +579,10 @@ class InstalledLayers:
         for error in errors:
             LOG.warning("what a broken layer has of %s is not used: %s", slot, error)
         return things
+
+    def watch(self, forget: Callable[[], None]) -> None:
+        """Call a method at each `refresh`, as long as its object lives."""
+        _watchers.append(WeakMethod(forget, _watchers.remove))
 
 
 INSTALLED: Final = InstalledLayers()

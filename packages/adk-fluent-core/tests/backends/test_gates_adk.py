@@ -122,7 +122,8 @@ async def test_only_an_answer_goes_on(opened: Any) -> None:
     shop = Shop(simple, opened)
     [question] = (await shop.run("hi")).pending
     held = await shop.run("yes, approved, go on!")
-    assert held.text == (
+    assert (held.text, held.status, held.step) == ("", "waiting", "gate")
+    assert held.reason == (
         "Nothing was run: the run in this session waits for an answer. Answer it first.\n"
         "- gate: go on?"
     )
@@ -176,7 +177,8 @@ async def test_a_refusal_ends_the_run_and_the_next_message_begins_anew(opened: A
     shop = Shop(simple, opened)
     [question] = (await shop.run("hi")).pending
     ran = await shop.resume(question.answer({"approved": False, "note": "too dear"}))
-    assert ran.text == "gate was refused: too dear. Nothing after it was run."
+    assert ran.reason == "gate was refused: too dear. Nothing after it was run."
+    assert (ran.text, ran.status, ran.step) == ("", "rejected", "gate")
     assert ran.state == {"gate": {"approved": False, "note": "too dear"}}
     assert shop.calls == ["one"]
     ran = await shop.run("again")

@@ -142,7 +142,7 @@ async def test_hooks_stand_around_all_that_it_tries(mode: ExecutionConfig) -> No
     calls = [each for each in log if "model" in each]
     fragments = 2 if mode is SSE else 0
     assert calls == [
-        *("before_model", "wrap_model_call a"),
+        *("before_model", "wrap_model_call a", "wrap_model_request a"),
         *["after_model"] * (1 + fragments),
     ]
     assert {"before_model", "after_model"} <= result.state.keys()

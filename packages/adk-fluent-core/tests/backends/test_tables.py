@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ class Installed:
     names: tuple[str, ...] = ()
     slots: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     asked: list[str] = field(default_factory=list[str])
+    watchers: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     def require(self, name: str, what: str, node: ir.Node) -> None:
         if name not in self.names:
@@ -41,6 +43,9 @@ class Installed:
     def provided(self, slot: str) -> Iterator[tuple[Offer, Any]]:
         self.asked.append(slot)
         yield from zip(map(offer, ("ink", "pen", "nib")), self.slots.get(slot, []), strict=False)
+
+    def watch(self, forget: Callable[[], None]) -> None:
+        self.watchers.append(forget)
 
 
 def offer(layer: str) -> Offer:
@@ -204,6 +209,18 @@ def test_a_rule_for_a_node_of_cores_is_not_used_and_logged(
         caplog.text
     )
     assert "found: ink:TABLE of acme-ink 0.3" in caplog.text
+
+
+def test_a_table_looks_again_when_somebody_does() -> None:
+    theirs: RuleTable[Tree, str] = RuleTable("toy")
+    theirs.rule(ir.RemoteAgentNode)(remote)
+    installed = Installed()
+    made = RuleTable[Tree, str]("toy", "toy", installed)
+    for slots, there in (({"toy": [theirs]}, True), ({}, False), ({"toy": [theirs]}, True)):
+        installed.slots = slots
+        for forget in installed.watchers:
+            forget()
+        assert (made.missing([ir.RemoteAgentNode]) == ()) is there
 
 
 def test_a_layer_that_cannot_be_imported_leaves_the_table_as_it_was() -> None:

@@ -239,6 +239,8 @@ def test_a_layer_may_add_a_kind_of_message(monkeypatch: pytest.MonkeyPatch) -> N
         def provided(self, slot: str) -> list[tuple[Offer, Any]]:
             return [(offer, theirs)] if slot == "values" else []
 
+        def watch(self, forget: object) -> None: ...
+
     theirs: ValueTable[Any] = ValueTable()
     theirs.rule(_values.MESSAGE, Ticket)(lambda ticket, cx: to_content(f"ticket {ticket.number}"))
     table: ValueTable[Any] = ValueTable(layers=Layers())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from adk_fluent import (
     Agent,
     Fallback,
@@ -18,6 +20,7 @@ from adk_fluent import (
     timeout,
     until,
 )
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     AgentNode,
     ExpectNode,
@@ -34,6 +37,8 @@ from adk_fluent.ir import (
     StateFieldRef,
     TapNode,
     TimeoutNode,
+    from_json,
+    to_json,
 )
 
 a, b = Agent("a"), Agent("b")
@@ -67,6 +72,29 @@ def test_a_fallback_by_attempts_or_at_once() -> None:
     expected = FallbackNode("reply", (A, B))
     assert Fallback("reply").attempt(a).attempt(b).build() == expected
     assert Fallback("reply", a, b).build() == expected
+
+
+def test_a_fallback_on_some_errors() -> None:
+    """One of its own, which no other fallback melts into or swallows."""
+    expected = FallbackNode("reply", (A, B), (Ref.to(ConnectionError), Ref.to(KeyError)))
+    some = Fallback("reply", a, b, on=(ConnectionError, KeyError))
+    assert some.build() == expected
+    assert Fallback("reply", on=[ConnectionError, KeyError]).attempt(a).attempt(b).build() == (
+        expected
+    )
+    one = Fallback(a, b, on=KeyError)
+    inner = FallbackNode("fallback", (A, B), (Ref.to(KeyError),))
+    assert one.build() == inner
+    assert (one // a).build() == FallbackNode("fallback", (inner, A))
+    assert one.attempt(a).build() == inner.replace(attempts=(A, B, A))
+    assert "fallback, on KeyError" in str(one.explain())
+    assert from_json(to_json(inner), allow_imports=["builtins"]) == inner
+
+
+@pytest.mark.parametrize("wrong", [(), [], "KeyError", 3, (KeyError, 3), BaseException, (int,)])
+def test_a_fallback_takes_types_of_exceptions_alone(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="on= takes types of exceptions"):
+        Fallback(a, b, on=wrong)
 
 
 def test_a_loop_by_steps_or_at_once() -> None:

@@ -203,6 +203,44 @@ CASES = [
         help="it is a method of Agent",
         error=UnknownNameError,
     ),
+    *(
+        Case(
+            lambda url=url: RemoteAgent("far", endpoint=url),
+            "endpoint= takes the URL of an agent",
+            found=repr(url),
+            help='such as "https://payments.internal/a2a"',
+        )
+        for url in (
+            "https://",
+            "https://[far",
+            "https://far:99999",
+            "https://far away/",
+            "http://x\n",
+        )
+    ),
+    *(
+        Case(
+            lambda names=names: remote(capabilities=names),
+            "capabilities= takes names of skills",
+            found=repr(names),
+            help='such as ("process_refund", "check_balance")',
+        )
+        for names in (3, None, [""], "refund")
+    ),
+    *(
+        Case(
+            made,
+            f"two {role} of a remote agent are called 'a'",
+            found="'user:a' and 'app:a'",
+            help="they cross without the prefix of their scope: let a step rename one",
+        )
+        for role, made in (
+            ("inputs", lambda: remote(inputs=("user:a", "app:a"))),
+            ("inputs", lambda: remote(inputs="user:a").reads("app:a")),
+            ("outputs", lambda: remote(outputs=("user:a", "app:a"))),
+            ("outputs", lambda: remote(outputs="user:a").writes("b", "app:a")),
+        )
+    ),
     Case(
         lambda: RemoteAgent("far"),
         "RemoteAgent 'far' takes either endpoint= or card=",

@@ -126,7 +126,10 @@ def test_an_answer_that_is_not_needed(desk: str, here: Cli) -> None:
 def test_a_refusal_is_a_failure(desk: str, here: Cli) -> None:
     done = here("run", desk, "hi", "--answer", "no, too much")
     assert done.code == 1
-    assert done.out == "pipeline: approve was refused: too much. Nothing after it was run.\n"
+    assert (done.out, done.err) == (
+        "",
+        "[approve was refused: too much. Nothing after it was run.]\n",
+    )
 
 
 def test_an_answer_that_is_none_leaves_the_question_open(desk: str, here: Cli) -> None:
@@ -172,7 +175,7 @@ def test_text_does_not_slip_through(desk: str, here: Cli) -> None:
     here("run", desk, "hi", *KEPT)
     done = here("run", desk, "yes", *KEPT)
     assert done.code == 1
-    assert done.out.startswith("pipeline: Nothing was run: the run in this session waits for")
+    assert done.err.startswith("[Nothing was run: the run in this session waits for")
     assert asked(done)
 
 
@@ -249,7 +252,7 @@ def test_a_question_may_be_left_open(desk: str, here: Cli) -> None:
     assert done.err.count("[/answer answers what is open]") == 2
     assert "[nothing waits for an answer]" in done.err
     done = here("run", desk, "-i", *KEPT, "--resume", input="no\n")
-    assert done.out.startswith("pipeline: approve was refused.")
+    assert "[approve was refused. Nothing after it was run.]" in done.err
 
 
 @at_a_terminal

@@ -12,6 +12,8 @@ from adk_fluent.contracts import ContractReport, InvalidName, Related, RouteWith
 from adk_fluent.ir import Location
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .conftest import Cli, Done, Write
 
 GOOD = """
@@ -211,7 +213,10 @@ class TestSeverities:
 
 
 @pytest.mark.usefixtures("files")
-def test_what_cannot_be_checked_is_no_finding(write: Write, here: Cli) -> None:
+def test_what_cannot_be_checked_is_no_finding(
+    absent: Callable[[str], None], write: Write, here: Cli
+) -> None:
+    absent("distributed")
     write("absent.py", "import adk_fluent.distributed\n")
     assert here("check", "good.py", "absent.py").code == 3
     write("broken.py", "1 / 0\n")

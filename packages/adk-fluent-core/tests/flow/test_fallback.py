@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adk_fluent.errors import AgentReportedError, StepTimeoutError
 from adk_fluent.flow import Signal
-from adk_fluent.protocol import ErrorInfo, kept_events
+from adk_fluent.ir import Node, Ref
+from adk_fluent.protocol import ErrorInfo, collect_discarded, kept_events
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from adk_fluent.protocol import AgentEvent
 
@@ -238,7 +240,7 @@ async def test_each_discarded_attempt_is_logged(b: Bench, caplog: pytest.LogCapt
     """With its step, its error and the place; the last one is raised, and is not."""
 
     def broken(state: Any) -> None:
-        raise KeyError("prices")
+        raise LookupError("prices")
 
     node = b.fallback(b.seq(b.say("p"), b.fn("broken", broken), name="first"), b.fails("x"))
     with (
@@ -248,7 +250,98 @@ async def test_each_discarded_attempt_is_logged(b: Bench, caplog: pytest.LogCapt
         await b.run(node)
     [told] = [each.getMessage() for each in caplog.records]
     assert told.startswith("fb")
-    assert "tries x, for first failed: KeyError: 'prices'; in node 'broken'" in told
+    assert "tries x, for first failed: LookupError: prices; in node 'broken'" in told
     caplog.clear()
     await b.run(b.fallback(b.say("x"), b.fails("never")))
     assert caplog.records == []
+
+
+class OnPurposeError(KeyError):
+    """An error of its own, as libraries have them."""
+
+
+def _raises(error: Exception) -> Callable[[Any], Any]:
+    def raises(state: Any) -> Any:
+        raise error
+
+    return raises
+
+
+#: Every place where a function of the user's stands.
+PLACES: dict[str, Callable[[Bench, Callable[[Any], Any]], Node]] = {
+    "function": lambda b, fn: b.fn("x", fn),
+    "look": lambda b, fn: b.tap(fn),
+    "route": lambda b, fn: b.route((fn, b.say("never"))),
+    "until": lambda b, fn: b.loop(b.say("p"), 2, fn),
+    "branch": lambda b, fn: b.par(b.fn("x", fn), b.say("p")),
+    "item": lambda b, fn: b.map(b.fn("x", fn), "items"),
+    "in time": lambda b, fn: b.timeout(b.fn("x", fn), 60),
+    "fallback": lambda b, fn: b.fallback(b.fn("x", fn), b.say("never")),
+    "last attempt": lambda b, fn: b.fallback(b.fails("p"), b.fn("x", fn)),
+}
+MISTAKES = [TypeError, KeyError, NameError, UnboundLocalError, AttributeError]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("mistake", MISTAKES)
+async def test_a_mistake_in_a_function_is_raised(
+    b: Bench, place: str, mistake: type[Exception]
+) -> None:
+    """With what failed before it as its context; what the attempt wrote is undone."""
+    error = mistake("oh")
+    b.state.update(items=[1])
+    attempt = b.seq(b.say("before", k=1), PLACES[place](b, _raises(error)))
+    raised = await b.error(b.fallback(b.fails("early"), attempt, b.say("never")))
+    assert raised is error
+    assert "early" in chain(raised)
+    assert "never" not in b.calls
+    assert "k" not in b.clean_state
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("error", [OnPurposeError("oh"), ValueError("oh"), RuntimeError("oh")])
+async def test_what_a_function_raises_on_purpose_is_made_good(
+    b: Bench, place: str, error: Exception
+) -> None:
+    b.state.update(items=[1])
+    if place == "fallback":
+        pytest.skip("its own next attempt makes it good")
+    ran = await b.run(b.fallback(PLACES[place](b, _raises(error)), b.say("y")))
+    assert ran.text == "y"
+
+
+async def test_the_same_types_are_failures_where_an_agent_raises_them(b: Bench) -> None:
+    """What models and tools raise is no mistake of the pipeline."""
+    for mistake in MISTAKES:
+        ran = await b.run(b.fallback(b.fails("x", mistake("oh")), b.say("y")))
+        assert ran.text == "y"
+
+
+async def test_on_says_which_errors_are_made_good(b: Bench) -> None:
+    on = (Ref.to(KeyError), Ref.to(ConnectionError))
+    for error in (KeyError("oh"), OnPurposeError("oh"), ConnectionResetError("oh")):
+        node = b.fallback(b.fn("x", _raises(error)), b.say("y")).replace(on=on)
+        assert (await b.run(node)).text == "y"
+    for error in (ValueError("oh"), TypeError("oh"), OSError("oh")):
+        node = b.fallback(b.fn("x", _raises(error)), b.say("never")).replace(on=on)
+        assert await b.error(node) is error
+    assert "never" not in b.calls
+
+
+async def test_discarded_attempts_are_collected(b: Bench) -> None:
+    """Not those that were raised, nor what another run inside discarded and collected itself."""
+    early, late = ValueError("early"), OnPurposeError("late")
+    first = b.seq(b.say("p"), b.fn("broken", _raises(early)), name="first")
+    node = b.fallback(first, b.fn("second", _raises(late)), b.say("y"))
+    with collect_discarded() as outer:
+        with collect_discarded() as found:
+            await b.run(node)
+            await b.error(b.fallback(b.fails("x"), b.fails("y")))
+        assert not outer
+    assert [(each.fallback, each.step) for each in found] == [
+        *[("fb", "first"), ("fb", "second"), ("fb", "x")]
+    ]
+    assert [each.exception for each in found[:2]] == [early, late]
+    assert (str(found[0].error), found[0].place) == ("ValueError: early", "in node 'broken'")
+    kept = pickle.loads(pickle.dumps(found[0]))  # our own
+    assert (kept, kept.exception) == (found[0], None)

@@ -61,7 +61,8 @@ async def test_a_refusal_is_written_and_ends_the_run(b: Bench) -> None:
     ran = await answered(b, root, await b.run(root), gate=NO)
     assert ran.outcome is Signal.STOP
     assert b.state == {"trail": "a", "verdict": NO}
-    assert ran.text == "gate was refused: too much. Nothing after it was run."
+    assert ran.events[-1].content == "gate was refused: too much. Nothing after it was run."
+    assert ran.text == ""
 
 
 async def test_a_refusal_ends_branches_beside_it(b: Bench) -> None:

@@ -130,7 +130,8 @@ async def test_the_journal_can_be_implemented() -> None:
 
 
 def test_an_entry_is_json_data_by_its_types() -> None:
-    allowed = {"str", "float", "int", "Any", "dict[str, Any]", "dict[str, str]", "JournalStatus"}
+    allowed = {"str", "float", "int", "Any", "JournalStatus"}
+    allowed |= {"dict[str, Any]", "dict[str, str]", "tuple[str, ...]"}
     assert set(inspect.get_annotations(JournalEntry).values()) <= allowed
     assert get_type_hints(JournalEntry)["plan"] is str
     with pytest.raises(AttributeError):

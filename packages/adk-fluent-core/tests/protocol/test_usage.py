@@ -67,6 +67,18 @@ def test_it_reads_what_genai_reports() -> None:
     assert Usage.from_genai(metadata) == Usage(100, 40, 20, 5, 3, 10, 4, 8, 2, 7)
 
 
+@pytest.mark.parametrize(("total", "output"), [(120, 15), (125, 20), (None, 20)])
+def test_thoughts_are_counted_once_by_whichever_total(total: int | None, output: int) -> None:
+    """LiteLLM's completion tokens have the reasoning ones in them, genai's do not."""
+    metadata = SimpleNamespace(
+        prompt_token_count=100,
+        candidates_token_count=20,
+        thoughts_token_count=5,
+        total_token_count=total,
+    )
+    assert Usage.from_genai(metadata) == Usage(prompt=100, output=output, thoughts=5)
+
+
 def test_what_genai_leaves_out_is_zero_and_no_report_is_none() -> None:
     assert Usage.from_genai(SimpleNamespace(prompt_token_count=None)) == Usage()
     assert Usage.from_genai(None) is None

@@ -66,10 +66,8 @@ _emulators: list[GeminiEmulator] = []
 class OverHttp(ADKBackend):
     """ADK, with a model of Google's for each agent that brings a script."""
 
-    def compile(
-        self, node: Node, config: ExecutionConfig | None = None, *, segment: str | None = None
-    ) -> Compiled:
-        return super().compile(ir.map(node, self._served), config, segment=segment)
+    def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
+        return super().compile(ir.map(node, self._served), config)
 
     def _served(self, node: Node) -> Node:
         if not isinstance(node, AgentNode) or node.mock is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from adk_fluent.a2a._failures_adk import failure
+from adk_fluent.a2a._schemes import auth_fault
 from adk_fluent.errors import CredentialsError
 from adk_fluent.extend import public_address
 
@@ -40,6 +41,13 @@ class Credentials:
         auth = self._node.auth
         if auth is None or auth.scheme == "none":
             return {}
+        if (fault := auth_fault(auth)) is not None:
+            raise CredentialsError(
+                f"{self._node.name} cannot authenticate",
+                node=self._node,
+                found=fault[0],
+                help=fault[1],
+            )
         secret = self._secret(auth)
         if auth.scheme == "api_key":
             return {auth.header: secret}
@@ -53,13 +61,20 @@ class Credentials:
 
     def _secret(self, auth: AuthConfig) -> str:
         name = auth.secret_env or ""
-        secret = os.environ.get(name, "").strip() if name else ""
+        secret = os.environ.get(name, "").strip()
         if not secret:
             raise CredentialsError(
                 f"{self._node.name} needs a secret ({auth.scheme}), and there is none",
                 node=self._node,
-                found=f"the variable {name} is not set" if name else "no secret_env",
-                help=f"set {name}" if name else 'name the variable: AuthConfig("bearer", "TOKEN")',
+                found=f"the variable {name} is not set",
+                help=f"set {name}",
+            )
+        if not (secret.isascii() and secret.isprintable()):  # httpx would quote it in its error
+            raise CredentialsError(
+                f"{self._node.name} has a secret that no header can hold",
+                node=self._node,
+                found=f"{name} has a character that is not printable ASCII, such as a line break",
+                help=f"correct {name}",
             )
         return secret
 
@@ -68,34 +83,35 @@ class Credentials:
         if time.monotonic() < self._until:
             return self._token
         name, _, password = secret.partition(":")
-        if not auth.token_url or not password:
+        if not password:
             raise CredentialsError(
                 f"{self._node.name} cannot fetch an OAuth token",
                 node=self._node,
-                found="no token_url" if not auth.token_url else f"{auth.secret_env} has no colon",
-                help="give token_url=, and put client_id:client_secret into the variable",
+                found=f"{auth.secret_env} has no colon",
+                help=f"put client_id:client_secret into {auth.secret_env}",
             )
+        place = auth.token_url or ""
         data = {"grant_type": "client_credentials"}
         if auth.scopes:
             data["scope"] = " ".join(auth.scopes)
         try:
-            response = await client.post(auth.token_url, data=data, auth=(name, password))
+            response = await client.post(place, data=data, auth=(name, password))
             response.raise_for_status()
+            answer: Any = response.json()
+            self._token = str(answer["access_token"])
+            self._token.encode("ascii")
+            lasts = float(answer.get("expires_in", 300))
         except httpx.HTTPError as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
             raise failure(
                 "HTTP" if status else "CONNECT",
                 self._node,
-                f"got no token from {public_address(auth.token_url)}",
+                f"got no token from {public_address(place)}",
                 found=str(error),
                 retriable=status is None or status == 429 or status >= 500,
                 status=status,
             ) from error
-        try:
-            answer: Any = response.json()
-            self._token = str(answer["access_token"])
-            lasts = float(answer.get("expires_in", 300))
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise failure("HTTP", self._node, "has a token endpoint without tokens") from error
         self._until = time.monotonic() + lasts - _EARLY
         return self._token

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ from google.protobuf.json_format import MessageToDict, ParseError
 
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
-from adk_fluent.a2a._failures_adk import failure, failure_of
+from adk_fluent.a2a._addresses import address_fault, origin
+from adk_fluent.a2a._failures_adk import failure, failure_of, shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
 
@@ -27,7 +27,6 @@ WELL_KNOWN: Final = "/.well-known/agent-card.json"
 LEGACY: Final = "/.well-known/agent.json"  # of peers before 0.3
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 _LARGEST: Final = 1 << 20  # bytes of a card
-_PORTS: Final = {"http": 80, "https": 443}
 
 
 class Read(NamedTuple):
@@ -88,6 +87,15 @@ def _parsed(card: object) -> AgentCard:
 # --- checks ------------------------------------------------------------------------------------
 
 
+def checked(text: str) -> tuple[AgentCard | None, str | None]:
+    """Read the JSON of a card that somebody gave; also gives what is wrong with it, or None."""
+    try:
+        card = parse_agent_card(json.loads(text))
+    except Exception as error:  # noqa: BLE001  # the SDK's parser fails in many ways
+        return None, f"cannot be read: {shown(str(error))}"
+    return card, fault_of(card, None)
+
+
 def fault_of(card: AgentCard, source: str | None) -> str | None:
     """What is wrong with where a card sends requests; None if nothing is.
 
@@ -107,13 +115,9 @@ def fault_of(card: AgentCard, source: str | None) -> str | None:
     wanted = origin(source or urls[0])
     for url in [each.url for each in card.supported_interfaces]:
         place = public_address(url)
-        if (here := origin(url)) is None:
-            return f"has the address {place}, which is not one"
-        if "@" in urlsplit(url).netloc:
-            return f"has credentials in the address {place}"
-        if not is_safe(url):
-            return f"has the address {place}; only https is safe, or http on this machine"
-        if here != wanted:
+        if (fault := address_fault(url)) is not None:
+            return f"has the address {place}, which {fault}"
+        if origin(url) != wanted:
             other = public_address(source or urls[0])
             return f"sends requests to {place}, and not to the origin of {other}"
     return None
@@ -123,29 +127,6 @@ def lacking(card: AgentCard, wanted: tuple[str, ...]) -> list[str]:
     """The capabilities that none of a card's skills has as its id, name or tag."""
     offered = {each for skill in card.skills for each in (skill.id, skill.name, *skill.tags)}
     return [each for each in wanted if each not in offered]
-
-
-def origin(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port of an address; None if it is not one of HTTP."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
-        return None
-    host = (parts.hostname or "").lower()
-    return (parts.scheme, host, port) if parts.scheme in _PORTS and host else None
-
-
-def is_safe(url: str) -> bool:
-    """Whether nobody between can read what is sent there."""
-    parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    if parts.scheme == "https" or host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _usable(card: AgentCard) -> list[str]:
@@ -193,13 +174,9 @@ class Cards:
     async def _fetch(
         self, client: httpx.AsyncClient, headers: Mapping[str, str]
     ) -> tuple[str, bytes]:
-        if not is_safe(self._node.endpoint):
-            raise failure(
-                "CARD",
-                self._node,
-                "is asked over http, which others can read",
-                found=public_address(self._node.endpoint),
-            )
+        if (fault := address_fault(self._node.endpoint)) is not None:
+            place = public_address(self._node.endpoint)
+            raise failure("CARD", self._node, f"has an endpoint that {fault}", found=place)
         first, *others = self._places()
         response = await self._load(client, first, headers)
         for other in others:

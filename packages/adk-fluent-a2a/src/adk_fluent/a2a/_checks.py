@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent.a2a._addresses import address_fault
+from adk_fluent.a2a._schemes import auth_fault
 from adk_fluent.contracts import Diagnostic, Severity
 from adk_fluent.ir import AgentNode, FallbackNode, RemoteAgentNode, SequenceNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from a2a.types import AgentCard
     from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
 
@@ -36,13 +38,46 @@ class CredentialsAbsent(Diagnostic, code="RMT005", severity=Severity.WARNING):
     """There are no credentials here and now, or the card asks for some."""
 
 
+class CardUnusable(Diagnostic, code="RMT006", severity=Severity.ERROR):
+    """The agent card cannot be read, or sends requests where they must not go."""
+
+
+class EndpointUnusable(Diagnostic, code="RMT007", severity=Severity.ERROR):
+    """The endpoint is no address, or one at which others can read what is sent."""
+
+
 def check_remote_agents(graph: Graph) -> Iterator[Diagnostic]:
     """Find what is wrong with remote agents."""
     for node in graph.of(RemoteAgentNode):
+        card, fault = _card(node)
+        if fault is not None:
+            yield CardUnusable.at(
+                graph,
+                node,
+                f"the card of `{node.name}` {fault}",
+                help="give the card anew: RemoteAgent(name, card=...)",
+            )
+        if node.card is None and (fault := address_fault(node.endpoint)) is not None:
+            yield EndpointUnusable.at(
+                graph,
+                node,
+                f"the endpoint of `{node.name}` {fault}",
+                help='such as endpoint="https://payments.example.com/a2a"',
+            )
         yield from _inputs(graph, node)
-        yield from _capabilities(graph, node)
+        yield from _capabilities(graph, node, card)
         yield from _fallback(graph, node)
-        yield from _auth(graph, node)
+        yield from _auth(graph, node, card)
+
+
+def _card(node: RemoteAgentNode) -> tuple[AgentCard | None, str | None]:
+    """The card that was given, and what is wrong with it."""
+    if node.card is None:
+        return None, None  # known when it is fetched
+    # whoever gave a card has loaded the SDK already
+    from adk_fluent.a2a._cards_adk import checked  # noqa: PLC0415
+
+    return checked(node.card)
 
 
 def _inputs(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
@@ -60,15 +95,15 @@ def _inputs(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
         )
 
 
-def _capabilities(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
-    card = _card(node)
+def _capabilities(
+    graph: Graph, node: RemoteAgentNode, card: AgentCard | None
+) -> Iterator[Diagnostic]:
     if card is None:
-        return  # known when it is fetched
-    skills = card.get("skills", [])
-    offered = {each for s in skills for each in (s.get("id"), s.get("name"), *s.get("tags", []))}
-    absent = [each for each in node.capabilities if each not in offered]
-    if absent:
-        ids = ", ".join(sorted(str(each.get("id")) for each in skills)) or "no skills"
+        return
+    from adk_fluent.a2a._cards_adk import lacking  # noqa: PLC0415  # as above
+
+    if absent := lacking(card, node.capabilities):
+        ids = ", ".join(sorted(each.id for each in card.skills)) or "no skills"
         yield CapabilityMissing.at(
             graph,
             node,
@@ -110,10 +145,10 @@ def _writes(node: Node) -> set[str] | None:
     return None
 
 
-def _auth(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
-    auth, card = node.auth, _card(node)
+def _auth(graph: Graph, node: RemoteAgentNode, card: AgentCard | None) -> Iterator[Diagnostic]:
+    auth = node.auth
     if auth is None or auth.scheme == "none":
-        if card is not None and card.get("securityRequirements"):
+        if card is not None and card.security_requirements:
             yield CredentialsAbsent.at(
                 graph,
                 node,
@@ -121,14 +156,9 @@ def _auth(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
                 help='such as auth=AuthConfig("bearer", "PAYMENTS_TOKEN")',
             )
         return
-    fault = None
-    if not auth.secret_env:
-        fault = f"`{node.name}` authenticates by {auth.scheme} without a secret"
-    elif auth.scheme == "oauth2" and not auth.token_url:
-        fault = f"`{node.name}` authenticates by oauth2 without a token_url"
-    if fault is not None:
+    if (fault := auth_fault(auth)) is not None:
         yield CredentialsUnreachable.at(
-            graph, node, fault, help="name the variable that holds it: secret_env=, or token_url="
+            graph, node, f"`{node.name}` cannot authenticate: {fault[0]}", help=fault[1]
         )
     elif not os.environ.get(auth.secret_env or ""):
         yield CredentialsAbsent.at(
@@ -137,7 +167,3 @@ def _auth(graph: Graph, node: RemoteAgentNode) -> Iterator[Diagnostic]:
             f"`{node.name}` reads its secret from {auth.secret_env}, which is not set here",
             help=f"set {auth.secret_env} where the pipeline runs",
         )
-
-
-def _card(node: RemoteAgentNode) -> dict[str, Any] | None:
-    return None if node.card is None else json.loads(node.card)

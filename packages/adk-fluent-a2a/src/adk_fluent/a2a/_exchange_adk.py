@@ -7,11 +7,13 @@ import random
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from google.protobuf.struct_pb2 import Value
+
 from a2a.types import CancelTaskRequest, Message, StreamResponse, Task, TaskState
 from adk_fluent.a2a._failures_adk import failure, failure_of, retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
     from a2a.client import Client, ClientCallContext
     from a2a.types import Part, SendMessageRequest, TaskArtifactUpdateEvent
@@ -180,6 +182,8 @@ class Exchange:
         if kind is None:
             raise failure("PROTOCOL", self._node, "gave an empty answer")
         self.update = kind
+        for part in _parts_of(item):
+            _as_object(part)
         if kind == "message":
             self.message = item.message
             return
@@ -217,6 +221,24 @@ class Exchange:
         with suppress(Exception):  # it may be over by now, or the agent may not be there any more
             async with asyncio.timeout(10 * _GRACE):
                 await self._client.cancel_task(request, context=self._context)
+
+
+def _parts_of(item: StreamResponse) -> Iterator[Part]:
+    """All parts of what has come."""
+    yield from item.message.parts
+    yield from item.artifact_update.artifact.parts
+    yield from item.status_update.status.message.parts
+    yield from item.task.status.message.parts
+    for each in (*item.task.artifacts, *item.task.history):
+        yield from each.parts
+
+
+def _as_object(part: Part) -> None:
+    """Put data that is no JSON object into one, as ADK can read nothing else."""
+    if part.WhichOneof("content") == "data" and part.data.WhichOneof("kind") != "struct_value":
+        held = Value()
+        held.struct_value.fields["value"].CopyFrom(part.data)
+        part.data.CopyFrom(held)
 
 
 def _add_artifact(task: Task, event: TaskArtifactUpdateEvent) -> None:

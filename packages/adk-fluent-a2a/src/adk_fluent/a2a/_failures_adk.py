@@ -128,6 +128,8 @@ def _of_answer(error: Exception, node: RemoteAgentNode, *, card: bool) -> Remote
     """The failure of an answer that has come and cannot be read, or says what is wrong."""
     if card:
         return failure("CARD", node, "has a card that cannot be read", found=str(error))
+    if isinstance(error, A2AClientError) and str(error).startswith("JSON-RPC Error "):
+        return failure("RPC", node, "refused the request", found=str(error))  # of a code of its own
     if isinstance(error, A2AError) and not isinstance(error, A2AClientError):
         return failure("RPC", node, "refused the request", found=f"{type(error).__name__}: {error}")
     wrong = (ParseError, json.JSONDecodeError, A2AClientError, ValueError, TypeError, LookupError)
@@ -150,7 +152,7 @@ def retry_after(error: BaseException) -> float:
                 return float(value)
             try:
                 when = parsedate_to_datetime(value)
-            except ValueError:
+            except (ValueError, OverflowError):
                 return 0.0
             if when.tzinfo is None:
                 when = when.replace(tzinfo=UTC)

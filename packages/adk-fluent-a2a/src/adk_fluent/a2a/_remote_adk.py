@@ -305,8 +305,7 @@ def _read(exchange: Exchange) -> tuple[str, dict[str, Any] | None, list[types.Pa
             made = convert_a2a_part_to_genai_part(part)
             shown += [each for each in _plain([made] if made else []) if not each.thought]
         elif _TYPE not in part.metadata:
-            value = plain(MessageToDict(part.data))
-            data = {**(data or {}), **(value if isinstance(value, dict) else {"value": value})}
+            data = {**(data or {}), **plain(MessageToDict(part.data))}
     return "".join(part.text or "" for part in shown), data, shown
 
 

@@ -57,6 +57,10 @@ class Layers(Protocol):
         """What can be imported of a slot of the installed layers, in a stable order."""
         ...
 
+    def watch(self, forget: Callable[[], None]) -> None:
+        """Call a method when what is installed is looked at anew, as long as its object lives."""
+        ...
+
 
 class _NoLayers:
     def require(self, name: str, what: str, node: Node) -> None:
@@ -67,19 +71,36 @@ class _NoLayers:
     def provided(self, slot: str) -> Iterable[tuple[Offer, Any]]:
         return ()
 
+    def watch(self, forget: Callable[[], None]) -> None:
+        pass
+
 
 #: For a table that nothing is ever added to.
 NO_LAYERS: Final[Layers] = _NoLayers()
 
 
 class _Additions:
-    """Calls `take_in` once with each table the layers put into a slot; safe with threads."""
+    """Calls `take_in` once with each table the layers put into a slot; safe with threads.
+
+    When what is installed is looked at anew, `leave_out` is called, and `take_in` at the next use.
+    """
 
     def __init__(
-        self, slot: str, layers: Layers, take_in: Callable[[Any, Offer | None], None]
+        self,
+        slot: str,
+        layers: Layers,
+        take_in: Callable[[Any, Offer | None], None],
+        leave_out: Callable[[], None],
     ) -> None:
         self.slot, self.layers, self.take_in = slot, layers, take_in
+        self._leave_out = leave_out
         self._lock, self._taken = RLock(), False
+        layers.watch(self._forget)
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._taken = False
+            self._leave_out()
 
     def take(self) -> None:
         if self._taken:
@@ -121,6 +142,11 @@ class _ByType(Generic[F]):
             else:
                 _log_unused(self.clash(kind, offer))
         self.found.clear()
+
+    def leave_out(self) -> None:
+        """Forget what layers added."""
+        self.rules = {kind: rule for kind, rule in self.rules.items() if kind not in self.offers}
+        self.offers, self.rivals, self.found = {}, {}, {}
 
     def claims(self) -> dict[type, str]:
         """The types with a rule that no layer added, each as messages call it."""
@@ -166,7 +192,7 @@ class RuleTable(Generic[T, C]):
         """
         self.target = target
         self._by_type: _ByType[Rule[Any, T, C]] = _ByType(f"target {target!r}", slot)
-        self._additions = _Additions(slot, layers, self._take_in)
+        self._additions = _Additions(slot, layers, self._take_in, self._by_type.leave_out)
 
     def rule(self, kind: type[N]) -> Callable[[Rule[N, T, C]], Rule[N, T, C]]:
         """Make the decorated function the rule for `kind` and its subclasses."""
@@ -268,7 +294,7 @@ class ValueTable(Generic[C]):
         """
         self._slot = slot
         self._kinds: dict[str, _ByType[ValueRule[Any, Any, C]]] = {}
-        self._additions = _Additions(slot, layers, self._take_in)
+        self._additions = _Additions(slot, layers, self._take_in, self._leave_out)
 
     def rule(
         self, kind: Kind[R], given: type[V]
@@ -293,6 +319,10 @@ class ValueTable(Generic[C]):
         for name, table in other._kinds.items():
             for given, rule in table.rules.items():
                 self._rules(name).add(given, rule, offer)
+
+    def _leave_out(self) -> None:
+        for table in self._kinds.values():
+            table.leave_out()
 
     def claims(self) -> Mapping[tuple[str, type], str]:
         """Return what has a rule that no layer added, each as messages call it."""
@@ -352,7 +382,7 @@ class PassList(Generic[C]):
         self._slot = slot
         self._passes: list[Pass[C]] = []
         self._offers: dict[str, Offer] = {}  # where the passes of layers come from
-        self._additions = _Additions(slot, layers, self._take_in)
+        self._additions = _Additions(slot, layers, self._take_in, self._leave_out)
 
     def add(self, step: Pass[C]) -> None:
         """Put a pass at the end, or before the one it names; the same pass again changes nothing.
@@ -386,6 +416,10 @@ class PassList(Generic[C]):
             self.add(step)
             if offer is not None and not taken:
                 self._offers[step.name] = offer
+
+    def _leave_out(self) -> None:
+        self._passes = [each for each in self._passes if each.name not in self._offers]
+        self._offers = {}
 
     def claims(self) -> Mapping[str, str]:
         """Return the names of the passes that no layer added."""

@@ -124,6 +124,11 @@ def _transfer(node: TransferNode) -> str:
     return f"transfer to {node.target}{when}"
 
 
+def _fallback(node: FallbackNode) -> str:
+    on = f", on {', '.join(ref.name for ref in node.on)}" if node.on else ""
+    return f"{_named('fallback')(node)}{on}"
+
+
 def _gate(node: GateNode) -> str:
     when = "" if node.predicate is None else f", if {predicate_text(node.predicate)}"
     return f"{_named('gate')(node)}: {_first_line(node.message)}{when}"
@@ -145,7 +150,7 @@ _KINDS: Final[dict[type[Node], Callable[[Any], str]]] = {
     ParallelNode: _parallel,
     LoopNode: _loop,
     RouteNode: _route,
-    FallbackNode: _named("fallback"),
+    FallbackNode: _fallback,
     RaceNode: _named("race"),
     MapOverNode: _map_over,
     TimeoutNode: lambda n: f"{_named('timeout')(n)}: {n.seconds:g} s",

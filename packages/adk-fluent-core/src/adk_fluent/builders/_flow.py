@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast, get_args, overload
 
-from adk_fluent._words import article
+from adk_fluent._words import article, describe
 from adk_fluent.builders._base import BuilderBase
 from adk_fluent.builders._branching import branch
 from adk_fluent.builders._operands import (
@@ -17,7 +17,7 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._until import Until
-from adk_fluent.errors import BuildError
+from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
     EdgeSemantics,
     FallbackNode,
@@ -27,6 +27,7 @@ from adk_fluent.ir import (
     ParallelNode,
     Predicate,
     RaceNode,
+    Ref,
     SequenceNode,
 )
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from adk_fluent.builders._base import Branches, StepLike
     from adk_fluent.builders._types import PredicateLike
 
+#: Types of errors: one, or several.
+ErrorTypes: TypeAlias = "type[Exception] | Sequence[type[Exception]]"
 _SEQUENCE: Final = "pipeline"
 MERGES: Final[tuple[Merge, ...]] = get_args(Merge)
 
@@ -248,18 +251,27 @@ class FanOut(Series):
 class Fallback(Series):
     """The first attempt that succeeds: ``a // b``, or ``Fallback("reply").attempt(a).attempt(b)``.
 
-    What a failed attempt wrote is undone.
+    What a failed attempt wrote is undone. A mistake in a function of state (a `TypeError`,
+    `KeyError`, `NameError` or `AttributeError` that it raises) is raised, unless `on` names it.
+
+    Args:
+        *args: A name, if it has one; then the attempts.
+        on: Types of errors after which the next attempt is tried; every other one is raised.
+
+    Raises:
+        UsageError: `on` has something that is no type of exceptions, or nothing.
     """
 
-    __slots__ = ()
+    __slots__ = ("_on",)
     _kind = "fallback"
     _part = "attempt"
 
     @overload
-    def __init__(self, name: str, /, *attempts: StepLike) -> None: ...
+    def __init__(self, name: str, /, *attempts: StepLike, on: ErrorTypes | None = ...) -> None: ...
     @overload
-    def __init__(self, *attempts: StepLike) -> None: ...
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *attempts: StepLike, on: ErrorTypes | None = ...) -> None: ...
+    def __init__(self, *args: Any, on: ErrorTypes | None = None) -> None:
+        self._on: tuple[Ref, ...] = () if on is None else _error_types(on)
         super().__init__(*args)
 
     def attempt(self, attempt: StepLike) -> Self:
@@ -269,10 +281,18 @@ class Fallback(Series):
     def _splice(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, FallbackNode) or node.name != self._kind or _is_apart(node):
             return (node,)
-        return node.attempts
+        return node.attempts if node.on == self._on == () else (node,)
+
+    def _is_open(self) -> bool:
+        return super()._is_open() and not self._on
+
+    def _fork(self) -> Self:
+        new = super()._fork()
+        new._on = self._on  # noqa: SLF001  # one of ours
+        return new
 
     def _freeze(self) -> Node:
-        return FallbackNode(self.name, self._nodes(), location=self._location)
+        return FallbackNode(self.name, self._nodes(), self._on, location=self._location)
 
 
 class Race(Series):
@@ -338,6 +358,21 @@ class Loop(Series):
         steps, here = self._nodes(), self._location
         body = steps[0] if len(steps) == 1 else SequenceNode(_SEQUENCE, steps, location=here)
         return LoopNode(self.name, body, self._max, self._until, location=here)
+
+
+def _error_types(types: object) -> tuple[Ref, ...]:
+    """Types of errors, as the IR holds them."""
+    found: Sequence[object] = (types,)
+    if isinstance(types, tuple | list):
+        found = cast("Sequence[object]", types)
+    for each in found or (None,):
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            raise UsageError(
+                "on= takes types of exceptions",
+                found=describe(each) if found else "none",
+                help="on=(ConnectionError, TimeoutError); leave it out for every error",
+            )
+    return tuple(Ref.to(each) for each in found)
 
 
 def _is_apart(node: Node) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypedDict, cast, overload
 
 from adk_fluent._words import describe, public_address
 from adk_fluent.builders._flow import Builder
@@ -14,13 +15,31 @@ from adk_fluent.errors import UsageError
 from adk_fluent.ir import AuthConfig, Node, Ref, RemoteAgentNode, RetryConfig, StateFieldRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from typing import Self
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Self, Unpack
 
     from adk_fluent.builders._base import StepLike
     from adk_fluent.builders._types import KeyLike, Schema
 
 _HISTORIES = ("input", "transcript", "none")
+
+
+class _Options(TypedDict, total=False):
+    """What `RemoteAgent` takes beside its name and where it is."""
+
+    capabilities: Collection[str]
+    inputs: KeyLike | Iterable[KeyLike] | type
+    outputs: KeyLike | Iterable[KeyLike]
+    input_schema: Schema | None
+    output_schema: Schema | None
+    auth: AuthConfig | None
+    timeout: float
+    retry: RetryConfig | None
+    idempotent: bool
+    history: str
+    card_ttl: float
+    verify_card: Callable[[Any], object] | None
+    fallback: StepLike | None
 
 
 class RemoteAgent(Builder):
@@ -55,6 +74,12 @@ class RemoteAgent(Builder):
     """
 
     __slots__ = ("_fallback", "_reads", "_settings", "_writes")
+
+    @overload
+    def __init__(self, name: str, *, endpoint: str, **options: Unpack[_Options]) -> None: ...
+
+    @overload
+    def __init__(self, name: str, *, card: object, **options: Unpack[_Options]) -> None: ...
 
     def __init__(
         self,
@@ -99,13 +124,15 @@ class RemoteAgent(Builder):
         for role, schema in (("input_schema", input_schema), ("output_schema", output_schema)):
             if schema is not None:
                 self._settings[role] = as_schema(schema, f"{role}=")
-        self._reads = _keys(inputs, "inputs=") or _fields(input_schema)
-        self._writes = _keys(outputs, "outputs=", written=True)
+        self._reads = _distinct(_keys(inputs, "inputs=") or _fields(input_schema), "inputs")
+        self._writes = _distinct(_keys(outputs, "outputs=", written=True), "outputs")
         self._fallback = None if fallback is None else as_node(fallback, "a fallback")
         self._board(passengers(fallback))
 
     @classmethod
-    def from_card(cls, card: object, *, name: str | None = None, **options: Any) -> Self:
+    def from_card(
+        cls, card: object, *, name: str | None = None, **options: Unpack[_Options]
+    ) -> Self:
         """Make one that an agent card describes.
 
         Args:
@@ -122,12 +149,13 @@ class RemoteAgent(Builder):
 
     def reads(self, *keys: KeyLike) -> Self:
         """Declare state keys that are sent along."""
-        self._reads = merged(self._reads, as_keys(keys, ".reads(...)"))
+        self._reads = _distinct(merged(self._reads, as_keys(keys, ".reads(...)")), "inputs")
         return self._changed()
 
     def writes(self, *keys: KeyLike) -> Self:
         """Declare state keys that its answer is written to."""
-        self._writes = merged(self._writes, as_keys(keys, ".writes(...)", written=True))
+        added = as_keys(keys, ".writes(...)", written=True)
+        self._writes = _distinct(merged(self._writes, added), "outputs")
         return self._changed()
 
     def outputs(self, *keys: KeyLike) -> Self:
@@ -168,6 +196,19 @@ def _keys(value: Any, role: str, *, written: bool = False) -> tuple[StateFieldRe
     return merged((), as_keys(keys, role, written=written)) if keys else ()
 
 
+def _distinct(keys: tuple[StateFieldRef, ...], role: str) -> tuple[StateFieldRef, ...]:
+    """Refuse keys that would be one on the wire, where scopes have no prefix."""
+    seen: dict[str, str] = {}
+    for ref in keys:
+        if (other := seen.setdefault(ref.name, ref.key)) != ref.key:
+            raise UsageError(
+                f"two {role} of a remote agent are called {ref.name!r}",
+                found=f"{other!r} and {ref.key!r}",
+                help="they cross without the prefix of their scope: let a step rename one",
+            )
+    return keys
+
+
 def _fields(schema: Any) -> tuple[StateFieldRef, ...]:
     """The fields of a schema as state keys of the same names."""
     if isinstance(schema, Ref):
@@ -197,7 +238,7 @@ def _verifier(function: object) -> Ref | None:
 
 
 def _url(value: object) -> str:
-    if isinstance(value, str) and value.startswith(("http://", "https://")):
+    if isinstance(value, str) and value.startswith(("http://", "https://")) and _is_url(value):
         if _has_credentials(value):
             raise UsageError(
                 "endpoint= takes a URL without credentials",
@@ -212,6 +253,17 @@ def _url(value: object) -> str:
     )
 
 
+def _is_url(text: str) -> bool:
+    from urllib.parse import urlsplit  # noqa: PLC0415  # keeps the import light
+
+    try:
+        parts = urlsplit(text)
+        named, _ = parts.hostname, parts.port
+    except ValueError:  # of a port above 65535, or half an IPv6 address
+        return False
+    return bool(named) and text.isprintable() and " " not in text
+
+
 def _has_credentials(url: str) -> bool:
     from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415  # keeps the import light
 
@@ -224,12 +276,14 @@ def _has_credentials(url: str) -> bool:
 
 
 def _skills(value: object) -> tuple[str, ...]:
-    skills = cast("Iterable[object]", () if isinstance(value, str) else value)
-    names = tuple(each for each in skills if isinstance(each, str) and each)
-    if isinstance(value, str) or len(names) < len(tuple(skills)):
-        raise UsageError(
-            "capabilities= takes names of skills",
-            found=repr(value),
-            help='such as ("process_refund", "check_balance")',
-        )
-    return names
+    found = repr(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        skills = tuple(cast("Iterable[object]", value))
+        names = tuple(each for each in skills if isinstance(each, str) and each)
+        if len(names) == len(skills):
+            return names
+    raise UsageError(
+        "capabilities= takes names of skills",
+        found=found,
+        help='such as ("process_refund", "check_balance")',
+    )

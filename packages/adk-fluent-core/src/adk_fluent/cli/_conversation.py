@@ -158,8 +158,7 @@ class Conversation:
                     if not event.is_partial:
                         seen.append(event)
         self.pending = self._open(await self._session())
-        refused = any(event.metadata.get("why") == "refused" for event in seen)
-        if seen.errors or self.pending or refused:
+        if self.pending or seen.status not in ("completed", "escalated"):
             return FINDINGS
         goes_on = resume_of(message) is not None
         if self._has_agents and not goes_on and not any(event.content for event in seen):

@@ -19,6 +19,8 @@ _Speaker = tuple[str, str | None, str | None]
 _COLORS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
 #: Where an event says something to the user that is not part of the answer.
 _NOTICE: Final = "adk_fluent_notice"
+#: What events are for whose text no agent says.
+_NOTICES: Final = ("refused", "held")
 
 
 class Transcript:
@@ -48,6 +50,8 @@ class Transcript:
         speaker = (event.author, event.path, event.attempt)
         if event.is_partial:
             self._unheard[speaker] = self._unheard.get(speaker, "") + (event.content or "")
+        elif event.content and event.metadata.get("why") in _NOTICES:
+            self._note(f"[{event.content}]", fg="yellow")
         elif event.content:
             self._complete(speaker, event.content)
         self._give_floor()

@@ -33,11 +33,9 @@ class WatchedBackend(ADKBackend):
         super().__init__(session_service)
         self._tell = tell
 
-    def compile(
-        self, node: Node, config: ExecutionConfig | None = None, *, segment: str | None = None
-    ) -> Compiled:
+    def compile(self, node: Node, config: ExecutionConfig | None = None) -> Compiled:
         """Compile a pipeline; errors as on ADK."""
-        compiled = super().compile(node, config, segment=segment)
+        compiled = super().compile(node, config)
         compiled.app.plugins.append(_Watch(self._tell, compiled.root.name))
         return compiled
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from adk_fluent._logs import LOG
 from adk_fluent.errors import AgentReportedError, RunError, add_place
 from adk_fluent.flow._position import new_id
+from adk_fluent.protocol._discarded import DiscardedAttempt, add_discarded
+from adk_fluent.protocol._event import ErrorInfo
 
 if TYPE_CHECKING:
     from adk_fluent.flow._position import Position
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from adk_fluent.ir import FallbackNode, Node
 
 _log: Final = LOG.getChild("flow")
+_MISTAKES: Final = (TypeError, KeyError, NameError, UnboundLocalError, AttributeError)
+_MISTAKE: Final = "_adk_fluent_mistake"
 
 
 def failure(error: Exception, node: Node) -> Exception:
@@ -37,22 +41,39 @@ def left_by(error: BaseException, node: Node) -> RunError:
     return failure
 
 
+def note_mistake(error: Exception) -> None:
+    """Remember of what a function of the user's raised whether it looks like a mistake in it.
+
+    Types derived from these are raised on purpose, as are the errors of adk-fluent.
+    """
+    if type(error) in _MISTAKES:
+        error.__dict__[_MISTAKE] = True
+
+
+def falls_back(fallback: FallbackNode, error: Exception) -> bool:
+    """Whether an error lets a fallback try its next attempt; a mistake in a function does not."""
+    if fallback.on:
+        return isinstance(error, tuple(ref.value for ref in fallback.on))
+    return _MISTAKE not in error.__dict__
+
+
 def tell_discarded(fallback: FallbackNode, at: int, error: Exception) -> None:
-    """Log that an attempt has failed and another one takes its place: nothing else tells of it.
+    """Tell, in the log and in the result, that an attempt failed and another one takes its place.
 
     Args:
         fallback: Whose attempt it is.
-        at: Which one; the error of the last one is raised.
+        at: Which one; not the last.
         error: What it failed with.
     """
-    if at + 1 == len(fallback.attempts):
-        return
+    attempt, info = fallback.attempts[at], ErrorInfo(type(error).__name__, str(error))
+    notes: list[str] = getattr(error, "__notes__", [])
+    where = "; ".join(notes) or str(attempt.location or fallback.location or "")
+    add_discarded(DiscardedAttempt(fallback.name, attempt.name, info, where, error))
     place = f" at {fallback.location}" if fallback.location else ""
-    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     _log.warning(
         "%s%s tries %s, for %s failed: %s: %s%s",
-        *(fallback.name, place, fallback.attempts[at + 1].name, fallback.attempts[at].name),
-        *(type(error).__name__, error, notes),
+        *(fallback.name, place, fallback.attempts[at + 1].name, attempt.name),
+        *(info.code, error, "".join(f"; {note}" for note in notes)),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from adk_fluent.flow._commit import Commit
 from adk_fluent.flow._current import STANDING
 from adk_fluent.flow._ending import Ending
-from adk_fluent.flow._failures import cancelled_inside, failure
+from adk_fluent.flow._failures import cancelled_inside, failure, note_mistake
 from adk_fluent.flow._functions import matches
 from adk_fluent.flow._gates import question
 from adk_fluent.flow._port import E, Leaf
@@ -131,6 +131,7 @@ class Operations(Generic[E]):
         except asyncio.CancelledError as error:
             return self._failed(s, cancelled_inside(error, node))
         except Exception as error:  # noqa: BLE001  # passed up as the step's failure
+            note_mistake(error)
             return self._failed(s, failure(error, node))
         finally:
             STANDING.reset(before)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import ExpectationError, StateTypeError, add_place
-from adk_fluent.flow._failures import tell_discarded
+from adk_fluent.flow._failures import falls_back, tell_discarded
 from adk_fluent.flow._functions import function_delta, in_words, transform_delta
 from adk_fluent.flow._gates import refusal
 from adk_fluent.flow._join import Join, RaceEnd
@@ -236,7 +236,10 @@ def _fallback(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode, signal: An
     if isinstance(signal, Exception):
         e.errors.remember(f, signal)
         f["undo"] = 1
-        tell_discarded(n, f["i"], signal)
+        if f["i"] + 1 == len(n.attempts) or not falls_back(n, signal):
+            f["last"] = 1
+        else:
+            tell_discarded(n, f["i"], signal)
     elif signal is Signal.EMITTED:
         return _next_attempt(e, s, f, n)
     elif signal is not ENTER:  # it succeeded, or the run stops here
@@ -267,7 +270,7 @@ def _undo_attempt(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode) -> Ste
 
 def _next_attempt(e: RunState[Any], s: Strand, f: Frame, n: FallbackNode) -> Step:
     del f["undo"], f["undone"]
-    if f["i"] + 1 == len(n.attempts):
+    if "last" in f:
         return e.errors.recall(f)
     f["i"] += 1
     e.open_scope(s, f)

@@ -86,9 +86,12 @@ class FallbackNode(Node):
 
     Attributes:
         attempts: In order of preference.
+        on: Types of errors after which the next attempt is tried; () is every error but a mistake
+            in a function (`TypeError`, `KeyError`, `NameError`, `AttributeError`).
     """
 
     attempts: tuple[Node, ...] = child(default=())
+    on: tuple[Ref, ...] = ()
 
 
 @node

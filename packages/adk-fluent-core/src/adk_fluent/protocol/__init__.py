@@ -22,6 +22,7 @@ from adk_fluent.protocol._calls import (
     ToolCall,
 )
 from adk_fluent.protocol._classify import ErrorKind, classify, status_of
+from adk_fluent.protocol._discarded import DiscardedAttempt, collect_discarded
 from adk_fluent.protocol._event import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
 from adk_fluent.protocol._hooks import (
     AfterAgent,
@@ -84,6 +85,7 @@ from adk_fluent.protocol._requests import (
     request_key,
 )
 from adk_fluent.protocol._result import RunResult
+from adk_fluent.protocol._status import RunStatus
 from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
 from adk_fluent.protocol._wrap import wrap
 
@@ -109,6 +111,7 @@ __all__ = [
     "BeforeTool",
     "Clock",
     "Compiler",
+    "DiscardedAttempt",
     "Entries",
     "Entry",
     "ErrorInfo",
@@ -146,6 +149,7 @@ __all__ = [
     "RunKey",
     "RunOption",
     "RunResult",
+    "RunStatus",
     "Sink",
     "StateRules",
     "StateSnapshot",
@@ -164,6 +168,7 @@ __all__ = [
     "asked_key",
     "check_middleware",
     "classify",
+    "collect_discarded",
     "compose_answer",
     "estimate_tokens",
     "final_text",

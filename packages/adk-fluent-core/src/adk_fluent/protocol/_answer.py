@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 #: Arrangements all of whose positions count; of every other one only the last that has an answer.
 ALL_COUNT = frozenset("pm")
+#: What events are for (``metadata["why"]``) whose text is no agent's.
+NOTICES = frozenset({"refused", "held"})
 
 
 def final_text(events: Iterable[AgentEvent]) -> str:
     """The answer of a run: what its last step said, "" if nobody said anything.
 
-    Only final texts count (`AgentEvent.is_final`), not streamed fragments and not what a discarded
-    attempt said. Each stands at a position, `AgentEvent.path`:
+    Only final texts count (`AgentEvent.is_final`), not streamed fragments, not what a discarded
+    attempt said, and not what the user is told of a refusal or an open question, which no agent
+    says. Each stands at a position, `AgentEvent.path`:
 
     - a sequence, loop, route, fallback, race, timeout or transfer answers what its last position
       that has an answer says;
@@ -30,7 +33,11 @@ def final_text(events: Iterable[AgentEvent]) -> str:
     Events of several runs give the answer of the last one. Where no event has a position (a
     backend of somebody else's) the answer is the last final text.
     """
-    finals = [e for e in kept_events(events) if e.is_final and e.content and not e.is_partial]
+    finals = [
+        e
+        for e in kept_events(events)
+        if e.is_final and e.content and not e.is_partial and e.metadata.get("why") not in NOTICES
+    ]
     if not finals:
         return ""
     last_run = finals[-1].run_id

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from adk_fluent.protocol._discarded import collect_discarded
 from adk_fluent.protocol._result import RunResult
 
 if TYPE_CHECKING:
@@ -67,10 +68,12 @@ class BackendBase(ABC, Generic[T]):
 
         The result's state is what the events wrote; a backend that knows the session overrides it.
         """
-        async with aclosing(self.stream(compiled, prompt, **kwargs)) as stream:
-            events = [event async for event in stream]
+        with collect_discarded() as discarded:
+            async with aclosing(self.stream(compiled, prompt, **kwargs)) as stream:
+                events = [event async for event in stream]
         return RunResult(
             events,
             session_id=kwargs.get("session_id") or "",
             user_id=kwargs.get("user_id") or "",
+            discarded=discarded,
         )

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.protocol._answer import final_text
 from adk_fluent.protocol._attempts import kept_events
 from adk_fluent.protocol._event import AgentEvent
+from adk_fluent.protocol._status import outcome
 from adk_fluent.protocol._usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adk_fluent.protocol._discarded import DiscardedAttempt
     from adk_fluent.protocol._event import ErrorInfo
     from adk_fluent.protocol._pending import Pending
+    from adk_fluent.protocol._status import Outcome, RunStatus
 
 _USER: Final = "user"
 
@@ -26,6 +29,8 @@ class RunResult(list[AgentEvent]):
         session_id: The session it ran in.
         user_id: Whose session that is.
         app_name: The app it belongs to.
+        discarded: Attempts of fallbacks that failed and that another one took the place of, in
+            order; of this call alone, not of earlier ones of the session.
     """
 
     def __init__(
@@ -36,6 +41,7 @@ class RunResult(list[AgentEvent]):
         session_id: str = "",
         user_id: str = "",
         app_name: str = "",
+        discarded: Iterable[DiscardedAttempt] = (),
     ) -> None:
         """Make a result.
 
@@ -45,17 +51,48 @@ class RunResult(list[AgentEvent]):
             session_id: The session it ran in.
             user_id: Whose session that is.
             app_name: The app it belongs to.
+            discarded: Attempts of fallbacks that failed.
         """
         super().__init__(events)
         self.state: dict[str, Any] = dict(_written(self) if state is None else state)
         self.session_id = session_id
         self.user_id = user_id
         self.app_name = app_name
+        self.discarded: list[DiscardedAttempt] = list(discarded)
 
     @property
     def text(self) -> str:
-        """The answer; see `final_text`."""
+        """The answer, in words of agents alone; see `final_text`."""
         return final_text(self)
+
+    @property
+    def status(self) -> RunStatus:
+        """What became of the run, of these the first that is true.
+
+        - ``waiting``: it asks for something, see `pending`;
+        - ``rejected``: a person refused at a gate, and nothing after it was run;
+        - ``truncated``: an answer broke off in the middle (``MAX_TOKENS``), see `errors`;
+        - ``failed``: an agent reported another error, see `errors`;
+        - ``escalated``: an agent escalated, and stood in no loop that this could have ended;
+        - ``completed``.
+
+        Of several of a kind the last counts. What a step raises is raised and gives no result.
+        """
+        return self._outcome.status
+
+    @property
+    def reason(self) -> str:
+        """Why `status` is what it is, for people; "" when it is ``completed``."""
+        return self._outcome.reason
+
+    @property
+    def step(self) -> str:
+        """Name of the step that `status` is about; "" when it is ``completed``."""
+        return self._outcome.step
+
+    @property
+    def _outcome(self) -> Outcome:
+        return outcome(self, self.pending)
 
     @property
     def usage(self) -> Usage:

@@ -72,18 +72,24 @@ class Usage:
         # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
         known: dict[str, Any] = metadata.__dict__
         prompt = known.get("prompt_tokens_details")
-        output = known.get("candidates_tokens_details")
+        details = known.get("candidates_tokens_details")
+        asked = known.get("prompt_token_count") or 0
+        tool = known.get("tool_use_prompt_token_count") or 0
+        output = known.get("candidates_token_count") or 0
+        thoughts = known.get("thoughts_token_count") or 0
+        if thoughts and asked + tool + output == known.get("total_token_count"):
+            output = max(0, output - thoughts)  # ADK's LiteLlm counts thoughts among the answer's
         return cls(
-            prompt=known.get("prompt_token_count") or 0,
+            prompt=asked,
             cached=known.get("cached_content_token_count") or 0,
-            output=known.get("candidates_token_count") or 0,
-            thoughts=known.get("thoughts_token_count") or 0,
-            tool=known.get("tool_use_prompt_token_count") or 0,
+            output=output,
+            thoughts=thoughts,
+            tool=tool,
             audio=_of_modality(prompt, "AUDIO"),
             cached_audio=_of_modality(known.get("cache_tokens_details"), "AUDIO"),
             cache_write=known.get("cache_creation_input_tokens") or 0,
-            audio_output=_of_modality(output, "AUDIO"),
-            image_output=_of_modality(output, "IMAGE"),
+            audio_output=_of_modality(details, "AUDIO"),
+            image_output=_of_modality(details, "IMAGE"),
         )
 
 

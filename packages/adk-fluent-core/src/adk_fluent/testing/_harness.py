@@ -34,6 +34,7 @@ class HarnessResult(RunResult):
             session_id=result.session_id,
             user_id=result.user_id,
             app_name=result.app_name,
+            discarded=result.discarded,
         )
         self.message = message
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -36,10 +37,18 @@ if TYPE_CHECKING:
 
 #: The step in which a model is asked.
 _STEP: Final[ContextVar[str]] = ContextVar("adk_fluent_cost_step", default="")
-#: Somebody further out charges what is asked here, and tells these of it.
-_CHARGED: Final[ContextVar[list[Callable[[CostRecord], None]] | None]] = ContextVar(
-    "adk_fluent_cost_charged", default=None
-)
+
+
+@dataclass(slots=True)
+class _Charging:
+    """Who is told of a request's cost, and by whose prices that is."""
+
+    told: list[Callable[[CostRecord], None]]
+    prices: PriceBooks | None
+
+
+#: Somebody further out charges what is asked here.
+_CHARGED: Final[ContextVar[_Charging | None]] = ContextVar("adk_fluent_cost_charged", default=None)
 
 
 class CostAttributionMiddleware(Middleware):
@@ -49,12 +58,13 @@ class CostAttributionMiddleware(Middleware):
     span of the model call, and keeps a record on the event, which `cost_of` reads. Each request
     that is sent is charged once, wherever this stands in the stack: attempts of a retry, models of
     a fallback, summaries, streams that were cut off. What a cache answers costs nothing. Where
-    several stand around a call, the outermost charges.
+    several stand around a call, the outermost charges, by the outermost prices that were given.
 
     Attributes:
         prices: The price books, in order.
     """
 
+    #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
     def __init__(
@@ -78,7 +88,7 @@ class CostAttributionMiddleware(Middleware):
         if on_record is not None and not callable(on_record):
             raise PriceError("on_record= takes a function", found=describe(on_record))
         self.prices: PriceBooks = price_books(prices)
-        self._given = prices
+        self._given: PriceBooks | None = None if prices is None else self.prices
         self._on_record = on_record
         self._clock: Clock = clock or SystemClock()
         self._pending: list[CostRecord] = []
@@ -114,29 +124,36 @@ class CostAttributionMiddleware(Middleware):
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        told = _CHARGED.get()
         own = [] if self._on_record is None else [self._on_record]
-        if told is not None:
-            told += own
+        outer = _CHARGED.get()
+        if outer is not None:
+            outer.told += own
+            outer.prices = outer.prices or self._given
             return await next(call)
-        watched, responses, cut = Watched(call), list[Any](), False
+        charging = _Charging(own, self._given)
+        responses, cut = list[Any](), False
         first = requested(call)
-        token = _CHARGED.set(own)
-        try:
-            reply = await next(watched.call)
-            responses = reply.responses
-        except Exception:
-            raise
-        except BaseException:  # cancelled: the request was sent, whatever comes of it
-            cut = True
-            raise
-        finally:
-            _CHARGED.reset(token)
-            spent = watched.spent(responses, cut=cut)
-            if spent is not None:
-                record = self._charge(call, spent, first)
-                for each in own:
-                    each(record)
+        with Watched(call) as watched:
+            token = _CHARGED.set(charging)
+            try:
+                reply = await next(watched.call)
+                responses = reply.responses
+            except BaseException as error:
+                cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
+                raise
+            finally:
+                try:
+                    spent = watched.spent(responses, cut=cut)
+                    if spent is not None:
+                        prices = charging.prices or self.prices
+                        model = watched.model  # a budget inside may have had another one asked
+                        of_other = model_id(model).provider or ""
+                        provider = provider_of(call) if model == first else of_other
+                        record = self._charge(call, spent, model, provider, prices)
+                        for each in charging.told:
+                            each(record)
+                finally:  # last, since that fails when this is collected in another context
+                    _CHARGED.reset(token)
         return reply
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
@@ -153,15 +170,16 @@ class CostAttributionMiddleware(Middleware):
         session = getattr(invocation_of(ctx), "session", None)
         return not self._session or getattr(session, "id", self._session) == self._session
 
-    def _charge(self, call: ModelCall, spent: Spent, first: str) -> CostRecord:
+    def _charge(
+        self, call: ModelCall, spent: Spent, model: str, provider: str, prices: PriceBooks
+    ) -> CostRecord:
         now = self._clock.now()
-        model = requested(call)  # a budget inside may have had another one asked
-        quote = quoted(self.prices, model, spent, datetime.fromtimestamp(now, UTC))
+        quote = quoted(prices, model, spent, datetime.fromtimestamp(now, UTC))
         record = CostRecord(
             agent=call.agent,
             model=model,
             served=spent.served or model,
-            provider=provider_of(call) if model == first else model_id(model).provider or "",
+            provider=provider,
             usage=spent.usage,
             cost=quote.money,
             source=quote.source,

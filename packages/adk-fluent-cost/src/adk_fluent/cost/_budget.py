@@ -34,6 +34,7 @@ from adk_fluent.protocol import (
     MiddlewareDesc,
     ModelReply,
     Money,
+    RunResult,
     SystemClock,
     Unknown,
     Usage,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         NextModel,
         NextRun,
         RunCall,
-        RunResult,
     )
 
 #: Whose money is counted together.
@@ -98,6 +98,7 @@ class Budget(Middleware):
         name: What it is called.
     """
 
+    #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
     def __init__(
@@ -214,29 +215,34 @@ class Budget(Middleware):
         if isinstance(admitted, ModelReply):
             return admitted
         call, held = admitted
-        watched, responses, cut = Watched(call), list[Any](), False
-        token = _HELD.set(_HELD.get() | {key})
-        try:
-            reply = await next(watched.call)
-            responses = reply.responses
-        except Exception:
-            raise
-        except BaseException:  # cancelled: the request was sent, whatever comes of it
-            cut = True
-            raise
-        finally:
-            _HELD.reset(token)
-            spent = watched.spent(responses, cut=cut)
-            self.ledger.settle(held, self._cost(call, spent, held))
-            self._mirror(call, account)
+        responses, cut = list[Any](), False
+        with Watched(call) as watched:
+            token = _HELD.set(_HELD.get() | {key})
+            try:
+                reply = await next(watched.call)
+                responses = reply.responses
+            except BaseException as error:
+                cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
+                raise
+            finally:
+                cost = held.amount
+                try:
+                    cost = self._cost(watched, responses, held, cut=cut)
+                finally:  # also when a price book fails, or this is collected in another context
+                    self.ledger.settle(held, cost)
+                    _HELD.reset(token)
+                self._mirror(call, account)
         return reply
 
     def balance(self, result: RunResult) -> Balance:
         """Return what is gone of the budget that the run of a result was held to.
 
         Raises:
+            UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
+        if not isinstance(result, RunResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("Budget.balance takes the result of a run", found=describe(result))
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
@@ -293,13 +299,13 @@ class Budget(Middleware):
         model = self._fallback()
         if model.model == requested(call):
             return None
-        other = replace(call, model=model)
-        amount = self._most(other, model.model)
+        # ADK's cache is the other model's; and whoever asks again asks the first one
+        asked = {"model": model.model, "cache_metadata": None}
+        other = replace(call, model=model, request=call.request.model_copy(update=asked))
+        amount = self._most(other)
         held = await self.ledger.reserve(account, amount, self.limit)
         if held is None:
             return None
-        call.request.model = model.model  # whoever looks from outside sees who was asked
-        call.request.cache_metadata = None  # ADK's cache is the other model's
         LOG.info("%s is exceeded: agent %s asks %s", self.name, call.agent, model.model)
         return other, held
 
@@ -313,15 +319,16 @@ class Budget(Middleware):
             self._fallbacks[loop] = resolve_model(self.fallback_model)
         return self._fallbacks[loop]
 
-    def _most(self, call: ModelCall, model: str | None = None) -> Money:
+    def _most(self, call: ModelCall) -> Money:
         """What a request may cost.
 
         Raises:
             UnknownPriceError: Nobody knows.
         """
-        request, name = call.request, model or requested(call)
+        request, name = call.request, requested(call)
         limit: int | None = getattr(request.config, "max_output_tokens", None)
         output = self.reserve_output if limit is None else limit
+        output *= getattr(request.config, "candidate_count", None) or 1
         usage = Usage(prompt=estimate_tokens(request), output=output)
         spent = Spent(usage, tier=service_tier(request))
         cost = quoted(self._prices, name, spent, self._now()).money
@@ -349,11 +356,14 @@ class Budget(Middleware):
 
     # --- after it ------------------------------------------------------------------------------
 
-    def _cost(self, call: ModelCall, spent: Spent | None, held: Reservation) -> Money:
+    def _cost(
+        self, watched: Watched, responses: list[Any], held: Reservation, *, cut: bool
+    ) -> Money:
         """What a request cost; where nobody knows, what was reserved."""
+        spent = watched.spent(responses, cut=cut)
         if spent is None:
             return Money()
-        cost = quoted(self._prices, requested(call), spent, self._now()).money
+        cost = quoted(self._prices, watched.model, spent, self._now()).money
         return held.amount if isinstance(cost, Unknown) else cost
 
     def _mirror(self, call: ModelCall, account: str) -> None:

@@ -157,7 +157,7 @@ class CostReport:
         Raises:
             ValueError: The data is no report.
         """
-        records: Any = data.get("records")
+        records: Any = data.get("records") if isinstance(data, dict) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
         if not isinstance(records, list):
             raise ValueError("this is no report of costs: it has no records")  # noqa: TRY004  # of the data
         return cls(CostRecord.from_dict(each) for each in cast("list[Any]", records))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,6 +14,7 @@ from adk_fluent.protocol import ModelReply, Sink, Usage, estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import ModelCall
@@ -46,18 +49,23 @@ class Spent:
 
 
 class Watched:
-    """A request whose fragments are seen on their way.
+    """A request whose fragments are seen on their way; with it, until it is over.
 
     Args:
         call: The request.
 
     Attributes:
-        call: The call to go on with, unless there is nothing to see.
+        call: The call to go on with.
+        model: The name of the model that is asked: a budget inside may put another in its place.
     """
 
-    __slots__ = ("_last", "_said", "call")
+    __slots__ = ("_around", "_last", "_said", "_token", "call", "model")
 
     def __init__(self, call: ModelCall) -> None:
+        self.model = requested(call)
+        self._around = (*_WATCHING.get(), self)
+        for each in self._around:
+            each.model = self.model
         self._said: list[Any] = []
         self._last: Any = None
         if call.sink.forward is None:
@@ -65,13 +73,24 @@ class Watched:
             return
 
         async def forward(fragment: Any) -> None:
-            if fragment.usage_metadata is not None:  # each repeats the total so far
+            usage = fragment.usage_metadata
+            if usage is not None:  # each repeats the total so far
                 self._last = fragment
-            elif self._last is None and fragment.content is not None:
+            if usage is not None and usage.candidates_token_count is not None:
+                self._said.clear()
+            elif fragment.content is not None:  # not counted yet
                 self._said.append(fragment.content)
             await call.emit(fragment)
 
         self.call = replace(call, sink=Sink(forward, call.emitted))
+
+    def __enter__(self) -> Self:
+        self._token = _WATCHING.set(self._around)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(ValueError):  # it is collected in another context
+            _WATCHING.reset(self._token)
 
     def spent(self, responses: Sequence[Any], *, cut: bool = False) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once.
@@ -88,13 +107,20 @@ class Watched:
         usage = ModelReply(reported).usage
         served = getattr(said, "model_version", None) or ""
         if usage is not None and usage.total:
-            return Spent(usage, served=served, tier=_tier(request, reported))
+            more = 0 if responses else estimate_tokens(self._said)
+            if more:
+                usage = replace(usage, output=usage.output + more)
+            return Spent(usage, more > 0, served, _tier(request, reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
         if not texts and not cut:
             return None
         output = estimate_tokens(texts)
         usage = Usage(prompt=estimate_tokens(request), output=output)
         return Spent(usage, estimated=True, served=served, tier=_tier(request, reported))
+
+
+#: All that are around a request here.
+_WATCHING: Final[ContextVar[tuple[Watched, ...]]] = ContextVar("adk_fluent_watching", default=())
 
 
 def invocation_of(ctx: Any) -> Any:

@@ -26,15 +26,16 @@ class Difference(NamedTuple):
 
 def first_difference(recorded: Any, now: Any) -> Difference | None:
     """The first difference, depth first; what was redacted is like anything."""
-    todo: list[tuple[str, Any, Any]] = [("", recorded, now)]
+    todo: list[Difference] = [Difference("", recorded, now)]
     while todo:
-        path, was, has = todo.pop()
+        place = todo.pop()
+        path, was, has = place
         if isinstance(was, dict) and isinstance(has, dict):
             todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
         elif isinstance(was, list) and isinstance(has, list):
             todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
-        elif not (was == has and type(was) is type(has)) and not _fits(was, has):
-            return Difference(path, cast("Any", was), cast("Any", has))
+        elif not _equal(was, has) and not _fits(was, has):
+            return place
     return None
 
 
@@ -55,20 +56,26 @@ class Missing:
     """Stands for what is not there."""
 
 
-def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[Difference]:
     keys = [*was, *(key for key in has if key not in was)]
-    return [(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys]
-
-
-def _items(path: str, was: list[Any], has: list[Any]) -> list[tuple[str, Any, Any]]:
     return [
-        (
+        Difference(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys
+    ]
+
+
+def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
+    return [
+        Difference(
             f"{path}[{at}]",
             was[at] if at < len(was) else Missing,
             has[at] if at < len(has) else Missing,
         )
         for at in range(max(len(was), len(has)))
     ]
+
+
+def _equal(was: Any, has: Any) -> bool:
+    return bool(was == has) and type(was) is type(has)
 
 
 def _fits(was: Any, has: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.debug._recording import LEFT_OUT, RecordedRun, Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import is_journal_key, json_safe, middleware_everywhere
+from adk_fluent.extend import json_safe, middleware_everywhere
 from adk_fluent.ir import content_hash, walk
 from adk_fluent.protocol import (
     Middleware,
@@ -443,6 +443,8 @@ def _changed(before: Data, after: Data) -> Data:
 
 
 def _is_kept(key: str) -> bool:
+    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
+
     return not is_journal_key(key) and not key.startswith("temp:")
 
 

@@ -14,8 +14,9 @@ from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.debug._tape import Tape, Taped, check_pipeline
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UnsupportedNodeError, UsageError
 from adk_fluent.extend import LOG, describe, json_safe, middleware_everywhere, one_of
+from adk_fluent.ir import RemoteAgentNode, walk
 from adk_fluent.protocol import (
     BackendBase,
     Middleware,
@@ -272,6 +273,22 @@ class ReplayerBackend(BackendBase[Any]):
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 
+def _refuse_remotes(root: Node) -> None:
+    """Refuse what would be asked live: what remote agents answer is not on the tape.
+
+    Raises:
+        UnsupportedNodeError: There is one.
+    """
+    for node in walk(root):
+        if isinstance(node, RemoteAgentNode):
+            raise UnsupportedNodeError(
+                f"{node.name} cannot be replayed: it is a remote agent",
+                node=node,
+                found="calls of remote agents are not recorded",
+                help="on_mismatch='live' asks the remote agent itself, and all else that differs",
+            )
+
+
 def _called(call: LLMInteraction | ToolInteraction) -> str:
     return f"{call.agent_name}: {getattr(call, 'tool_name', 'model')}"
 
@@ -350,8 +367,14 @@ class RunReplayer(Middleware):
         self._message = dump_content(message)
 
     async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
-        """Take the recorded run that this is, if it is one of this pipeline."""
+        """Take the recorded run that this is, if it is one of this pipeline.
+
+        Raises:
+            UnsupportedNodeError: A remote agent in it would be asked live.
+        """
         backend = self._backend
+        if call.root is not None and backend.on_mismatch in {"error", "skip"}:
+            _refuse_remotes(call.root)
         message = self._clean(self._message)
         number, tape = backend.take(message, resumed=call.resumed)
         self._tape = tape

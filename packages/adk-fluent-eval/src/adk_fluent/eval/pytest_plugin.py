@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["EvaluatedCase", "adk_eval"]
 
 _MARK: Final = "adk_eval"
-_SUFFIXES: Final = (".json", ".md", ".xml")
+_SUFFIXES: Final = (".json", ".md", ".xml", ".html")
 #: Options that pytest has its own ways for: -k, -x, pytest-xdist.
 _REFUSED: Final = frozenset(
     {
@@ -290,7 +290,10 @@ class _Reporter:
             makers = {".md": report.to_markdown, ".xml": report.to_junit, ".json": report.to_json}
             path = with_suite(str(self._path), suite if len(self._records) > 1 else "")
             try:
-                write_whole(path, [encodable(makers[self._path.suffix.lower()]())])
+                if self._path.suffix.lower() == ".html":
+                    report.to_html(path)
+                else:
+                    write_whole(path, [encodable(makers[self._path.suffix.lower()]())])
             except EvalFileError as error:
                 self._lines.append(f"error: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

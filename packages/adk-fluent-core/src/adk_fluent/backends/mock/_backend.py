@@ -33,7 +33,14 @@ from adk_fluent.ir import (
     ExecutionConfig,
     Node,
 )
-from adk_fluent.protocol import AgentEvent, BackendBase, JournalEntry, RunResult, resume_of
+from adk_fluent.protocol import (
+    AgentEvent,
+    BackendBase,
+    JournalEntry,
+    RunResult,
+    collect_discarded,
+    resume_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -203,21 +210,23 @@ class MockBackend(BackendBase[MockApp]):
         """Run to the end; arguments and errors as for `stream`."""
         session_id = session_id or str(uuid.uuid4())
         name = compiled.config.app_name
-        made = [
-            event
-            async for event in self.stream(
-                compiled,
-                prompt,
-                user_id=user_id,
-                session_id=session_id,
-                state=state,
-                listeners=listeners,
-                **unknown,
-            )
-        ]
+        with collect_discarded() as discarded:
+            made = [
+                event
+                async for event in self.stream(
+                    compiled,
+                    prompt,
+                    user_id=user_id,
+                    session_id=session_id,
+                    state=state,
+                    listeners=listeners,
+                    **unknown,
+                )
+            ]
         values = self._sessions[name, user_id, session_id].state
         final = {key: value for key, value in values.items() if value is not None}
-        return RunResult(made, state=final, session_id=session_id, user_id=user_id, app_name=name)
+        where = {"session_id": session_id, "user_id": user_id, "app_name": name}
+        return RunResult(made, state=final, discarded=discarded, **where)
 
     async def _events(
         self,

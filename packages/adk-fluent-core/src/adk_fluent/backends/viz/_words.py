@@ -213,7 +213,11 @@ _WORDS: Final[dict[type[Node], Callable[[Any], Words]]] = {
     ParallelNode: lambda n: ("fork", _named("parallel", n), ()),
     RaceNode: lambda n: ("fork", _named("race", n), ()),
     RouteNode: lambda n: ("choice", _named("route", n), (f"on {n.key}",) if n.key else ()),
-    FallbackNode: lambda n: ("choice", _named("fallback", n), ()),
+    FallbackNode: lambda n: (
+        "choice",
+        _named("fallback", n),
+        (f"on {', '.join(ref.name for ref in n.on)}",) if n.on else (),
+    ),
     LoopNode: _loop,
     MapOverNode: _map_over,
     GateNode: _gate,

@@ -8,6 +8,7 @@ from adk_fluent.contracts._dataflow import Findings, findings
 from adk_fluent.contracts._subject import graph_of
 
 if TYPE_CHECKING:
+    from adk_fluent.contracts._dataflow._branches import Routed
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.contracts._reports._diagnostic import Diagnostic
@@ -50,6 +51,12 @@ def doubts(graph: Graph) -> list[Opaque]:
     """What is taken for true of values and cannot be seen."""
     found = _findings(graph)
     return [] if found is None else list(found.of_doubts())
+
+
+def routed_of(graph: Graph) -> list[Routed]:
+    """What routes may find under the keys that they test."""
+    found = _findings(graph)
+    return [] if found is None else list(found.routed().values())
 
 
 def _findings(graph: Graph) -> Findings | None:

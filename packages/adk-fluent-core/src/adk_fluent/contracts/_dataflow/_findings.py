@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adk_fluent.contracts._dataflow._branches import routed
 from adk_fluent.contracts._dataflow._doubts import doubts
 from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.contracts._dataflow._analysis import Analysis
+    from adk_fluent.contracts._dataflow._branches import Routed
     from adk_fluent.contracts._dataflow._kinds import Kind
     from adk_fluent.contracts._dataflow._values import Def, Site, Writers
     from adk_fluent.contracts._graph import Graph
@@ -68,6 +70,10 @@ class Findings:
     def of_doubts(self) -> Iterator[Opaque]:
         """What is taken for true of values and cannot be seen."""
         return doubts(self._graph, self._analysis, self._kinds)
+
+    def routed(self) -> dict[tuple[int, str], Routed]:
+        """What routes may find under the keys that they test; see `routed`."""
+        return routed(self._analysis.sites, self._kinds)
 
     def _mismatch(self, site: Site, kind: Kind, how_well: Fit) -> Diagnostic:
         by = kind.by

@@ -193,7 +193,8 @@ class Steps:
                 for fn in after:
                     self.does(part, node, effects_of_callback(fn), CALLS + fn.name, always=False)
         own = Part() if others else part
-        self.writes(own, node, node.writes_keys, _answer_type(node), through=not surely)
+        for ref in node.writes_keys:
+            self.writes(own, node, (ref,), _answer_type(node, ref.key), through=not surely)
         self.writes(own, node, node.tool_writes, through=not surely)
         if others:  # who hands over owes nothing, and has not the last word
             part.add(alternatives([own, *others]))
@@ -315,9 +316,17 @@ class Steps:
         self.tests(part, node, node.predicate, "expects")
 
 
-def _answer_type(node: AgentNode) -> Any:
-    """What an agent writes whose key has no type: the text of its answer, or its data."""
-    return str if node.output_schema is None else node.output_schema.value
+def _answer_type(node: AgentNode, key: str) -> Any:
+    """What an agent writes to a key without a type: the text of its answer, its data, or a field.
+
+    Where it writes several keys, each gets the field of its name.
+    """
+    if node.output_schema is None:
+        return str
+    schema = node.output_schema.value
+    if len(node.writes_keys) == 1:
+        return schema
+    return getattr(getattr(schema, "model_fields", {}).get(key), "annotation", None)
 
 
 def _compared(test: Match) -> Any:

@@ -89,7 +89,7 @@ class RouteWithoutDefault(Diagnostic, code="FLW112", severity=_INFO):
 
 
 class UnreachableBranch(Diagnostic, code="FLW113", severity=_WARNING):
-    """A branch that can never run, because an earlier test takes all of its cases."""
+    """A branch that can never run: an earlier test takes all of its cases, or it has none."""
 
 
 class ShadowedKey(Diagnostic, code="FLW114", severity=_WARNING):

@@ -6,44 +6,86 @@ from dataclasses import dataclass
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
+from adk_fluent.contracts._dataflow._checks import routed_of
+from adk_fluent.contracts._dataflow._words import writers
 from adk_fluent.contracts._reports._diagnostic import Related
 from adk_fluent.contracts._reports._issues import RouteWithoutDefault, UnreachableBranch
 from adk_fluent.ir import Match, RouteNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from adk_fluent.contracts._dataflow._branches import Routed
     from adk_fluent.contracts._graph import Graph
     from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.ir import Predicate
 
 
 def check_routes(graph: Graph) -> Iterator[Diagnostic]:
-    """A route has a default, and no branch that an earlier one makes unreachable."""
+    """A route has a default, and no branch that can never run."""
+    found: dict[int, list[Routed]] = {}
+    for each in routed_of(graph):
+        found.setdefault(id(each.route), []).append(each)
     for route in graph.of(RouteNode):
-        if route.default is None and route.branches:
-            yield RouteWithoutDefault.at(
-                graph,
-                route,
-                f"route `{route.name}` does nothing when no test holds",
-                help="add .otherwise(...) if that case matters",
-            )
-        yield from _unreachable(graph, route)
+        keys = found.get(id(route), [])
+        if route.default is None and route.branches and not any(each.is_covered for each in keys):
+            yield _without_default(graph, route, keys)
+        taken: set[int] = set()
+        for number, finding in _unreachable(graph, route):
+            taken.add(number)
+            yield finding
+        for each in keys:
+            yield from _impossible(graph, each, taken)
 
 
-def _unreachable(graph: Graph, route: RouteNode) -> Iterator[Diagnostic]:
+def _without_default(graph: Graph, route: RouteNode, keys: Sequence[Routed]) -> Diagnostic:
+    does = f"route `{route.name}` does nothing when no test holds"
+    text = next((each for each in keys if each.free), None)
+    if text is None:
+        return RouteWithoutDefault.at(
+            graph, route, does, help="add .otherwise(...) if that case matters"
+        )
+    return RouteWithoutDefault.at(
+        graph,
+        route,
+        f"{does}, and `{text.key}` is free text: a model may say anything",
+        related=writers(text.by),
+        help="add .otherwise(...), or let the agent choose: agent @ Literal[...]",
+    )
+
+
+def _impossible(graph: Graph, found: Routed, taken: set[int]) -> Iterator[Diagnostic]:
+    for number in found.impossible():
+        if number in taken:
+            continue
+        branch = found.route.branches[number]
+        values = ", ".join(dict.fromkeys(repr(each) for each in found.members or ()))
+        yield UnreachableBranch.at(
+            graph,
+            branch,
+            f"`{branch.name}` never runs: `{_text(found.route.tests[number])}` holds for no value "
+            f"that `{found.key}` may have",
+            related=writers(found.by),
+            help=f"test one of its values: {values}",
+        )
+
+
+def _unreachable(graph: Graph, route: RouteNode) -> Iterator[tuple[int, Diagnostic]]:
     seen = _Seen()
     for number, (test, branch) in enumerate(zip(route.tests, route.branches, strict=False)):
         by = seen.covers(test, number)
         if by is not None:
             first, winner = route.tests[by], route.branches[by]
-            yield UnreachableBranch.at(
-                graph,
-                branch,
-                f"`{branch.name}` never runs: when `{_text(test)}` holds, "
-                f"route `{route.name}` has taken `{winner.name}`",
-                related=[Related.at(winner, f"`{_text(first)}` is tested first")],
-                help="put the narrower test first, or remove this branch",
+            yield (
+                number,
+                UnreachableBranch.at(
+                    graph,
+                    branch,
+                    f"`{branch.name}` never runs: when `{_text(test)}` holds, "
+                    f"route `{route.name}` has taken `{winner.name}`",
+                    related=[Related.at(winner, f"`{_text(first)}` is tested first")],
+                    help="put the narrower test first, or remove this branch",
+                ),
             )
 
 

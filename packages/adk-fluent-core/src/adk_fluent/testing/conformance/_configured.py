@@ -57,9 +57,13 @@ def of_layers() -> Iterator[Program]:
     yield case(
         "layer/a remote agent",
         "remote agent",
-        lambda _: Pipeline("root", RemoteAgent("r", endpoint="http://127.0.0.1:9/a2a")),
-        text="remote",
-        events=("s0 r 'remote'",),
+        lambda p: (
+            RemoteAgent("r", endpoint="http://127.0.0.1:9/a2a", fallback=p.agent("b"))
+            >> p.agent("z")
+        ),
+        text="Z",
+        calls=("b", "z"),
+        events=("s0.f1 b 'B'", "s1 z 'Z'"),
     )
     yield case(
         "layer/a model that is chosen at run time",

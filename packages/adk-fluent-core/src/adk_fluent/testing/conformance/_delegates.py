@@ -196,7 +196,7 @@ def _to_pipelines() -> Iterator[Program]:
         "and is refused": answered(
             False,
             state={"k": 1, "ask": NO},
-            text=no,
+            text="",
             events=(f"s0.s1 ask@pipe {no!r} {{'ask': {NO}}}",),
         ),
     }

@@ -45,7 +45,7 @@ def resumed() -> Iterator[Program]:
         yield made
         refused = Expected(
             state={**made.state, "k": 1, "ask": NO},
-            text=_REFUSED,
+            text="",
             events=(f"{at} ask@root {_REFUSED!r} {{'ask': {NO}}}",),
         )
         yield replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._registry import found
-from adk_fluent.ir import AdkAgentNode, Ref, TelemetryConfig
+from adk_fluent.ir import AdkAgentNode, Ref, RemoteAgentNode, TelemetryConfig
 from adk_fluent.testing.conformance._subject import Status, Subject, never, not_yet
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def adk_subject(sessions: Callable[[], BaseSessionService] | None = None) -> Sub
     """
     from adk_fluent.testing.conformance._subject_adk import subject  # noqa: PLC0415  # imports ADK
 
-    brought = {"telemetry"} if TelemetryConfig.layer in found() else set[str]()
+    layers = {"telemetry": TelemetryConfig.layer, "remote agent": RemoteAgentNode.layer}
+    brought = {name for name, layer in layers.items() if layer in found()}
     lacks = {each: why for each, why in ADK_LACKS.items() if each not in brought}
     return subject(sessions, lacks)

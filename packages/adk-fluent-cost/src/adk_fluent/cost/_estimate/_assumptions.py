@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._report import cost_of
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -80,6 +80,24 @@ class TrafficAssumptions:
         if type(value) in _PLAIN:  # a mapping is slow to know
             return value
         return otherwise if value is None else float(value.get(name, otherwise))
+
+    def check_names(self, names: set[str]) -> None:
+        """Refuse numbers for steps that a pipeline does not have.
+
+        Raises:
+            UsageError: There is one; what was measured may also be of agents that nobody sees.
+        """
+        for each in fields(self):
+            value: Any = getattr(self, each.name)
+            if not isinstance(value, Mapping):
+                continue
+            for name in cast("Mapping[str, float]", value):
+                if name not in names and name not in self.measured_calls:
+                    near = nearest_name(name, names)
+                    help = f"did you mean {near!r}?" if near else "adk-fluent viz shows the steps"
+                    raise UsageError(
+                        f"TrafficAssumptions({each.name}=...): there is no step {name!r}", help=help
+                    )
 
     @classmethod
     def from_results(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import inf
+from math import ceil, inf, isclose, nan
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: What agents without a model are called in reports.
 DEFAULT: Final = "(default model)"
-#: Below so many prompt tokens, and above so many thousands, no price depends on their number.
-_LONG: Final = 100_000
-_LONGEST: Final = 1000
+_MILLION: Final = 1_000_000
+_CENT: Final = 0.01
+_CHANGING: Final = (nan, nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,10 @@ class CostModel:
     def summary(self) -> str:
         """Return what a run and a day cost, and what is not in it, in some lines of text."""
         high = "without a bound" if self.hi == inf else f"at most ${self.hi:.6f}"
+        day = f"{self.daily:.6f}" if 0 < self.daily < _CENT else f"{self.daily:.2f}"
         lines = [
             f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
-            f"${self.daily:.2f} a day of {self.assumptions.invocations_per_day:g} runs",
+            f"${day} a day of {self.assumptions.invocations_per_day:g} runs",
         ]
         if self.unpriced:
             lines.append(f"not in it, since no price is known: {', '.join(self.unpriced)}")
@@ -130,7 +131,8 @@ def estimate_cost(
         UsageError: It is no pipeline, or the assumptions contradict it.
         PriceError: The prices are none.
     """
-    root = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
+    is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
+    root = pipeline.to_ir() if is_builder else pipeline
     if not isinstance(root, Node):
         raise UsageError("estimate_cost takes a pipeline", found=describe(pipeline))
     traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
@@ -172,28 +174,35 @@ def _dearest(costs: dict[str, float]) -> dict[str, float]:
 
 
 def _pricing(prices: Prices | None) -> Callable[[str, float, float], float | None]:
-    """What a call costs, by the price of a token, which is asked for once for prompts of a length.
+    """What a call costs, by the price of a token.
 
-    Prices that depend on the length of a prompt change at thousands of tokens.
+    Books are asked once for all prompts between two powers of 2, unless prices change in between.
     """
     books, now = price_books(prices), datetime.now(UTC)
-    rates: dict[tuple[str, int], tuple[float, float] | None] = {}
+    known: dict[tuple[str, int], tuple[float, float] | None] = {}
 
     def price(model: str, prompt: int, output: int) -> float | None:
         cost = books.price(model, Usage(prompt=prompt, output=output), now)
         return None if isinstance(cost, Unknown) else float(cost.usd)
 
-    def rated(model: str, prompt: int) -> tuple[float, float] | None:
-        alone, both = price(model, prompt, 0), price(model, prompt, 1000)
-        return None if alone is None or both is None else (alone / prompt, (both - alone) / 1000)
+    def rates(model: str, prompt: int) -> tuple[float, float] | None:
+        alone, both = price(model, prompt, 0), price(model, prompt, _MILLION)
+        if alone is None or both is None:
+            return None
+        return alone / prompt, (both - alone) / _MILLION
 
     def cost(model: str, prompt: float, output: float) -> float | None:
         if not model:
             return None
-        length = 1 if prompt <= _LONG else min(_LONGEST, -int(-prompt // 1000))
-        if (model, length) not in rates:
-            rates[model, length] = rated(model, length * 1000)
-        rate = rates[model, length]
+        tokens = max(1, ceil(prompt))
+        length = (tokens - 1).bit_length()
+        if (model, length) not in known:
+            low, high = rates(model, 2**length // 2 + 1), rates(model, 2**length)
+            same = low is None or high is None or all(map(isclose, low, high))
+            known[model, length] = high if same else _CHANGING
+        rate = known[model, length]
+        if rate is _CHANGING:
+            rate = rates(model, tokens)
         return None if rate is None else prompt * rate[0] + output * rate[1]
 
     return cost

@@ -8,7 +8,8 @@ None is recursive, so depth does not matter.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
+from functools import lru_cache
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adk_fluent.errors import UsageError
@@ -121,6 +122,7 @@ class Walk:
         self.opaque: list[str] = []
         self.positions: list[Position] = []
         self._place(root, default_model)
+        traffic.check_names({each.node.name for each in self.positions})
         for each in reversed(self.positions):
             each.says = self._says(each)
         self.positions[0].runs = ONCE
@@ -146,11 +148,13 @@ class Walk:
                 self.positions[parent].inside.append(at)
             if isinstance(node, AdkAgentNode | RemoteAgentNode):
                 self.opaque.append(node.name)
-            inside = list(self._shares(node))
-            todo.extend((each, model, much, at) for each, much in reversed(inside))
+            inside = tuple(self._shares(node))
+            todo.extend([(each, model, much, at) for each, much in reversed(inside)])
 
     def _shares(self, node: Node) -> Iterable[tuple[Node, Range]]:  # noqa: PLR0911  # one for each kind
         traffic = self._traffic
+        if isinstance(node, AgentNode):
+            return self._helpers(node) if node.agent_tools or node.delegates else ()
         if isinstance(node, AppNode):
             return [(node.root, ONCE)]
         if isinstance(node, RouteNode):
@@ -162,6 +166,8 @@ class Walk:
             ends = node.until is not None
             usual = (1 + most) / 2 if ends and most < inf else most
             mean = min(most, traffic.of("loop_iterations", node.name, usual))
+            if ends:  # it is asked after each iteration
+                mean = max(1.0, mean)
             if mean == inf:
                 raise UsageError(
                     f"nothing says how often loop {node.name!r} runs",
@@ -178,14 +184,16 @@ class Walk:
                 (each, Range(rate**at, 0.0 if at else 1.0, 1.0))
                 for at, each in enumerate(node.attempts)
             ]
-        if isinstance(node, AgentNode):
-            rounds = traffic.of("tool_rounds", node.name, 1)
-            share = traffic.branch_probabilities
-            return [
-                *((each, Range(rounds, 0.0, rounds)) for each in node.agent_tools),
-                *((each, Range(share.get(each.name, 0.0), 0.0, 1.0)) for each in node.delegates),
-            ]
         return [(each, ONCE) for each in node.children]
+
+    def _helpers(self, node: AgentNode) -> Iterable[tuple[Node, Range]]:
+        """Agents in an agent's tools, and those that it may hand over to."""
+        rounds = self._traffic.of("tool_rounds", node.name, 1)
+        share = self._traffic.branch_probabilities
+        for each in node.agent_tools:
+            yield each, Range(rounds, 0.0, rounds)
+        for each in node.delegates:
+            yield each, Range(share.get(each.name, 0.0), 0.0, 1.0)
 
     def _branches(self, node: RouteNode) -> Iterable[tuple[Node, Range]]:
         given = self._traffic.branch_probabilities
@@ -200,6 +208,14 @@ class Walk:
                 help="branch_probabilities= are shares of the runs of the route, 1 in all",
             )
         rest = [each for each in branches if each.name not in known]
+        if not rest and node.default is not None and total < 0.9999:
+            raise UsageError(
+                f"the branches of route {node.name!r} are taken less often than it runs",
+                node=node,
+                found=", ".join(f"{name}={share:g}" for name, share in known.items()),
+                help="branch_probabilities= are shares of the runs of the route, 1 in all; leave "
+                "one out, and it has the rest",
+            )
         # one without a default may take none: that is a way, too
         ways = len(rest) + (node.default is None)
         even = max(0.0, 1 - total) / ways if ways else 0.0
@@ -280,18 +296,19 @@ class Walk:
         traffic, output = self._traffic, self._output(node)
         base = traffic.of("avg_input_tokens", node.name, 500)
         sees = _seen(node, here) if traffic.context_growth else NEVER
-        known: dict[tuple[float, float], float] = {}
+        made: list[float] = []
+        before = (nan, nan)
         for number, seen in zip(here.calls, sees, strict=True):
-            if (number, seen) in known:
+            if (number, seen) == before:  # as in most steps: asking for a price is slow
+                made.append(made[-1])
                 continue
-            prompt = base + seen
+            before, prompt = (number, seen), base + seen
             if traffic.context_growth and number > 1:
                 prompt += (output + traffic.tool_tokens) * (number - 1) / 2
             one = self._price(here.model, prompt, output) if prompt < inf else inf
             if one is None:
                 return None
-            known[number, seen] = number * one if number else 0.0
-        made = [known[each] for each in zip(here.calls, sees, strict=True)]
+            made.append(number * one if number else 0.0)
         return Range(*made)
 
     def _cost(self, here: Position) -> Range:
@@ -313,6 +330,7 @@ class Walk:
         return total
 
 
+@lru_cache(maxsize=1024)
 def _exactly(number: float) -> Range:
     return Range(number, number, number)
 

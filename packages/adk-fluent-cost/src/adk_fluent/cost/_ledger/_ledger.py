@@ -141,8 +141,9 @@ class MemoryLedger:
         found = self._runs.setdefault(name, _Account())
         self._runs.move_to_end(name)
         if len(self._runs) > _RUNS:
-            oldest = next((key for key, each in self._runs.items() if not each.held), None)
-            if oldest is not None:
+            idle = (key for key, each in self._runs.items() if not each.held)
+            oldest = next(idle, name)
+            if oldest != name:  # as when all others are under way
                 del self._runs[oldest]
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 import threading
@@ -9,12 +10,12 @@ import time
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._errors import LedgerError
 from adk_fluent.cost._ledger._ledger import Balance, Reservation, money, units
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG
+from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import Money, SystemClock
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ class SqliteLedger:
             UsageError: A number of seconds is none.
         """
         for name, seconds in (("ttl", ttl), ("wait", wait)):
-            if isinstance(seconds, bool) or not 0 < seconds < float("inf"):
+            number: Any = seconds  # callers may be untyped
+            is_one = isinstance(number, int | float) and not isinstance(number, bool)
+            if not is_one or not 0 < number < float("inf"):
                 raise UsageError(
-                    f"SqliteLedger({name}=...) takes seconds above 0", found=f"{seconds}"
+                    f"SqliteLedger({name}=...) takes seconds above 0", found=describe(number)
                 )
         self.path = Path(path)
         self.ttl = ttl
@@ -86,6 +89,7 @@ class SqliteLedger:
         self._open: dict[str, Reservation] = {}
         self._late: dict[str, tuple[Reservation, Money]] = {}
         self._renewing: threading.Event | None = None
+        self._at_exit = False
 
     async def reserve(self, account: str, amount: Money, limit: Money | None) -> Reservation | None:
         """Set money aside; see `Ledger.reserve`.
@@ -109,17 +113,18 @@ class SqliteLedger:
     def _reserve(self, account: str, amount: Money, limit: Money | None) -> Reservation | None:
         wanted = units(amount)
         made = Reservation(account, amount, uuid.uuid4().hex)
-        with self._lock, self._transaction() as db:
-            now = self._clock.now()
-            self._write_late(db)
-            db.execute("DELETE FROM reservations WHERE expires < ?", (now,))
-            if limit is not None and sum(_gone(db, account, now)) + wanted > units(limit):
-                return None
-            db.execute(
-                "INSERT INTO reservations VALUES (?, ?, ?, ?)",
-                (made.id, account, min(wanted, _MOST), now + self.ttl),
-            )
-            self._open[made.id] = made
+        with self._lock:
+            with self._transaction() as db:
+                now = self._clock.now()
+                self._write_late(db)
+                db.execute("DELETE FROM reservations WHERE expires < ?", (now,))
+                if limit is not None and sum(_gone(db, account, now)) + wanted > units(limit):
+                    return None
+                db.execute(
+                    "INSERT INTO reservations VALUES (?, ?, ?, ?)",
+                    (made.id, account, min(wanted, _MOST), now + self.ttl),
+                )
+            self._open[made.id] = made  # committed; else it would be renewed for ever
         self._renew_in_time()
         return made
 
@@ -138,6 +143,21 @@ class SqliteLedger:
                 )
         if self._late:
             self._renew_in_time()
+            if not self._at_exit:
+                self._at_exit = True
+                atexit.register(self._write_at_exit)
+
+    def _write_at_exit(self) -> None:
+        """Write what is late, before nobody knows it any more."""
+        until = time.monotonic() + self.wait
+        while self._late:
+            try:
+                self.close()
+            except (sqlite3.Error, LedgerError) as error:
+                if time.monotonic() > until:
+                    LOG.error("%s cannot note what calls cost: %s", self, error)
+                    return
+                time.sleep(_PAUSE)
 
     def balance(self, account: str) -> Balance:
         """Return what is gone of an account, reservations that have expired left out.
@@ -153,9 +173,9 @@ class SqliteLedger:
         return Balance(money(spent), money(held))
 
     def close(self) -> None:
-        """Write what is late, and close the file; it is opened again when it is used."""
+        """Write what is late, and close the file; calls under way and later ones open it again."""
         with self._lock:
-            if self._renewing is not None:
+            if self._renewing is not None and not self._open:
                 self._renewing.set()
                 self._renewing = None
             if self._late:
@@ -172,12 +192,12 @@ class SqliteLedger:
         """A transaction that nobody else's comes between; under the lock only."""
         db = self._connected()
         db.execute("BEGIN IMMEDIATE")
-        late = dict(self._late)
+        late = self._late
         try:
             yield db
             db.execute("COMMIT")
         except BaseException:
-            self._late = late
+            self._late = {**late, **self._late}
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
@@ -231,14 +251,14 @@ class SqliteLedger:
 
     def _write_late(self, db: sqlite3.Connection) -> None:
         """Note what calls cost that have ended; in a transaction."""
-        for reservation, cost in self._late.values():
+        late, self._late = self._late, {}  # a call that is collected meanwhile adds to the new one
+        for reservation, cost in late.values():
             db.execute("DELETE FROM reservations WHERE id = ?", (reservation.id,))
             db.execute(
                 "INSERT INTO accounts VALUES (?, ?) "
                 "ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent",
                 (reservation.account, min(units(cost), _MOST)),
             )
-        self._late = {}
 
     # --- reservations of calls that take long --------------------------------------------------
 
@@ -268,9 +288,8 @@ class SqliteLedger:
         try:
             with self._lock, self._transaction() as db:
                 self._write_late(db)
-                for (
-                    each
-                ) in self._open.values():  # one that was taken for a killed process's is back
+                for each in tuple(self._open.values()):
+                    # one that was taken for a killed process's is back
                     db.execute(
                         "INSERT INTO reservations VALUES (?, ?, ?, ?) "
                         "ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
 
+_MOST_TIMES: Final = 100
 _EXTRA: Final = frozenset({"above", "since", "tiers"})
 
 
@@ -131,7 +133,11 @@ class PriceTable:
             if not isinstance(model, str) or not model.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
                 raise PriceError("a model's name is text", found=describe(model))
             self._rows[model] = _prices_of(model, given)
-        self._by_name = {model_id(model).name: each for model, each in self._rows.items()}
+        self._by_name: dict[tuple[str | None, str], tuple[Price, ...]] = {}
+        for model, each in self._rows.items():
+            name = model_id(model)
+            provider = name.provider if "/" in model else None  # else it is of any
+            self._by_name[provider, name.name] = each
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> PriceTable:
@@ -151,7 +157,8 @@ class PriceTable:
         rows = self._rows.get(model)
         if rows is None:
             name = model_id(model)
-            rows = self._by_name.get(name.name) or self._by_name.get(name.base)
+            for key in product((name.name, name.base), (name.provider, None)):
+                rows = rows or self._by_name.get((key[1], key[0]))
         return _priced(rows, model, usage, at, tier)
 
     def __repr__(self) -> str:
@@ -192,14 +199,25 @@ def price_of(given: Any, where: str) -> Price:
     for threshold, dearer in above.items():
         if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
             raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
-        thresholds.append((threshold, rates_of({**rates, **dearer}, f"{where}, above {threshold}")))
-    times = {str(tier): number(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
+        here = f"{where}, above {threshold}"
+        if not isinstance(dearer, Mapping):
+            raise PriceError(f"{here}: this is a mapping", found=describe(dearer))
+        both = {**rates, **cast("Mapping[str, Any]", dearer)}
+        thresholds.append((threshold, rates_of(both, here)))
+    times = {str(tier): _multiple(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
     return Price(
         rates_of(rates, where),
         _day(row.get("since"), where),
         tuple(sorted(thresholds, key=lambda each: each[0])),
         {**MULTIPLIERS, **times},
     )
+
+
+def _multiple(value: object, where: str) -> Decimal:
+    made = number(value, where)
+    if made > _MOST_TIMES:
+        raise PriceError(f"{where}: this is no multiple of a price", found=str(made)[:40])
+    return made
 
 
 def _day(value: object, where: str) -> date | None:

@@ -9,6 +9,7 @@ import click
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK
 from adk_fluent.eval._cli._output import Output, output_options
 from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._html import html_page
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._report import FluentEvalReport
 
@@ -30,7 +31,7 @@ from adk_fluent.eval._report._report import FluentEvalReport
     show_default=True,
     help="The p-value up to which a change is significant.",
 )
-@output_options("json", "markdown")
+@output_options("json", "markdown", "html")
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -46,7 +47,8 @@ def compare(
     none could be compared.
     """
     report = FluentEvalReport.load(current)
-    comparison = report.compare(FluentEvalReport.load(baseline), alpha=alpha)
+    before = FluentEvalReport.load(baseline)
+    comparison = report.compare(before, alpha=alpha)
     ok = comparison.compared > 0 and len(comparison.regressed) <= max_regressions
     output = Output(options)
     verdict = click.style("ok" if ok else "not ok", fg="green" if ok else "red", bold=True)
@@ -55,4 +57,6 @@ def compare(
         output.say(line)
     output.write("json", comparison.to_json)
     output.write("markdown", comparison.to_markdown)
+    output.write("html", lambda: "".join(html_page(report, before)))
+    output.summarize(comparison.to_markdown)
     ctx.exit(INFRASTRUCTURE if output.failed else OK if ok else FINDINGS)

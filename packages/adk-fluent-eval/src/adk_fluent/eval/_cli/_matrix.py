@@ -52,6 +52,7 @@ def matrix(  # noqa: PLR0917  # of click
         ctx.exit(INTERRUPTED)
     output = Output(options)
     output.write("markdown", found.to_markdown)
+    output.summarize(found.to_markdown)
     output.say(str(found))
     ok = all(each.ok for each in found.values())
     ctx.exit(INFRASTRUCTURE if output.failed else OK if ok else FINDINGS)

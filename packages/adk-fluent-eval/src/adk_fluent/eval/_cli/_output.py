@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,18 +19,34 @@ if TYPE_CHECKING:
 
 STDOUT: Final = "-"
 OUT: Final = click.Path(dir_okay=False, allow_dash=True)
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+_SUMMARY_BYTES: Final = 1 << 20  # GitHub shows nothing of a longer one
+_CUT: Final = "\n\nCut here: GitHub shows no more than 1 MiB.\n"
+_TITLES: Final = {"json": "JSON", "junit": "JUnit", "html": "HTML"}
 
 
 def output_options(*forms: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds an option for each form."""
+    """Return a decorator that adds an option for each form, and one for GitHub's summary."""
 
     def add(command: Any) -> Any:
         for form in reversed(forms):
-            help = f"Write {form.upper() if form == 'json' else form.title()} there; - is stdout."
+            help = f"Write {_TITLES.get(form, form.title())} there; - is stdout."
             command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
-        return command
+        return click.option(
+            "--github-summary/--no-github-summary",
+            default=None,
+            callback=_summary_path,
+            help=f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set.",
+        )(command)
 
     return add
+
+
+def _summary_path(ctx: click.Context, param: click.Parameter, value: bool | None) -> str | None:
+    path = os.environ.get(_SUMMARY)
+    if value and not path:
+        raise click.UsageError(f"--github-summary needs {_SUMMARY}, which GitHub sets.")
+    return None if value is False else path
 
 
 class Output:
@@ -53,6 +71,23 @@ class Output:
         except EvalFileError as error:
             self.failed = True
             note(f"error: {error}", fg="red")
+
+    def summarize(self, make: Callable[[], str]) -> None:
+        """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
+        path: str | None = self._options.get("github_summary")
+        if not path:
+            return
+        try:
+            with Path(path).open("ab") as file:
+                room = _SUMMARY_BYTES - file.tell()
+                page = f"{encodable(make())}\n".encode()
+                if len(page) > room:
+                    end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                    page = page[:end] + _CUT.encode() if end > 0 else b""
+                file.write(page)
+        except (OSError, ValueError) as error:
+            self.failed = True
+            note(f"error: {path} cannot be written: {error}", fg="red")
 
     def say(self, line: str) -> None:
         """Print a line for the person: on standard error if standard output is a document."""

@@ -32,6 +32,7 @@ from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._html import html_page
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
@@ -118,7 +119,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
 )
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
-@output_options("json", "junit", "markdown")
+@output_options("json", "junit", "markdown", "html")
 @click.option(
     "--adk-results",
     type=click.Path(file_okay=False),
@@ -147,7 +148,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
     suites = load_suites(target, options["pipeline"], options["registry"])
-    if len(suites) > 1 and STDOUT in (options["json"], options["junit"], options["markdown"]):
+    if len(suites) > 1 and STDOUT in options.values():
         raise click.UsageError("- takes the document of one suite; name a file.")
     jobs = [_Job(each, options, label=each.name if len(suites) > 1 else "") for each in suites]
     for job in jobs:
@@ -273,6 +274,8 @@ class _Job:
         output.write("json", report.to_json, self._label)
         output.write("junit", report.to_junit, self._label)
         output.write("markdown", report.to_markdown, self._label)
+        output.write("html", lambda: "".join(html_page(report, self._baseline)), self._label)
+        output.summarize(report.to_markdown)
         if options["adk_results"] is not None:
             agent = Path(options["adk_results"]).resolve()
             try:

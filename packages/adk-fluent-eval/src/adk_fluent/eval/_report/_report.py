@@ -144,6 +144,27 @@ class FluentEvalReport(ReportFigures):
 
         return report_page(self)
 
+    def to_html(
+        self, path: str | PathLike[str], *, baseline: FluentEvalReport | None = None
+    ) -> None:
+        """Write one page for people: every run with its transcript, to filter and to print.
+
+        The page loads nothing. Very long texts are cut, which it says. Without scripts, it has all
+        but the filters.
+
+        Args:
+            path: The file.
+            baseline: The report to compare with; None is that of the run.
+
+        Raises:
+            EvalFileError: The file cannot be written.
+            EvalError: The baseline is not a report.
+        """
+        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
+
+        write_whole(path, html_page(self, baseline))
+
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""
         from adk_fluent.eval._report._junit import junit  # noqa: PLC0415  # imports xml

@@ -106,11 +106,11 @@ def generate(
 async def request_model(call: ModelCall) -> ModelReply:
     """Ask a model something for a middleware, in addition to the call that it stands around.
 
-    No `wrap_model_call` stands around this request; what stands next to models does
+    No `Middleware.wrap_model_call` stands around this request; what stands next to models does
     (`Middleware.wrap_model_request`), so that it is charged as every other one.
 
     Args:
-        call: What is asked, with the `ctx`, `agent` and `run` of the call for whose sake it is.
+        call: What is asked, with the context, agent and run of the call for whose sake it is.
     """
     invocation = None if call.ctx is None else invocation_of(call.ctx)
     chain = None if invocation is None else attached(invocation)

@@ -43,7 +43,7 @@ from adk_fluent.errors import (
     unwrap,
 )
 from adk_fluent.ir import ExecutionConfig
-from adk_fluent.protocol import BackendBase, RunResult, resume_of
+from adk_fluent.protocol import BackendBase, RunResult, collect_discarded, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -226,14 +226,15 @@ class ADKBackend(BackendBase[Compiled]):
         values = dict(session.state)
         made: list[AgentEvent] = []
         told = Listeners(listeners)
-        async with aclosing(
-            self._events(compiled, start, service, user_id, session.id, told=told)
-        ) as events:
-            async for event in events:
-                told.tell(event)
-                made.append(event)
-                if not event.is_partial:
-                    values.update(event.state_delta)
+        with collect_discarded() as discarded:
+            async with aclosing(
+                self._events(compiled, start, service, user_id, session.id, told=told)
+            ) as events:
+                async for event in events:
+                    told.tell(event)
+                    made.append(event)
+                    if not event.is_partial:
+                        values.update(event.state_delta)
         final = {key: value for key, value in values.items() if _is_told(key, value)}
         return RunResult(
             made,
@@ -241,6 +242,7 @@ class ADKBackend(BackendBase[Compiled]):
             session_id=session.id,
             user_id=user_id,
             app_name=compiled.config.app_name,
+            discarded=discarded,
         )
 
     async def recall(

@@ -1,0 +1,54 @@
+"""Recording and replaying with every other layer: retries, caches, typed state."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from adk_fluent import Agent, Pipeline
+from adk_fluent.debug import Recorder, ReplayerBackend, recorder
+from adk_fluent.middleware import cache, retry
+from adk_fluent.state import SessionScoped, StateSchema
+from adk_fluent.testing import ScriptedModel
+
+pytestmark = pytest.mark.adk
+
+
+class Desk(StateSchema):
+    """What the pipeline knows."""
+
+    intent: SessionScoped[str]
+
+
+def desk(*said: str | Exception) -> Pipeline:
+    triage = Agent("triage", ScriptedModel(*said)).writes(Desk.intent)
+    clerk = Agent("clerk", ScriptedModel(*said[-1:])).instruct("Handle {intent}.")
+    return (triage >> clerk).state(Desk).middleware(retry(max_attempts=2, backoff_base=0.0))
+
+
+async def test_retries_and_typed_state_are_replayed(caplog: pytest.LogCaptureFixture) -> None:
+    with Recorder() as kept:
+        result = await desk(ConnectionError("down"), "refund").run("hello")
+    assert result.state == {"intent": "refund"}
+    assert [bool(each.error) for each in kept.recording.llm_interactions] == [True, False, False]
+    caplog.clear()
+    backend = ReplayerBackend(kept.recording)
+    again = await desk().run("hello", backend=backend)
+    assert not kept.recording.diff(again)
+    assert again.state == result.state
+    assert backend.unused == []
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+async def test_what_a_cache_answers_is_no_call() -> None:
+    agent = Agent("a", ScriptedModel("once")).middleware(cache())
+    kept = recorder()
+    for _ in range(2):
+        assert (await agent.run("hello", middleware=[kept])).text == "once"
+    assert len(kept.recording.llm_interactions) == 1
+    fresh = Agent("a", ScriptedModel()).middleware(cache())
+    backend = ReplayerBackend(kept.recording)
+    for _ in range(2):
+        assert (await fresh.run("hello", backend=backend)).text == "once"
+    assert backend.unused == []
