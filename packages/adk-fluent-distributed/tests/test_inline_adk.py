@@ -130,6 +130,17 @@ async def test_a_gate_in_a_segment_pauses_the_run() -> None:
     assert (stands.status, stands.answer, stands.pending) == ("completed", "C", ())
 
 
+async def test_an_answer_of_no_use_leaves_the_question_open() -> None:
+    engine, pipeline = InlineEngine(), gate(message="Sure?", name="sure") >> Agent("b").mock("B")
+    asked = await engine.submit(pipeline, "Go.", run_id="r")
+    stands = await engine.answer("r", asked.pending[0].answer("perhaps"))
+    assert (stands.status, stands.pending) == ("waiting", asked.pending)
+    assert stands.error is not None
+    assert "is no answer to gate 'sure'" in stands.error["message"]
+    stands = await engine.answer("r", stands.pending[0].answer(True))
+    assert (stands.status, stands.answer, stands.error) == ("completed", "B", None)
+
+
 async def test_gates_of_two_segments_that_wait_together() -> None:
     one = (gate(message="1?", name="g1") >> Agent("b").mock("B")).named("one")
     two = (gate(message="2?", name="g2") >> Agent("c").mock("C")).named("two")

@@ -100,7 +100,7 @@ class RunStatus:
         answer: The answer; of a run that goes on or was cancelled, the one of its last rest.
         state: The session's state without ``temp:`` keys, as of its last rest.
         pending: The questions it waits on.
-        error: What ended it: ``type``, ``message`` and ``node``.
+        error: What ended it, or was wrong with the last answer: ``type``, ``message`` and ``node``.
     """
 
     run_id: str

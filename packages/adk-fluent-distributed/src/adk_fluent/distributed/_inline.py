@@ -142,10 +142,10 @@ class InlineEngine:
             The events of the whole run, with its answer, state and questions.
 
         Raises:
-            DistributedRunError: A step failed; see `answer`.
+            DistributedRunError: A step failed, or the run was cancelled; see `answer`.
         """
         stands = await self.submit(pipeline, message, run_id=run_id, state=state, user_id=user_id)
-        if stands.error is not None:
+        if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
         return await self._runs[stands.run_id].station.recall(stands.run_id, user_id)
 

@@ -101,7 +101,7 @@ class Station:
             recalled = await self._backend.recall(compiled, **where)
         except AdkFluentError as raised:
             return SegmentResult("failed", call.segment, error=error or _told(raised))
-        return self._result(call.segment, recalled, error)
+        return self._result(call, recalled, error)
 
     async def recall(self, run_id: str, user_id: str) -> RunResult:
         """What a run has given so far."""
@@ -124,15 +124,16 @@ class Station:
                 await self._backend.run(compiled, Resume(tuple(answers)), **where)
 
     def _result(
-        self, segment: str, recalled: Recalled, error: dict[str, str] | None
+        self, call: SegmentCall, recalled: Recalled, error: dict[str, str] | None
     ) -> SegmentResult:
-        entry = recalled.entry
+        entry, segment = recalled.entry, call.segment
         if error is None and entry is not None and entry.status == "boundary":
             return SegmentResult("running", segment, next=self.plan.named(entry.segments[0]))
         result = recalled.result()
         status: Status = "waiting" if entry is not None else "completed"
         if error is not None:
-            status = "failed"
+            refused = call.answers and entry is not None and call.answers.keys() <= {*entry.waits}
+            status = "waiting" if refused else "failed"  # an answer that was none loses nothing
         if status == "completed" and any(e.metadata.get("why") == "refused" for e in result):
             status = "rejected"
         return SegmentResult(
