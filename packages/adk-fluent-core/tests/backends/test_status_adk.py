@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools.tool_context import ToolContext  # noqa: TC002  # ADK reads it at run time
 
 from adk_fluent import Agent, Loop, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.testing import AgentHarness, Call, ScriptedModel, mock_backend, reply
 
 if TYPE_CHECKING:
-    from google.adk.tools.tool_context import ToolContext
-
     from adk_fluent.builders import Builder
     from adk_fluent.protocol import RunResult
 
