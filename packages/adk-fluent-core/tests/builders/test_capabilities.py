@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -9,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from adk_fluent import Agent, FanOut, Pipeline, Preset, RemoteAgent, agent
-from adk_fluent.builders import PresetSettings
+from adk_fluent.builders import PresetSettings, RemoteOptions
 from adk_fluent.builders._agent import setters
 from adk_fluent.errors import (
     MissingLayerError,
@@ -332,3 +333,8 @@ async def test_a_decorated_function_runs() -> None:
     result = await Pipeline(classify).run("go", state={"ticket": "T1"})
     assert result.text == "billing"
     assert "Sort T1." in model.calls[0].system
+
+
+def test_the_options_of_a_remote_agent_are_its_parameters() -> None:
+    taken = list(inspect.signature(RemoteAgent).parameters)
+    assert taken == ["name", "endpoint", "card", *RemoteOptions.__annotations__]

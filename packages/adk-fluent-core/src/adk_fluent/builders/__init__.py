@@ -27,7 +27,7 @@ from adk_fluent.builders._primitives import (
     timeout,
     transfer,
 )
-from adk_fluent.builders._remote import RemoteAgent
+from adk_fluent.builders._remote import RemoteAgent, RemoteOptions
 from adk_fluent.builders._resources import Resource
 from adk_fluent.builders._route import Route
 from adk_fluent.builders._running import RunOptions
@@ -89,6 +89,7 @@ __all__ = [
     "PresetSettings",
     "Race",
     "RemoteAgent",
+    "RemoteOptions",
     "Resource",
     "Route",
     "RunOptions",

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _HISTORIES = ("input", "transcript", "none")
 
 
-class _Options(TypedDict, total=False):
-    """What `RemoteAgent` takes beside its name and where it is."""
+class RemoteOptions(TypedDict, total=False):
+    """What `RemoteAgent` takes beside its name and where it is; its arguments say what each means.
+
+    It types wrappers: ``def bank(**options: Unpack[RemoteOptions]) -> RemoteAgent``.
+    """
 
     capabilities: Collection[str]
     inputs: KeyLike | Iterable[KeyLike] | type
@@ -76,10 +79,10 @@ class RemoteAgent(Builder):
     __slots__ = ("_fallback", "_reads", "_settings", "_writes")
 
     @overload
-    def __init__(self, name: str, *, endpoint: str, **options: Unpack[_Options]) -> None: ...
+    def __init__(self, name: str, *, endpoint: str, **options: Unpack[RemoteOptions]) -> None: ...
 
     @overload
-    def __init__(self, name: str, *, card: object, **options: Unpack[_Options]) -> None: ...
+    def __init__(self, name: str, *, card: object, **options: Unpack[RemoteOptions]) -> None: ...
 
     def __init__(
         self,
@@ -131,7 +134,7 @@ class RemoteAgent(Builder):
 
     @classmethod
     def from_card(
-        cls, card: object, *, name: str | None = None, **options: Unpack[_Options]
+        cls, card: object, *, name: str | None = None, **options: Unpack[RemoteOptions]
     ) -> Self:
         """Make one that an agent card describes.
 

@@ -42,7 +42,7 @@ class Resource:
             yields it and tidies up behind the ``yield``, or a function that returns a context
             manager. Its parameters get other resources by name.
         scope: How long one lives: an ``invocation`` (one run), a ``session``, or the ``app``: until
-            the pipeline is closed (`aclose`) or the process ends.
+            the pipeline is closed (``aclose``) or the process ends.
         cleanup: Called with it at the end of its scope, sync or async.
 
     Raises:

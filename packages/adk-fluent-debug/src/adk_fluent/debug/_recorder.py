@@ -98,6 +98,7 @@ class Recorder(Middleware):
                 raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
         self.capture_content: bool = capture_content
         self.capture_state: bool = capture_state
+        #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
         self._runs: list[RunRecorder] = []
         self._blocks: list[AbstractContextManager[None]] = []

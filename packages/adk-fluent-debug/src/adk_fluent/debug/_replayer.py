@@ -117,6 +117,7 @@ class ReplayerBackend(BackendBase[Any]):
         if not self.recording.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
         self.on_mismatch: OnMismatch = on_mismatch
+        #: Takes the same out of what is asked now.
         self.redaction: Redaction = Redaction(redact)
         self.patience: float = patience
         self.missed: int = 0

@@ -83,7 +83,7 @@ class Recalled:
         return self.entry is not None or any(e.author != USER for e in self._session.events)
 
     def result(self) -> RunResult:
-        """What `run` would have returned, for all runs together; `pending` is what is open."""
+        """What ``run`` would have returned, for all runs together; ``pending`` is what is open."""
         session, waits = self._session, () if self.entry is None else self.entry.waits
         told = [
             to_agent_event(event)
