@@ -186,6 +186,12 @@ async def test_several_budgets_around_one_agent_all_hold() -> None:
     assert codes(await Agent("a", dear()).middleware(same).middleware(same).run("hi")) == []
 
 
+async def test_two_ledgers_of_one_file_are_one(tmp_path: Path) -> None:
+    made = [budget(9, scope="user", ledger=SqliteLedger(tmp_path / "l.db")) for _ in range(2)]
+    result = await Agent("a", dear()).middleware(made[0]).middleware(made[1]).run("hi")
+    assert made[0].balance(result) == Balance(Money.of(1), Money())
+
+
 async def test_attempts_and_other_models_each_need_money() -> None:
     class Thrice:
         async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:

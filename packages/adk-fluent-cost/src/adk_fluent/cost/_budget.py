@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ _PROCESS: Final = uuid.uuid4().hex
 #: The error code of an answer in the place of a call that was not made.
 EXHAUSTED: Final = "BUDGET_EXHAUSTED"
 #: Accounts of which money is reserved for the request that goes on here.
-_HELD: Final[ContextVar[frozenset[tuple[int, str]]]] = ContextVar(
+_HELD: Final[ContextVar[frozenset[tuple[Hashable, str]]]] = ContextVar(
     "adk_fluent_budgets", default=frozenset()
 )
 
@@ -208,7 +208,8 @@ class Budget(Middleware):
             LedgerError: The ledger cannot be used.
         """
         account = self._account(call)
-        key = (id(self.ledger), account)
+        ledger: Any = self.ledger  # one of the user's own may have no hash
+        key = (ledger if isinstance(ledger, Hashable) else id(ledger), account)
         if key in _HELD.get():
             return await next(call)
         admitted = await self._admitted(call, account)

@@ -40,7 +40,7 @@ _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class SqliteLedger:
-    """A ledger in a file, for several processes of one machine.
+    """A ledger in a file, for several processes of one machine; two of one file are equal.
 
     A reservation is renewed as long as its process lives, however long the call takes; when that
     was killed, its reservations expire after `ttl` seconds. What could not be written when a call
@@ -79,6 +79,7 @@ class SqliteLedger:
                     f"SqliteLedger({name}=...) takes seconds above 0", found=describe(number)
                 )
         self.path = Path(path)
+        self._file = self.path.resolve()
         self.ttl = ttl
         self.wait = wait
         self._given_clock = clock
@@ -300,6 +301,12 @@ class SqliteLedger:
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_remade, (self.path, self.ttl, self.wait, self._given_clock))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SqliteLedger) and self._file == other._file
+
+    def __hash__(self) -> int:
+        return hash(self._file)
 
     def __repr__(self) -> str:
         return f"SqliteLedger({str(self.path)!r})"
