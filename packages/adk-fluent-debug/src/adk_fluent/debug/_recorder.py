@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from contextlib import AbstractContextManager, suppress
@@ -11,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.debug._recording import LEFT_OUT, RecordedRun, Recording
 from adk_fluent.debug._redaction import Redact, Redaction
@@ -21,13 +22,12 @@ from adk_fluent.ir import content_hash, walk
 from adk_fluent.protocol import (
     Middleware,
     MiddlewareDesc,
-    RequestSnapshot,
     Sink,
 )
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -235,7 +235,8 @@ class RunRecorder(Middleware):
             return
         self._begin(ctx)
         wrote = {key: each for key, each in event.state_delta.items() if _is_kept(key)}
-        self._add({"event": replace(event, state_delta=json_safe(wrote), raw=None)})
+        kept = replace(event, state_delta=json_safe(wrote), raw=None)
+        self._add({"event": _Later(_event_data, kept)})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -296,13 +297,13 @@ class RunRecorder(Middleware):
                 **_place(call.ctx, call.agent),
                 "model": call.request.model or getattr(call.model, "model", ""),
                 "stream": call.stream,
-                "request": _Asked(call.request),
+                "request": _Later(_adk.load_request, _adk.keep_request(call.request)),
             }
         )
 
         async def forward(response: Any) -> None:
-            late = _is_late()
-            self._add({"chunk_of": number, **late, "response": _adk.dump_response(response)})
+            chunk = _Later(json.loads, _adk.keep_response(response))
+            self._add({"chunk_of": number, **_is_late(), "response": chunk})
             await call.emit(response)
 
         try:
@@ -310,7 +311,7 @@ class RunRecorder(Middleware):
         except BaseException as error:
             self._add({"reply_of": number, **_how(error)})
             raise
-        responses = [_adk.dump_response(each) for each in reply.responses]
+        responses = _Later(_all_of, [_adk.keep_response(each) for each in reply.responses])
         self._add({"reply_of": number, **_is_late(), "responses": responses})
         return reply
 
@@ -365,35 +366,27 @@ class RunRecorder(Middleware):
         return made
 
 
-class _Asked:
-    """A request as it was when it was sent; it becomes data when somebody wants to see it."""
+class _Later(NamedTuple):
+    """What becomes data when somebody wants to see it: `make` of `what`, which nobody changes."""
 
-    __slots__ = ("_data", "_request", "_snapshot")
+    make: Callable[[Any], Any]
+    what: Any
 
-    def __init__(self, request: Any) -> None:
-        self._request = request
-        self._snapshot = RequestSnapshot(request)
-        self._data: Data | None = None
 
-    def data(self) -> Data:
-        if self._data is None:
-            from adk_fluent.debug._adk import dump_request  # noqa: PLC0415  # ADK, when it is used
+def _all_of(texts: Sequence[str]) -> list[Any]:
+    return [json.loads(each) for each in texts]
 
-            now = RequestSnapshot(self._request)  # somebody may still be at it
-            self._snapshot.restore()
-            self._data = dump_request(self._request)
-            now.restore()
-        return self._data
+
+def _event_data(event: AgentEvent) -> Data:
+    return event.to_dict()
 
 
 def _entry(entry: Data) -> Data:
     """An entry of a tape as data; the time first."""
     made: Data = {"t": entry["t"]}
     for key, value in entry.items():
-        if key == "event":
-            made[key] = value.to_dict()
-        elif isinstance(value, _Asked):
-            made[key] = value.data()
+        if isinstance(value, _Later):
+            made[key] = value.make(value.what)
         elif value is not None or key == "result":
             made[key] = value
     return made
