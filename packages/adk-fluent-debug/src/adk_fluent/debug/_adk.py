@@ -95,6 +95,12 @@ def _told(value: Any) -> Any:
     return value if isinstance(value, _SCALARS) else str(value)
 
 
+def branch_of(ctx: Any) -> str | None:
+    """ADK's branch in which a call is made."""
+    # both versions keep it there; 1.x has no other way to it
+    return getattr(getattr(ctx, "_invocation_context", ctx), "branch", None)
+
+
 # --- what tools do -------------------------------------------------------------------------------
 
 
