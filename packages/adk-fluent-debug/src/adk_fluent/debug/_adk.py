@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -11,6 +12,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.protocol import request_data
@@ -41,7 +43,10 @@ def load_content(data: Data) -> types.Content:
 
 def keep_response(response: Any) -> str:
     """An answer of a model as JSON."""
-    return response.model_dump_json(exclude_none=True)
+    try:
+        return response.model_dump_json(exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
+        return json.dumps(dump_model(response))
 
 
 def load_response(data: Mapping[str, Any]) -> LlmResponse:
@@ -54,18 +59,23 @@ def empty_response() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
 
 
-def keep_request(request: Any) -> tuple[bytes, Any]:
+def keep_request(request: Any) -> tuple[bytes | None, Data]:
     """A request as it is now; `load_request` makes of it what `dump_request` would now.
 
     The conversation, which is long, is kept as JSON, which is made at a fraction of the cost.
     """
-    asked = request.model_copy(update={"contents": []})
-    return _CONTENTS.dump_json(request.contents or [], exclude_none=True), dump_request(asked)
+    try:
+        said = _CONTENTS.dump_json(request.contents or [], exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
+        return None, dump_request(request)
+    return said, dump_request(request.model_copy(update={"contents": []}))
 
 
-def load_request(kept: tuple[bytes, Any]) -> Data:
+def load_request(kept: tuple[bytes | None, Data]) -> Data:
     """A request that was kept, as data."""
     said, data = kept
+    if said is None:
+        return data
     contents = _CONTENTS.validate_json(said)
     return {**data, "contents": dump_request(LlmRequest(contents=contents))["contents"]}
 

@@ -28,7 +28,8 @@ def write(file: Path, text: str) -> None:
 
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123  # a descriptor
+        # half a character stands in JSON as it stands behind a backslash
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:  # noqa: PTH123  # a descriptor
             out.write(text)
             out.flush()
             os.fsync(out.fileno())

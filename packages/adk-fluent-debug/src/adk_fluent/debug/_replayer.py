@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._compare import counted
@@ -20,7 +21,6 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import AsyncGenerator
     from typing import Self
 
@@ -77,7 +77,7 @@ class ReplayerBackend(BackendBase[Any]):
 
     def __init__(
         self,
-        recording: Recording | str | os.PathLike[str],
+        recording: Recording | str | PathLike[str],
         on_mismatch: OnMismatch = "error",
         tools: ToolMode | Mapping[str, ToolMode] = "replay",
         *,
@@ -92,6 +92,10 @@ class ReplayerBackend(BackendBase[Any]):
         for each in modes.values():
             one_of(each, _TOOL_MODES, "tools")
         loaded: Any = recording
+        if not isinstance(loaded, Recording | str | PathLike):
+            raise UsageError(
+                "a replay takes a Recording, or the path of its file", found=describe(recording)
+            )
         if not isinstance(loaded, Recording):
             loaded = Recording.load(loaded)
         self.recording: Recording = loaded
