@@ -92,12 +92,12 @@ class ReplayerBackend(BackendBase[Any]):
         for each in modes.values():
             one_of(each, _TOOL_MODES, "tools")
         loaded: Any = recording
-        if not isinstance(loaded, Recording | str | PathLike):
+        if isinstance(recording, str | PathLike):
+            loaded = Recording.load(recording)
+        elif not isinstance(loaded, Recording):
             raise UsageError(
                 "a replay takes a Recording, or the path of its file", found=describe(recording)
             )
-        if not isinstance(loaded, Recording):
-            loaded = Recording.load(loaded)
         self.recording: Recording = loaded
         if not self.recording.captures_content:
             raise UsageError(

@@ -83,7 +83,7 @@ async def replay_async(
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
     recording = backend.recording
-    node: Any = pipeline.to_ir() if hasattr(type(pipeline), "to_ir") else pipeline
+    node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
     if not isinstance(node, Node):
         raise UsageError(
             "replay takes a pipeline and a recording of it",
