@@ -7,7 +7,7 @@ import json
 import time
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from adk_fluent.debug._pipeline import pipeline_data
 from adk_fluent.extend import json_safe
@@ -16,7 +16,6 @@ from adk_fluent.protocol import Middleware, Sink
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.ir import Node
     from adk_fluent.protocol import (
         AgentEvent,
@@ -32,15 +31,30 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+
+class Keeper(Protocol):
+    """Keeps the runs that are recorded, as `Recorder` does."""
+
+    capture_content: bool
+    capture_state: bool
+
+    def begun(self, run: RunRecorder) -> None:
+        """Take in a run that has begun."""
+
+    def knows(self, session_id: str) -> bool:
+        """Whether it has recorded an earlier run of a session."""
+        ...
+
+
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: Events that say nothing but where a run stands.
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Recorder) -> bool:
+def is_within(recorder: Keeper) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -60,7 +74,7 @@ class RunRecorder(Middleware):
 
     at_boundary = True
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Keeper) -> None:
         self.tape: list[Data] = []
         self.status: str = ""
         self.session_id: str = ""

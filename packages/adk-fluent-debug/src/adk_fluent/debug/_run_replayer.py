@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._pipeline import check_pipeline, pipeline_data
@@ -12,7 +12,8 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import Middleware, ModelReply
 
 if TYPE_CHECKING:
-    from adk_fluent.debug._replayer import ReplayerBackend
+    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._redaction import Redaction
     from adk_fluent.debug._tape import Tape, Taped
     from adk_fluent.protocol import (
         AgentEvent,
@@ -32,6 +33,30 @@ Data = dict[str, Any]
 _STRAY_SECONDS: Final = 1.0
 
 
+class Source(Protocol):
+    """Has what is replayed, as `ReplayerBackend` does."""
+
+    recording: Recording
+    redaction: Redaction
+    missed: int
+
+    @property
+    def on_mismatch(self) -> str:
+        """What a call is answered that was not recorded so."""
+        ...
+
+    def is_live(self, tool: str) -> bool:
+        """Whether a tool is to run itself."""
+        ...
+
+    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
+        """The recorded run that a run which begins now replays, and a fresh tape of it."""
+        ...
+
+    def note(self, number: int, tape: Tape) -> None:
+        """Take in what a run has used, when it is over."""
+
+
 class RunReplayer(Middleware):
     """Replays one run.
 
@@ -41,7 +66,7 @@ class RunReplayer(Middleware):
 
     at_boundary = True
 
-    def __init__(self, backend: ReplayerBackend) -> None:
+    def __init__(self, backend: Source) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
