@@ -25,7 +25,8 @@ class Case:
     Attributes:
         side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
             ``evaluated`` with suites, ``remote`` with an A2A server beside it, ``segments`` with
-            boundaries, ``durable`` DBOS by hand, ``priced`` with costs.
+            boundaries, ``durable`` DBOS by hand, ``priced`` with costs,
+            ``recorded`` with recordings.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.
@@ -90,6 +91,7 @@ _MODULES = {
     "adk": "google.adk.agents import LlmAgent",
     "mono": "adk_fluent import Agent",
     "priced": "adk_fluent.cost import __all__",
+    "recorded": "adk_fluent.debug import Recorder, Recording, ReplayerBackend, diff_events",
     "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 

@@ -569,4 +569,22 @@ ROWS: tuple[Row, ...] = (
         judge=under(0.060, unless="google"),
         rounds=3,
     ),
+    Row(
+        "recording",
+        "recording beside none, a run of ten steps",
+        "at most 5 % more",
+        cases={
+            "ours": Case("recorded", "run-recorded", 10, [10, 1], 5),
+            "ours none": Case("recorded", "run-bare", 10, [10, 0], 5),
+        },
+        judge=at_most(1.05, "ours none"),
+    ),
+    Row(
+        "debug-import",
+        "import of adk_fluent.debug, cold process",
+        "< 60 ms, no google.*",
+        cases={"ours": Case("recorded", "import")},
+        judge=under(0.060, unless="google"),
+        rounds=3,
+    ),
 )

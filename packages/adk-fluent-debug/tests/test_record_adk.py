@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from refunds import CANARY, clerk, desk
 
-from adk_fluent import Agent
-from adk_fluent.debug import Recorder, Recording, recorder
+from adk_fluent import Agent, Pipeline
+from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
-from adk_fluent.testing import ScriptedModel, reply
+from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,8 +113,6 @@ async def test_no_secret_reaches_a_file(tmp_path: Path) -> None:
         tool_context.state["session_token"] = f"{password}!"
         return f"{user} is in, token {password}"
 
-    from adk_fluent.testing import Call
-
     model = ScriptedModel(Call("login", {"user": "ann", "password": CANARY}), f"used {CANARY}")
     pipeline = Agent("a", model).tool(login) >> Agent("b", ScriptedModel(default="Bye."))
     with Recorder() as kept:
@@ -157,8 +155,6 @@ async def test_what_changes_later_does_not_change_what_was_recorded() -> None:
         tool_context.state["seen"] = [*tool_context.state.get("seen", []), 1]
         return "added"
 
-    from adk_fluent.testing import Call
-
     def spoil(state: Any) -> None:
         state["seen"].append(2)
 
@@ -166,3 +162,47 @@ async def test_what_changes_later_does_not_change_what_was_recorded() -> None:
     with Recorder() as kept:
         await (Agent("a", model).tool(add) >> spoil).run("x")
     assert kept.recording.tool_interactions[0].effects == {"state_delta": {"seen": [1]}}
+
+
+async def test_half_a_character_is_recorded_saved_and_replayed(tmp_path: Path) -> None:
+    def pipeline() -> Pipeline:
+        broken = Agent("a", ScriptedModel(default="half \ud83d"))
+        return broken >> Agent("b", ScriptedModel(default="Bye."))
+
+    with Recorder() as kept:
+        await pipeline().run("x")
+    kept.save(tmp_path / "run.json")
+    recording = Recording.load(tmp_path / "run.json")
+    assert not recording.edited
+    assert recording.events[0].content == "half \ud83d"
+    assert (await replay_async(pipeline(), tmp_path / "run.json")).ok
+
+
+async def test_no_secret_in_errors_headers_and_texts_reaches_a_file() -> None:
+    def call() -> str:
+        """Call."""
+        raise ConnectionError(
+            f"401 for https://ann:{CANARY}@host/?token={CANARY}", {"Authorization": CANARY}
+        )
+
+    from google.genai import types
+
+    headers = {"Authorization": f"Basic {CANARY}", "X-Goog-Api-Key": CANARY}
+    config = types.GenerateContentConfig(http_options=types.HttpOptions(headers=headers))
+    model = ScriptedModel(default=Call("call", {}))
+    agent = Agent("a", model).tool(call).generate_content_config(config)
+    with Recorder() as kept, pytest.raises(ConnectionError):
+        await agent.run(f"export OPENAI_API_KEY={CANARY}", state={"user:api_key": CANARY})
+    text = kept.recording.to_json()
+    assert CANARY not in text
+    assert "401 for" in text
+
+
+@pytest.mark.parametrize("wrong", [None, 3])
+async def test_what_is_no_recording_or_pipeline_is_refused(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="takes a Recording"):
+        ReplayerBackend(wrong)
+    with Recorder() as kept:
+        await clerk().run("Hello")
+    with pytest.raises(UsageError, match="takes a pipeline"):
+        await replay_async(wrong, kept.recording)

@@ -56,9 +56,41 @@ def test_bearer_tokens_and_named_keys_in_prose_are_taken_out() -> None:
     assert scrubbed("postgres://ann:pa55@db/x") == f"postgres://{REDACTED}@db/x"
 
 
-def test_plain_prose_stays() -> None:
-    for text in ("bearer certificates", "the password is required", "task-force of 12", "a://b"):
-        assert scrubbed(text) == text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Basic {}==",
+        "'authorization': 'token {}'",
+        "GOOGLE_API_KEY={}",
+        "export AWS_SECRET_ACCESS_KEY='{}'",
+        "get https://host/path?a=1&token={}",
+        "url=https://host/path?refresh_token={}&a=1",
+        "Cookie: theme=dark; session={}; lang=en",
+        '{{"deep": "{{\\"cfg\\": \\"{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}\\"}}"}}',
+    ],
+)
+def test_what_is_given_to_the_name_of_a_credential_in_a_text_is_taken_out(text: str) -> None:
+    canary = "cnry-7f3b9d2e"
+    clean = scrubbed({"said": text.format(canary)})
+    assert canary not in repr(clean)
+    assert REDACTED in repr(clean)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bearer certificates",
+        "the password is required",
+        "task-force of 12",
+        "a://b",
+        "a token: something that stands for a word",
+        "max_tokens=1234567, page_token: none",
+        "cookie: chocolate and oats",
+        "see https://host:8080/keyboard?sort=ascending",
+    ],
+)
+def test_plain_prose_stays(text: str) -> None:
+    assert scrubbed(text) == text
 
 
 def test_headers_as_names_and_values_are_taken_out() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
+from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.protocol import request_data
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+_CONTENTS: Final = TypeAdapter(list[types.Content])
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -36,19 +41,43 @@ def load_content(data: Data) -> types.Content:
     return types.Content.model_validate(data)
 
 
-def dump_response(response: Any) -> Data:
-    """An answer of a model as JSON data."""
-    return dump_model(response)
+def keep_response(response: Any) -> str:
+    """An answer of a model as JSON."""
+    try:
+        return response.model_dump_json(exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
+        return json.dumps(dump_model(response))
 
 
 def load_response(data: Mapping[str, Any]) -> LlmResponse:
-    """The answer that `dump_response` was given."""
+    """The answer that `keep_response` was given, of its data."""
     return LlmResponse.model_validate(data)
 
 
 def empty_response() -> LlmResponse:
     """An answer that says nothing."""
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
+
+
+def keep_request(request: Any) -> tuple[bytes | None, Data]:
+    """A request as it is now; `load_request` makes of it what `dump_request` would now.
+
+    The conversation, which is long, is kept as JSON, which is made at a fraction of the cost.
+    """
+    try:
+        said = _CONTENTS.dump_json(request.contents or [], exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
+        return None, dump_request(request)
+    return said, dump_request(request.model_copy(update={"contents": []}))
+
+
+def load_request(kept: tuple[bytes | None, Data]) -> Data:
+    """A request that was kept, as data."""
+    said, data = kept
+    if said is None:
+        return data
+    contents = _CONTENTS.validate_json(said)
+    return {**data, "contents": dump_request(LlmRequest(contents=contents))["contents"]}
 
 
 def dump_request(request: Any) -> Data:
@@ -74,6 +103,12 @@ def _told(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_told(each) for each in cast("list[Any]", value)]
     return value if isinstance(value, _SCALARS) else str(value)
+
+
+def branch_of(ctx: Any) -> str | None:
+    """ADK's branch in which a call is made."""
+    # both versions keep it there; 1.x has no other way to it
+    return getattr(getattr(ctx, "_invocation_context", ctx), "branch", None)
 
 
 # --- what tools do -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -90,6 +89,8 @@ class EventDiff:
         """
         if self.first is None:
             return ""
+        import difflib  # noqa: PLC0415  # seldom needed
+
         before, after = self._sides
         return "\n".join(
             difflib.unified_diff(before, after, "before", "after", lineterm="", n=context)

@@ -33,6 +33,7 @@ _PATTERNS: Final = (
     r"\bxox[a-z]-[\w-]{10,}",
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+    r"(?i:\bcookie['\"]?\s*:\s*['\"]?)(?P<cookie>(?=[^\r\n'\"]*=)[^\r\n'\"]{6,})",
     r"(?i:\bbearer\s+)(?P<bearer>(?=\S*\d|\S{20})[\w.~+/-]{8,}=*)",
     (
         r"(?i:\b(?:api[ _-]?key|x-api-key|access[ _-]?token|auth[ _-]?token|client[ _-]?secret"
@@ -40,11 +41,20 @@ _PATTERNS: Final = (
     ),
 )
 _PROSE: Final = re.compile("|".join(_PATTERNS), re.DOTALL)
-#: A text without any of these holds nothing that `_PROSE` finds.
+#: A name, what is given to it, and the scheme before that, however often it was quoted.
+_GIVEN: Final = re.compile(
+    r"(?<![\w-])(?P<name>[A-Za-z][\w-]{2,63})\\*['\"]?\s*(?P<by>[=:])\s*\\*['\"]?"
+    r"(?:(?i:basic|bearer|digest|negotiate|token)\s+)?"
+    r"(?P<value>(?:\\(?!['\"])|[^\s'\",;}\]\[\\]){6,})"
+)
+#: After a colon, plain words may stand.
+_NO_WORD: Final = re.compile(r"\d|.{20}")
+#: A text without any of these holds nothing that `_PROSE` or `_GIVEN` finds.
 _HINTS: Final = re.compile(
     r"PRIVATE KEY|eyJ|[spr]k[-_]|AIza|ya29|gh[pousr]_|github_pat|glpat|xox|AKIA|ASIA|://"
-    r"|(?i:bearer|api[ _-]?key|token|secret|passw)"
+    r"|(?i:auth|bearer|cookie|cred|key|token|secret|pass|pwd|jwt|otp|dsn|cvc|cvv|code|pem)"
 )
+_KEYS: Final = Redactor()
 
 
 class Redacts(Protocol):
@@ -77,7 +87,6 @@ class Redaction:
                 help="such as Redactor(keys={'iban'}), or lambda data: ...",
             )
         self._own: Callable[[Any], Any] | None = found
-        self._keys = Redactor()
 
     def own(self, data: Any) -> Any:
         """The data as the user's own function leaves it."""
@@ -89,7 +98,7 @@ class Redaction:
         if self._own is not None:
             found.update(_gone(data, self._own(data)))
         for key, value, inside in _keyed(data):
-            if inside != _SCHEMA and self._keys.hides(key):
+            if inside != _SCHEMA and _KEYS.hides(key):
                 found.update(_leaves(value))
         return found
 
@@ -103,10 +112,10 @@ class Redaction:
             return _clean(data, known)
         if isinstance(data, dict):
             rows = cast("dict[str, Any]", data)
-            named = "value" in rows and any(self._keys.hides(rows.get(n)) for n in ("name", "key"))
+            named = "value" in rows and any(_KEYS.hides(rows.get(n)) for n in ("name", "key"))
             return {
                 _clean(key, known): REDACTED
-                if (inside != _SCHEMA and self._keys.hides(key) and value not in (None, "", [], {}))
+                if (inside != _SCHEMA and _KEYS.hides(key) and value not in (None, "", [], {}))
                 or (named and key == "value")
                 else self._scrubbed(value, known, key)
                 for key, value in rows.items()
@@ -121,7 +130,9 @@ class Redaction:
 def _clean(text: str, known: re.Pattern[str] | None) -> str:
     if known is not None:
         text = known.sub(REDACTED, text)
-    return _PROSE.sub(_hide, text) if _HINTS.search(text) else text
+    if not _HINTS.search(text):
+        return text
+    return _GIVEN.sub(_hide_given, _PROSE.sub(_hide, text))
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -131,6 +142,15 @@ def _hide(match: re.Match[str]) -> str:
     start, end = match.span(group)
     whole = match.group(0)
     return whole[: start - match.start()] + REDACTED + whole[end - match.start() :]
+
+
+def _hide_given(match: re.Match[str]) -> str:
+    value, whole = match["value"], match[0]
+    before = whole[: len(whole) - len(value)]
+    if not _KEYS.hides(match["name"]):
+        return before + _GIVEN.sub(_hide_given, value)
+    is_one = match["by"] == "=" or _NO_WORD.search(value)
+    return before + REDACTED if is_one else whole
 
 
 def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:

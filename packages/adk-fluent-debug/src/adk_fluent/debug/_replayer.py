@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._compare import counted
-from adk_fluent.debug._errors import ReplayMismatchError, UnusedInteractionsError
-from adk_fluent.debug._recorder import Recorder, branch_of, pipeline_data
+from adk_fluent.debug._errors import UnusedInteractionsError
+from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
-from adk_fluent.debug._tape import Tape, Taped, check_pipeline
-from adk_fluent.errors import UnsupportedNodeError, UsageError
-from adk_fluent.extend import LOG, describe, json_safe, middleware_everywhere, one_of
-from adk_fluent.ir import RemoteAgentNode, walk
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe, middleware_everywhere, one_of
 from adk_fluent.protocol import (
     BackendBase,
     Middleware,
-    ModelReply,
 )
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import AsyncGenerator
     from typing import Self
 
     from adk_fluent.debug._recording import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import (
         AgentEvent,
-        AgentReply,
-        ModelCall,
-        NextModel,
-        NextRun,
-        NextTool,
-        RunCall,
         RunResult,
-        ToolCall,
     )
 
 Data = dict[str, Any]
@@ -48,9 +38,6 @@ ToolMode = Literal["replay", "live"]
 
 _ON_MISMATCH: Final = ("error", "skip", "live", "live_then_record")
 _TOOL_MODES: Final = ("replay", "live")
-#: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
-#: that nobody cancels.
-_STRAY_SECONDS: Final = 1.0
 
 
 class ReplayerBackend(BackendBase[Any]):
@@ -90,7 +77,7 @@ class ReplayerBackend(BackendBase[Any]):
 
     def __init__(
         self,
-        recording: Recording | str | os.PathLike[str],
+        recording: Recording | str | PathLike[str],
         on_mismatch: OnMismatch = "error",
         tools: ToolMode | Mapping[str, ToolMode] = "replay",
         *,
@@ -105,8 +92,12 @@ class ReplayerBackend(BackendBase[Any]):
         for each in modes.values():
             one_of(each, _TOOL_MODES, "tools")
         loaded: Any = recording
-        if not isinstance(loaded, Recording):
-            loaded = Recording.load(loaded)
+        if isinstance(recording, str | PathLike):
+            loaded = Recording.load(recording)
+        elif not isinstance(loaded, Recording):
+            raise UsageError(
+                "a replay takes a Recording, or the path of its file", found=describe(recording)
+            )
         self.recording: Recording = loaded
         if not self.recording.captures_content:
             raise UsageError(
@@ -117,7 +108,6 @@ class ReplayerBackend(BackendBase[Any]):
         if not self.recording.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
         self.on_mismatch: OnMismatch = on_mismatch
-        #: Takes the same out of what is asked now.
         self.redaction: Redaction = Redaction(redact)
         self.patience: float = patience
         self.missed: int = 0
@@ -255,6 +245,8 @@ class ReplayerBackend(BackendBase[Any]):
         self._taken.add(number)
         if len(self._taken) == len(self.recording.runs):
             self._taken.clear()
+        from adk_fluent.debug._tape import Tape  # noqa: PLC0415  # asyncio
+
         return number, Tape(self.recording.runs[number], self.patience)
 
     def _next(self, message: Data | None, *, resumed: bool = False) -> int:
@@ -272,22 +264,6 @@ class ReplayerBackend(BackendBase[Any]):
         if left:
             names = ", ".join(map(str, left))
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
-
-
-def _refuse_remotes(root: Node) -> None:
-    """Refuse what would be asked live: what remote agents answer is not on the tape.
-
-    Raises:
-        UnsupportedNodeError: There is one.
-    """
-    for node in walk(root):
-        if isinstance(node, RemoteAgentNode):
-            raise UnsupportedNodeError(
-                f"{node.name} cannot be replayed: it is a remote agent",
-                node=node,
-                found="calls of remote agents are not recorded",
-                help="on_mismatch='live' asks the remote agent itself, and all else that differs",
-            )
 
 
 def _called(call: LLMInteraction | ToolInteraction) -> str:
@@ -311,26 +287,6 @@ def _asked_of(prompt: Any) -> Data | None:
     return None if resume_of(prompt) is not None else dump_content(to_content(prompt))
 
 
-async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
-    """Let the other branches go on: the one that makes this call may have been cancelled before."""
-    if not error.path and branch_of(ctx):
-        await tape.turnstile.stray(_STRAY_SECONDS)
-
-
-async def _cancelled(entry: Data) -> None:
-    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too."""
-    if not (entry.get("cancelled") or entry.get("after_cancel")):
-        return
-    task = asyncio.current_task()
-    if entry.get("after_cancel") and task is not None and task.cancelling():
-        return
-    try:
-        await asyncio.get_running_loop().create_future()
-    except asyncio.CancelledError:
-        if entry.get("cancelled"):
-            raise
-
-
 class Replayer(Middleware):
     """What stands in the place of models and tools; see `ReplayerBackend`."""
 
@@ -341,175 +297,9 @@ class Replayer(Middleware):
 
     def new(self) -> Any:
         """What replays one run."""
+        from adk_fluent.debug._run_replayer import RunReplayer  # noqa: PLC0415  # asyncio
+
         return RunReplayer(self._backend)
 
     def __reduce__(self) -> Any:
         return (Replayer, (self._backend,))
-
-
-class RunReplayer(Middleware):
-    """Replays one run.
-
-    Args:
-        backend: What has the recording.
-    """
-
-    at_boundary = True
-
-    def __init__(self, backend: ReplayerBackend) -> None:
-        self._backend = backend
-        self._message: Data | None = None
-        self._tape: Tape | None = None
-
-    async def on_user_message(self, ctx: Any, message: Any) -> None:
-        """Keep what the user says: it tells which recorded run this is."""
-        from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # ADK, when it is used
-
-        self._message = dump_content(message)
-
-    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
-        """Take the recorded run that this is, if it is one of this pipeline.
-
-        Raises:
-            UnsupportedNodeError: A remote agent in it would be asked live.
-        """
-        backend = self._backend
-        if call.root is not None and backend.on_mismatch in {"error", "skip"}:
-            _refuse_remotes(call.root)
-        message = self._clean(self._message)
-        number, tape = backend.take(message, resumed=call.resumed)
-        self._tape = tape
-        if call.root is not None:
-            try:
-                recorded = backend.recording.runs[number].data.get("pipeline")
-                check_pipeline(recorded, pipeline_data(call.root))
-            except UsageError as error:
-                if backend.on_mismatch == "error":
-                    raise
-                LOG.warning("replay: %s: %s", error.what, error.found)
-        try:
-            return await next(call)
-        finally:
-            backend.note(number, tape)
-
-    async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
-        """Hold an event up until it is its turn."""
-        if self._tape is not None:
-            await self._tape.turnstile.hand_in(node, path, partial=partial)
-
-    async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
-        """Hold the end of a branch up until it is its turn."""
-        if self._tape is not None:
-            await self._tape.turnstile.branch_end(node, path)
-
-    async def time_is_up(self, node: str, path: str) -> None:
-        """Wait until a timeout strikes, as it did."""
-        await self._taken().turnstile.expiry(node, path)
-
-    def expired(self, node: str, path: str) -> None:
-        """Note that a timeout has struck."""
-
-    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
-        """Note that an event is committed, so that what came after it can go on."""
-        if self._tape is not None:
-            self._tape.turnstile.seen(event)
-
-    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
-        """Answer as the model did."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
-        asked = self._clean(_adk.dump_request(call.request))
-        tape = self._taken()
-        try:
-            taped = tape.find(call.agent, branch_of(call.ctx), asked)
-        except ReplayMismatchError as error:
-            await _let_others(tape, call.ctx, error)
-            if self._heed(error) == "skip":
-                return ModelReply([_adk.empty_response()])
-            return await next(call)
-        for index in taped.chunks:
-            entry = tape.entries[index]
-            await _cancelled(entry)
-            await tape.turnstile.turn(index)
-            if call.stream:
-                await call.emit(_adk.load_response(entry["response"]))
-            tape.turnstile.done(index)
-        end = await self._ending(tape, taped)
-        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
-
-    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
-        """Answer as the tool did, and do to state and actions what it did."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
-        live = self._backend.is_live(call.name)
-        asked = self._clean(json_safe(call.args))
-        tape = self._taken()
-        try:
-            taped = tape.find(call.agent, branch_of(call.ctx), asked, call.name)
-        except ReplayMismatchError as error:
-            await _let_others(tape, call.ctx, error)
-            if not live and self._heed(error) == "skip":
-                return {}
-            return await next(call)
-        if live:
-            return await self._run_live(tape, taped, call, next)
-        tape.skip(taped)
-        end = tape.entries[taped.end] if taped.end is not None else {}
-        try:
-            end = await self._ending(tape, taped)
-        finally:
-            _adk.apply_effects(call.ctx, end.get("effects", {}))
-        return end.get("result")
-
-    async def _run_live(self, tape: Tape, taped: Taped, call: ToolCall, next: NextTool) -> Any:
-        try:
-            result = await next(call)
-            if taped.end is not None:
-                await tape.turnstile.turn(taped.end)
-            return result
-        finally:
-            if taped.end is not None:
-                tape.turnstile.done(taped.end)
-
-    async def _ending(self, tape: Tape, taped: Taped) -> Data:
-        """Wait for the turn of an answer.
-
-        Raises:
-            Exception: What was raised instead of one.
-        """
-        from adk_fluent.debug._adk import load_error  # noqa: PLC0415  # ADK, when it is used
-
-        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
-        try:
-            await _cancelled(end)
-            if taped.end is not None:
-                await tape.turnstile.turn(taped.end)
-        finally:
-            if taped.end is not None:
-                tape.turnstile.done(taped.end)
-        if (error := end.get("error")) is not None:
-            raise load_error(error)
-        return end
-
-    def _taken(self) -> Tape:
-        if self._tape is None:  # a run whose beginning another middleware has answered
-            _, self._tape = self._backend.take(self._message, resumed=False)
-        return self._tape
-
-    def _heed(self, error: ReplayMismatchError) -> str:
-        """What to do about a call that was not recorded.
-
-        Raises:
-            ReplayMismatchError: It is an error.
-        """
-        self._backend.missed += 1
-        mode = self._backend.on_mismatch
-        self._taken().turnstile.let_go()
-        if mode == "error":
-            raise error
-        LOG.warning("%s; %s", error.what, "it is skipped" if mode == "skip" else "it is done live")
-        return mode
-
-    def _clean(self, data: Any) -> Any:
-        redaction = self._backend.redaction
-        return redaction.scrub(data, redaction.secrets(data))

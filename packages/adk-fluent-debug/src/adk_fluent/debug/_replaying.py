@@ -9,15 +9,18 @@ from adk_fluent.debug._compare import first_difference, shown
 from adk_fluent.debug._diff import EventDiff, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
-from adk_fluent.extend import run_sync
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe, run_sync
+from adk_fluent.ir import Node
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from adk_fluent.debug._recording import LLMInteraction, RecordedRun, Recording, ToolInteraction
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, Answer, RunResult
 
 
@@ -56,7 +59,7 @@ class ReplayReport:
 
 async def replay_async(
     pipeline: Any,
-    recording: Recording,
+    recording: Recording | str | os.PathLike[str],
     *,
     on_mismatch: OnMismatch = "error",
     tools: ToolMode | Mapping[str, ToolMode] = "replay",
@@ -67,7 +70,7 @@ async def replay_async(
 
     Args:
         pipeline: A builder, or IR.
-        recording: The recording.
+        recording: The recording, or its file.
         on_mismatch: See `ReplayerBackend`.
         tools: See `ReplayerBackend`.
         redact: What was taken out of the recording, as it was given to the `Recorder`.
@@ -79,7 +82,14 @@ async def replay_async(
         UsageError: The recording cannot be replayed.
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
-    node: Node = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
+    recording = backend.recording
+    node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
+    if not isinstance(node, Node):
+        raise UsageError(
+            "replay takes a pipeline and a recording of it",
+            found=describe(pipeline),
+            help="replay(pipeline, Recording.load('run.json'))",
+        )
     compiled = backend.compile(node, config)
     runs = _Runs(backend, compiled)
     for run in recording.runs:
@@ -88,12 +98,14 @@ async def replay_async(
     return ReplayReport(runs.events, runs.results, diff, runs.problems, backend.unused, backend)
 
 
-def replay(pipeline: Any, recording: Recording, **options: Any) -> ReplayReport:
+def replay(
+    pipeline: Any, recording: Recording | str | os.PathLike[str], **options: Any
+) -> ReplayReport:
     """The same as `replay_async`, for code that is not async.
 
     Args:
         pipeline: A builder, or IR.
-        recording: The recording.
+        recording: The recording, or its file.
         **options: See `replay_async`.
 
     Raises:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._compare import Difference, first_difference, shown
-from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -168,41 +168,3 @@ def _mismatch(
 
 
 _HELP = "record again if the change is meant, or replay with on_mismatch='live'"
-
-
-def check_pipeline(recorded: Data | None, now: Data) -> None:
-    """Refuse to replay the recording of another pipeline.
-
-    Args:
-        recorded: The pipeline of the recording.
-        now: The one that is run.
-
-    Raises:
-        PipelineMismatchError: They are not the same.
-    """
-    if not recorded or recorded.get("hash") == now["hash"]:
-        return
-    was: list[list[str]] = recorded.get("nodes", [])
-    has: list[list[str]] = now["nodes"]
-    raise PipelineMismatchError(
-        "this recording is of another pipeline than the one that is run",
-        found=_changed(was, has),
-        help="record again, or replay with on_mismatch='live'",
-    )
-
-
-def _changed(was: list[list[str]], has: list[list[str]]) -> str:
-    """Which node has changed; of those nested in each other, the innermost."""
-    before = {name: (kind, digest) for name, kind, digest in was}
-    after = {name: (kind, digest) for name, kind, digest in has}
-    gone = [name for name in before if name not in after]
-    new = [name for name in after if name not in before]
-    if gone or new:
-        parts = [f"{name!r} is gone" for name in gone] + [f"{name!r} is new" for name in new]
-        return "; ".join(parts)
-    changed = [name for name in after if before[name] != after[name]]
-    if not changed:
-        return "the same nodes in another order"
-    name = changed[-1]
-    kinds = "" if before[name][0] == after[name][0] else f" from {before[name][0]}"
-    return f"{after[name][0]} {name!r} has changed{kinds}"

@@ -1,0 +1,265 @@
+"""Replaying one run: what stands in the place of its models and tools."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from adk_fluent.debug._errors import ReplayMismatchError
+from adk_fluent.debug._pipeline import check_pipeline, pipeline_data
+from adk_fluent.errors import UnsupportedNodeError, UsageError
+from adk_fluent.extend import LOG, json_safe
+from adk_fluent.ir import RemoteAgentNode, walk
+from adk_fluent.protocol import Middleware, ModelReply
+
+if TYPE_CHECKING:
+    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._redaction import Redaction
+    from adk_fluent.debug._tape import Tape, Taped
+    from adk_fluent.ir import Node
+    from adk_fluent.protocol import (
+        AgentEvent,
+        AgentReply,
+        ModelCall,
+        NextModel,
+        NextRun,
+        NextTool,
+        RunCall,
+        ToolCall,
+    )
+
+Data = dict[str, Any]
+
+#: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
+#: that nobody cancels.
+_STRAY_SECONDS: Final = 1.0
+
+
+class Source(Protocol):
+    """Has what is replayed, as `ReplayerBackend` does."""
+
+    recording: Recording
+    redaction: Redaction
+    missed: int
+
+    @property
+    def on_mismatch(self) -> str:
+        """What a call is answered that was not recorded so."""
+        ...
+
+    def is_live(self, tool: str) -> bool:
+        """Whether a tool is to run itself."""
+        ...
+
+    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
+        """The recorded run that a run which begins now replays, and a fresh tape of it."""
+        ...
+
+    def note(self, number: int, tape: Tape) -> None:
+        """Take in what a run has used, when it is over."""
+
+
+def _refuse_remotes(root: Node) -> None:
+    """Refuse what would be asked live: what remote agents answer is not on the tape.
+
+    Raises:
+        UnsupportedNodeError: There is one.
+    """
+    for node in walk(root):
+        if isinstance(node, RemoteAgentNode):
+            raise UnsupportedNodeError(
+                f"{node.name} cannot be replayed: it is a remote agent",
+                node=node,
+                found="calls of remote agents are not recorded",
+                help="on_mismatch='live' asks the remote agent itself, and all else that differs",
+            )
+
+
+class RunReplayer(Middleware):
+    """Replays one run.
+
+    Args:
+        backend: What has the recording.
+    """
+
+    at_boundary = True
+
+    def __init__(self, backend: Source) -> None:
+        self._backend = backend
+        self._message: Data | None = None
+        self._tape: Tape | None = None
+
+    async def on_user_message(self, ctx: Any, message: Any) -> None:
+        """Keep what the user says: it tells which recorded run this is."""
+        from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # ADK, when it is used
+
+        self._message = dump_content(message)
+
+    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+        """Take the recorded run that this is, if it is one of this pipeline.
+
+        Raises:
+            UnsupportedNodeError: A remote agent in it would be asked live.
+        """
+        backend = self._backend
+        if call.root is not None and backend.on_mismatch in {"error", "skip"}:
+            _refuse_remotes(call.root)
+        message = self._clean(self._message)
+        number, tape = backend.take(message, resumed=call.resumed)
+        self._tape = tape
+        if call.root is not None:
+            try:
+                recorded = backend.recording.runs[number].data.get("pipeline")
+                check_pipeline(recorded, pipeline_data(call.root))
+            except UsageError as error:
+                if backend.on_mismatch == "error":
+                    raise
+                LOG.warning("replay: %s: %s", error.what, error.found)
+        try:
+            return await next(call)
+        finally:
+            backend.note(number, tape)
+
+    async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
+        """Hold an event up until it is its turn."""
+        if self._tape is not None:
+            await self._tape.turnstile.hand_in(node, path, partial=partial)
+
+    async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
+        """Hold the end of a branch up until it is its turn."""
+        if self._tape is not None:
+            await self._tape.turnstile.branch_end(node, path)
+
+    async def time_is_up(self, node: str, path: str) -> None:
+        """Wait until a timeout strikes, as it did."""
+        await self._taken().turnstile.expiry(node, path)
+
+    def expired(self, node: str, path: str) -> None:
+        """Note that a timeout has struck."""
+
+    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
+        """Note that an event is committed, so that what came after it can go on."""
+        if self._tape is not None:
+            self._tape.turnstile.seen(event)
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Answer as the model did."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        asked = self._clean(_adk.dump_request(call.request))
+        tape = self._taken()
+        try:
+            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked)
+        except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
+            if self._heed(error) == "skip":
+                return ModelReply([_adk.empty_response()])
+            return await next(call)
+        for index in taped.chunks:
+            entry = tape.entries[index]
+            await _cancelled(entry)
+            await tape.turnstile.turn(index)
+            if call.stream:
+                await call.emit(_adk.load_response(entry["response"]))
+            tape.turnstile.done(index)
+        end = await self._ending(tape, taped)
+        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+
+    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+        """Answer as the tool did, and do to state and actions what it did."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        live = self._backend.is_live(call.name)
+        asked = self._clean(json_safe(call.args))
+        tape = self._taken()
+        try:
+            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked, call.name)
+        except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
+            if not live and self._heed(error) == "skip":
+                return {}
+            return await next(call)
+        if live:
+            return await self._run_live(tape, taped, call, next)
+        tape.skip(taped)
+        end = tape.entries[taped.end] if taped.end is not None else {}
+        try:
+            end = await self._ending(tape, taped)
+        finally:
+            _adk.apply_effects(call.ctx, end.get("effects", {}))
+        return end.get("result")
+
+    async def _run_live(self, tape: Tape, taped: Taped, call: ToolCall, next: NextTool) -> Any:
+        try:
+            result = await next(call)
+            if taped.end is not None:
+                await tape.turnstile.turn(taped.end)
+            return result
+        finally:
+            if taped.end is not None:
+                tape.turnstile.done(taped.end)
+
+    async def _ending(self, tape: Tape, taped: Taped) -> Data:
+        """Wait for the turn of an answer.
+
+        Raises:
+            Exception: What was raised instead of one.
+        """
+        from adk_fluent.debug._adk import load_error  # noqa: PLC0415  # ADK, when it is used
+
+        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
+        try:
+            await _cancelled(end)
+            if taped.end is not None:
+                await tape.turnstile.turn(taped.end)
+        finally:
+            if taped.end is not None:
+                tape.turnstile.done(taped.end)
+        if (error := end.get("error")) is not None:
+            raise load_error(error)
+        return end
+
+    def _taken(self) -> Tape:
+        if self._tape is None:  # a run whose beginning another middleware has answered
+            _, self._tape = self._backend.take(self._message, resumed=False)
+        return self._tape
+
+    def _heed(self, error: ReplayMismatchError) -> str:
+        """What to do about a call that was not recorded.
+
+        Raises:
+            ReplayMismatchError: It is an error.
+        """
+        self._backend.missed += 1
+        mode = self._backend.on_mismatch
+        self._taken().turnstile.let_go()
+        if mode == "error":
+            raise error
+        LOG.warning("%s; %s", error.what, "it is skipped" if mode == "skip" else "it is done live")
+        return mode
+
+    def _clean(self, data: Any) -> Any:
+        redaction = self._backend.redaction
+        return redaction.scrub(data, redaction.secrets(data))
+
+
+async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
+    """Let the other branches go on: the one that makes this call may have been cancelled before."""
+    from adk_fluent.debug._adk import branch_of  # noqa: PLC0415  # ADK, when it is used
+
+    if not error.path and branch_of(ctx):
+        await tape.turnstile.stray(_STRAY_SECONDS)
+
+
+async def _cancelled(entry: Data) -> None:
+    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too."""
+    if not (entry.get("cancelled") or entry.get("after_cancel")):
+        return
+    task = asyncio.current_task()
+    if entry.get("after_cancel") and task is not None and task.cancelling():
+        return
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        if entry.get("cancelled"):
+            raise
