@@ -88,9 +88,11 @@ async def done(  # noqa: PLR0911  # one for each thing that is asked for
                     return {"failed": str(error)}
             case "answers":
                 answer = Answer(request.question, value=True)
-                return {"text": (await asking().resume(answer, **options)).text}
+                came = await asking().resume(answer, **options)
+                return {"text": came.text or came.reason}
             case "goes on":
-                return {"text": (await failing(broken=False).resume(**options)).text}
+                came = await failing(broken=False).resume(**options)
+                return {"text": came.text or came.reason}
             case "reads":
                 session = await service.get_session(
                     app_name=CONFIG.app_name, user_id="user", session_id=request.session

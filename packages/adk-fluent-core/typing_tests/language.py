@@ -215,7 +215,7 @@ assert_type(FanOut("look_up", triage, worker, merge="first_complete").branch(bos
 assert_type(FanOut(triage, worker), FanOut)
 assert_type(Fallback("reply", triage, plain, on=(ConnectionError, KeyError)), Fallback)
 assert_type(Fallback(triage, on=OSError), Fallback)
-Fallback(triage, on="OSError")  # pyright: ignore[reportArgumentType, reportCallIssue]
+Fallback(triage, on="OSError")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
 assert_type(Fallback("reply").attempt(triage).attempt(plain).model("m"), Fallback)
 assert_type(Loop("polish", triage, worker, until=lambda s: s["ok"] == "yes", max=4), Loop)
 assert_type(Loop("polish").step(triage).until(lambda s: not s["open"]).max(2), Loop)

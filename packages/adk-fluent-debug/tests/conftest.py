@@ -1,4 +1,4 @@
-"""What all tests here share: `refunds`, made importable."""
+"""What all tests here share: `recorded_desk`, made importable."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def _provide(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-if "refunds" not in sys.modules:
-    _provide("refunds")
+if "recorded_desk" not in sys.modules:
+    _provide("recorded_desk")

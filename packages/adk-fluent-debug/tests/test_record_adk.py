@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from refunds import CANARY, clerk, desk
+from recorded_desk import CANARY, clerk, desk
 
 from adk_fluent import Agent, Pipeline
 from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async

@@ -8,7 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from refunds import RAN, clerk, desk
+from recorded_desk import RAN, clerk, desk
 
 from adk_fluent import Agent, gate, map_over, race, timeout
 from adk_fluent.debug import (

@@ -19,6 +19,7 @@ CUT = said("a", "On Mon", error=ErrorInfo("MAX_TOKENS"))
 SAFETY_CUT = said("a", "On Mon", error=ErrorInfo("SAFETY"))
 EMPTY_CUT = said("a", None, error=ErrorInfo("MAX_TOKENS"))
 BLOCKED = said("a", None, error=ErrorInfo("SAFETY", "no"))
+LATE = said("root", "Nothing was run.", metadata={"why": "held"})
 LEFT = said("a", "Ask a person.", escalate=True)
 
 
@@ -33,6 +34,7 @@ LEFT = said("a", "Ask a person.", escalate=True)
         ([SAFETY_CUT], ("truncated", "SAFETY", "a")),
         ([EMPTY_CUT], ("truncated", "MAX_TOKENS", "a")),
         ([BLOCKED, said("b")], ("failed", "SAFETY: no", "a")),
+        ([LATE], ("completed", "Nothing was run.", "root")),
         ([LEFT, said("b")], ("escalated", "Ask a person.", "a")),
         ([LEFT, CUT, REFUSED, ASKS], ("waiting", "ask: Pay?", "ask")),
         ([LEFT, CUT, REFUSED], ("rejected", "ask was refused.", "ask")),

@@ -82,7 +82,10 @@ class RunResult(list[AgentEvent]):
 
     @property
     def reason(self) -> str:
-        """Why `status` is what it is, for people; "" when it is ``completed``."""
+        """Why `status` is what it is, for people; "" when it is ``completed``.
+
+        Where two answer one question at once, it tells the second that nothing was run for that.
+        """
         return self._outcome.reason
 
     @property

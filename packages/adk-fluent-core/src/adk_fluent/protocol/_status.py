@@ -21,7 +21,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         status: What became of it.
-        reason: Why, for people; "" when it was completed.
+        reason: Why, for people; "" when it was completed, and where somebody else had answered, that
+            nothing was run.
         step: Name of the step where that was decided; "" when it was completed.
     """
 
@@ -46,6 +47,8 @@ def outcome(events: Sequence[AgentEvent], pending: Sequence[Pending]) -> Outcome
         if events[-1].metadata.get("why") == "held":  # nothing was run, and it says why
             why = events[-1].content or why
         return Outcome("waiting", why, step or "")
+    if events and events[-1].metadata.get("why") == "held":  # an answer that somebody else gave
+        return Outcome("completed", events[-1].content or "", _step(events[-1]))
     ours = [e for e in kept if e.run_id == events[-1].run_id] if events else []
     for event in ours:
         if event.metadata.get("why") == "refused":

@@ -78,7 +78,7 @@ class SqliteLedger:
                 raise UsageError(
                     f"SqliteLedger({name}=...) takes seconds above 0", found=describe(number)
                 )
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._file = self.path.resolve()
         self.ttl = ttl
         self.wait = wait
