@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         status: What became of it.
-        reason: Why, for people; "" when it was completed, and where somebody else had answered, that
+        reason: Why, for people; "" when it was completed; where somebody else had answered, that
             nothing was run.
         step: Name of the step where that was decided; "" when it was completed.
     """
