@@ -382,3 +382,18 @@ async def test_there_is_nothing_to_serve(engine: DbosEngine) -> None:
         await engine.serve()
     with pytest.raises(DistributedRunError, match="there is no run 'r'"):
         await engine.status("r")
+
+
+async def test_another_pipeline_with_the_same_steps_is_refused(engine: DbosEngine) -> None:
+    def says(text: str, scaling: ScalingConfig | None = None) -> Pipeline:
+        b = Agent("b").instruct(text).mock("B").execution_boundary(scaling=scaling)
+        return Agent("a").mock("A") >> b
+
+    first = says("Be kind.")
+    assert (await engine.run(first, "Go.", run_id="r1")).text == "B"
+    assert (await engine.run(says("Be kind."), "Go.", run_id="r2")).text == "B"  # built anew
+    with pytest.raises(BoundaryError, match="another pipeline with the steps of 'pipeline'"):
+        await engine.run(says("Be rude."), "Go.", run_id="r3")
+    with pytest.raises(BoundaryError, match="other settings"):
+        engine.register(says("Be kind.", ScalingConfig(max_instances=1)))
+    assert engine.register(says("Be rude.").named("rude")).name == "rude"

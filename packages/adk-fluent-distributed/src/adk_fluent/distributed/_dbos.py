@@ -117,7 +117,8 @@ class DbosEngine:
         """Take a pipeline that `serve` serves, and return its segments.
 
         Raises:
-            BoundaryError: It cannot be cut, or a segment not be hosted.
+            BoundaryError: It cannot be cut, a segment not be hosted, or the engine has another
+                pipeline with the same steps.
         """
         return self._station(pipeline).plan
 
@@ -318,7 +319,9 @@ class DbosEngine:
             artifacts(base.with_suffix(".artifacts")),
             url=self.url,
         )
-        return self._stations.setdefault(station.plan.fingerprint, station)
+        known = self._stations.setdefault(station.plan.fingerprint, station)
+        known.refuse_other(station)
+        return known
 
     async def _launched(
         self, segments: Sequence[str] | None = (), *, serving: bool = False

@@ -8,8 +8,9 @@ from adk_fluent.errors import RunError, SessionStoreError, UsageError
 class BoundaryError(UsageError):
     """A pipeline cannot be cut, or a segment cannot be hosted; nothing was run.
 
-    Cause: a boundary inside a race or below an agent, two bounded steps of one name, or a boundary
-    that asks for a codec, a transport, an isolation or a number of workers that the engine has not.
+    Cause: a boundary inside a race or below an agent, two bounded steps of one name, a boundary
+    that asks for a codec, a transport, an isolation or a number of workers that the engine has not,
+    or an engine that has another pipeline with the same steps and names.
     Fix: move or change the boundary as the help line says.
     """
 

@@ -14,10 +14,12 @@ from opentelemetry import propagate
 
 from adk_fluent.backends.adk import ADKBackend, to_content
 from adk_fluent.distributed._call import SegmentResult
+from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._segments import check_hosting, durable, split
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError
 from adk_fluent.extend import describe, storage_fault
+from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
@@ -68,6 +70,24 @@ class Station:
         self._config = durable(config, self.plan.node)
         self._backend = ADKBackend(sessions, artifact_service=artifacts)
         self._compiled: dict[str, Compiled] = {}
+
+    def refuse_other(self, other: Station) -> None:
+        """Refuse a pipeline that has these steps and says something else: this one would run.
+
+        Raises:
+            BoundaryError: It does.
+        """
+        mine, its = self.plan, other.plan
+        if self is other or (
+            mine.segments == its.segments and content_hash(mine.node) == content_hash(its.node)
+        ):
+            return
+        raise BoundaryError(
+            f"this engine has another pipeline with the steps of {its.name!r}",
+            node=its.node,
+            found="other settings, such as instructions, models, middlewares or boundaries",
+            help="give one of them another name: .named(...); or use an engine of its own",
+        )
 
     def compiled(self, segment: str) -> Compiled:
         """The compiled form of a segment."""
