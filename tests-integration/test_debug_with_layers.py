@@ -7,10 +7,12 @@ import logging
 import pytest
 
 from adk_fluent import Agent, Pipeline
-from adk_fluent.debug import Recorder, ReplayerBackend, recorder
+from adk_fluent.cost import cost_attribution, cost_of
+from adk_fluent.debug import Recorder, ReplayerBackend, recorder, replay_async
 from adk_fluent.middleware import cache, retry
+from adk_fluent.protocol import Usage
 from adk_fluent.state import SessionScoped, StateSchema
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import ScriptedModel, reply
 
 pytestmark = pytest.mark.adk
 
@@ -52,3 +54,12 @@ async def test_what_a_cache_answers_is_no_call() -> None:
     for _ in range(2):
         assert (await fresh.run("hello", backend=backend)).text == "once"
     assert backend.unused == []
+
+
+async def test_the_costs_of_a_run_are_no_difference_in_its_replay() -> None:
+    model = ScriptedModel(reply("hi", usage=Usage(prompt=9, output=1)), model="gemini-2.5-flash")
+    agent = Agent("a", model).middleware(cost_attribution())
+    with Recorder() as kept:
+        assert cost_of(await agent.run("hello")).total.usd > 0
+    report = await replay_async(agent, kept.recording)
+    assert report.ok, report.summary

@@ -43,6 +43,17 @@ def test_identities_times_and_temporary_keys_do_not_count() -> None:
     assert diff.unified() == ""
 
 
+def test_costs_do_not_count_and_other_metadata_does() -> None:
+    def noted(**more: str) -> list[AgentEvent]:
+        return [AgentEvent("a", "hi", custom_metadata=dict(more))]
+
+    assert not diff_events(noted(adk_fluent_cost='[{"at": 1.5}]'), noted(adk_fluent_cost="[]"))
+    assert not diff_events(noted(adk_fluent_cost='[{"at": 1.5}]'), noted())
+    found = diff_events(noted(adk_fluent_cost="[]", team="x"), noted(team="y")).first
+    assert found is not None
+    assert found.path == ".custom_metadata.team"
+
+
 def test_who_belongs_to_whom_counts() -> None:
     other = run("x")
     other[1] = replace(other[1], tool_responses=[ToolResponseInfo("t", 2, "another")])

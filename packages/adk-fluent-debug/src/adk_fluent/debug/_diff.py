@@ -19,6 +19,8 @@ Data = dict[str, Any]
 #: Fields that are others in every run, and tell nothing.
 _PASSING: Final = ("timestamp",)
 _TEMPORARY: Final = "temp:"
+#: Where adk-fluent-cost notes on an event what its calls cost, and when; a replay costs nothing.
+_COST: Final = "adk_fluent_cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class EventDiff:
     """What differs between the events of two runs; false if nothing does.
 
     Identities of events, calls, runs and attempts count by the order in which they appear, and
-    times do not count. What was redacted in the first run is like anything.
+    times do not count, nor what adk-fluent-cost notes of costs. What was redacted in the first run
+    is like anything.
 
     Attributes:
         first: The first event that differs, in the order of the runs; None if none does.
@@ -150,11 +153,7 @@ class _Names:
         return self._known.setdefault(key, f"{kind}-{len(self._known)}")
 
     def put_in(self, event: Data) -> Data:
-        for name in _PASSING:
-            event.pop(name, None)
-        wrote: Data = event.get("state_delta") or {}
-        if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
-            event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
+        _leave_out(event)
         for name, kind in (("id", "event"), ("invocation_id", "invocation")):
             if name in event:
                 event[name] = self._of(kind, event[name])
@@ -178,6 +177,20 @@ class _Names:
                 self._of("call", key) or "": each for key, each in asked.items()
             }
         return event
+
+
+def _leave_out(event: Data) -> None:
+    """Take out of an event what tells nothing of the run."""
+    for name in _PASSING:
+        event.pop(name, None)
+    wrote: Data = event.get("state_delta") or {}
+    if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
+        event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
+    attached: Data = event.get("custom_metadata") or {}
+    if attached.keys() == {_COST}:
+        del event["custom_metadata"]
+    elif _COST in attached:
+        event["custom_metadata"] = {k: v for k, v in attached.items() if k != _COST}
 
 
 def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> EventChange | None:
