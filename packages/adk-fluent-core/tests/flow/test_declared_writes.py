@@ -43,6 +43,7 @@ async def test_an_error_that_was_reported_is_told(b: Bench) -> None:
     with pytest.raises(OutputMissingError) as caught:
         await b.run(owing(b.reports("a"), "k"))
     assert caught.value.found == "it reported SAFETY: no"
+    assert "what it reported" in str(caught.value.help)
     await b.run(owing(b.reports("b", state_delta={"k": 1}), "k"))
     assert b.state == {"k": 1}
 

@@ -123,5 +123,7 @@ def _missing(node: Node, keys: list[str], error: str | None) -> OutputMissingErr
         node=node,
         found="no answer" if error is None else f"it reported {error}",
         help="make its model answer, or its tool write, what it declares; "
-        "or leave the key out of .writes(...)",
+        "or leave the key out of .writes(...)"
+        if error is None
+        else "see to what it reported, or add an attempt that goes on: a // b",
     )
