@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent
-from adk_fluent.distributed import InlineEngine, split
+from adk_fluent import Agent, Pipeline, gate
+from adk_fluent.cost import Budget, SqliteLedger
+from adk_fluent.distributed import DbosEngine, InlineEngine, split
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.middleware import RetryMiddleware
+from adk_fluent.protocol import Usage
 from adk_fluent.state import StateSchema
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import ScriptedModel, reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 pytestmark = [
     pytest.mark.adk,
@@ -58,3 +61,22 @@ async def test_a_pipeline_with_boundaries_is_evaluated_in_one_process() -> None:
     case = FluentCase("Refund it.", expected_response_contains="Refunded", id="refund")
     report = await FluentEvalSuite("desk", pipeline, [case]).run()
     assert report.ok
+
+
+async def test_a_budget_in_a_file_holds_where_another_process_goes_on(tmp_path: Path) -> None:
+    def built() -> Pipeline:  # as another process builds it, with a ledger object of its own
+        said = reply("ok", usage=Usage(output=1000))
+        a, b = (Agent(name, ScriptedModel(default=said, model="m")) for name in "ab")
+        prices = {"m": {"input": 0, "output": 1000}}
+        ledger = SqliteLedger(tmp_path / "budgets.db")
+        budget = Budget(1.5, prices=prices, reserve_output=1000, ledger=ledger)
+        asks = a.execution_boundary() >> gate(message="Go on?", name="on")
+        return (asks >> b.execution_boundary()).middleware(budget)
+
+    url = f"sqlite:///{tmp_path / 'runs.sqlite'}"
+    async with DbosEngine(url) as first:
+        (question,) = (await first.run(built(), "Go.", run_id="r")).pending
+    async with DbosEngine(url) as second:
+        await second.answer("r", question.answer(True))
+        result = await second.run(built(), "Go.", run_id="r")
+    assert [each.code for each in result.errors] == ["BUDGET_EXHAUSTED"]
