@@ -305,6 +305,7 @@ def test_who_is_dead(tmp_path: Path) -> None:
     [
         (lambda: DbosEngine("postgresql://u:pa55@host/db"), EngineError),
         (lambda: DbosEngine("sqlite:///"), EngineError),
+        (lambda: DbosEngine("sqlite:///:memory:"), EngineError),
         (lambda: DbosEngine(cast("Any", 3)), EngineError),
         (lambda: DbosEngine("sqlite:///r", concurrency=0), UsageError),
         (lambda: DbosEngine("sqlite:///r", lease_seconds=-1), UsageError),

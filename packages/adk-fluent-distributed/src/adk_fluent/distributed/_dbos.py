@@ -501,7 +501,8 @@ def _path_of(url: Any) -> str:
     Raises:
         EngineError: It names none.
     """
-    if isinstance(url, str) and (name := url.removeprefix("sqlite:///")) != url and name:
+    name = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
+    if name not in ("", url, ":memory:"):  # memory is no file, and no other process sees it
         return str(Path(name).absolute())
     raise EngineError(
         "DbosEngine takes the url of a SQLite file",
