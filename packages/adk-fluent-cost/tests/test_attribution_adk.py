@@ -419,7 +419,7 @@ def test_a_report_is_a_table() -> None:
 
 
 def test_what_is_no_result_is_refused() -> None:
-    with pytest.raises(PriceError, match="cost_of takes the result"):
+    with pytest.raises(PriceError, match=r"cost_of takes the result(.|\n)*cost_of\(await "):
         cost_of(5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(PriceError, match="cost_of takes the events"):
         cost_of(["hi"])  # pyright: ignore[reportArgumentType]

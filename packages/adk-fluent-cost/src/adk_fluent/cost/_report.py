@@ -231,7 +231,7 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
         raise PriceError(
             "cost_of takes the result of a run",
             found=describe(result),
-            help="cost_of(pipeline.run(...))",
+            help="cost_of(await pipeline.run(...))",
         )
     books = price_books(prices)
     records: list[CostRecord] = []
