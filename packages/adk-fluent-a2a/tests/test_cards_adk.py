@@ -136,11 +136,12 @@ async def test_an_endpoint_that_others_can_read_is_not_asked(
 async def test_a_card_is_fetched_again_when_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     from adk_fluent.a2a import _cards_adk
 
-    now = 0.0
-    monkeypatch.setattr(_cards_adk, "monotonic", lambda: now)
+    clock = [0.0]
+    monkeypatch.setattr(_cards_adk, "monotonic", lambda: clock[0])
     async with peer(PAID) as far:
         pipeline = RemoteAgent("pay", endpoint=far.url, card_ttl=60)
-        for now, fetched in ((1.0, 1), (59.0, 1), (62.0, 2), (121.0, 2), (123.0, 3)):  # noqa: B007  # read by the clock
+        for now, fetched in ((1.0, 1), (59.0, 1), (62.0, 2), (121.0, 2), (123.0, 3)):
+            clock[0] = now
             await pipeline.run("Pay.")
             assert len(far.cards) == fetched
 

@@ -90,8 +90,6 @@ ARRANGED: dict[str, Callable[[Builder], Builder]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("arranged", ARRANGED)
 async def test_the_loop_ends_at_the_event(form: str, arranged: str) -> None:
-    if (form, arranged) == ("middleware", "alone"):
-        pytest.skip("the same as in a sequence")
     model = ScriptedModel(LEAVE, *[AGAIN] * 8)
     loop = ARRANGED[arranged](FORMS[form](model))
     result = await (loop >> Agent("after").mock("went on")).run("go", state={"items": [1]})

@@ -22,7 +22,7 @@ class DiscardedAttempt:
     Attributes:
         fallback: Name of the fallback.
         step: Name of the attempt.
-        error: What it failed with: `code` is the type, `message` the text.
+        error: What it failed with: its type as the code, and its text.
         place: Which step inside raised it and where that is written, as far as it is known.
         exception: The exception itself.
     """

@@ -67,6 +67,7 @@ class ReplayerBackend(BackendBase[Any]):
 
     Attributes:
         recording: What is replayed.
+        redaction: What is taken out of calls before they are compared.
         missed: How many calls were made that were not recorded.
 
     Raises:
