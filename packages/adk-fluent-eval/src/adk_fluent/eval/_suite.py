@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
 from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running._options import RunOptions, listed, positive
 from adk_fluent.eval._text import plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -33,6 +29,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._matrix import ModelMatrix
+    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()
 _SAMPLES: Final = 5  # ADK's default
@@ -76,16 +74,12 @@ class FluentEvalSuite:
         judge_samples: int = _SAMPLES,
         simulation: UserSimulation | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("name= of a suite must not be empty", found=describe(name))
-        if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("gate= takes a Gate", found=describe(gate), help="gate=Gate(...)")
-        if isinstance(metrics, Mapping):
-            raise EvalError(
-                "metrics= takes a list", help="write metrics=[...] and thresholds={...}"
-            )
-        if not isinstance(thresholds, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("thresholds= takes a mapping", found=describe(thresholds))
+        require(is_text(name), "name= of a suite must not be empty", name)
+        require_type(gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
+        help = "write metrics=[...] and thresholds={...}"
+        require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
+        require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
+        require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         self.name = name
         self.pipeline = pipeline
         self.cases: list[FluentCase] = []
@@ -101,8 +95,6 @@ class FluentEvalSuite:
         self.description = description
         self.judge_model: str | BaseLlm | None = judge_model
         self.judge_samples: int = positive("judge_samples", judge_samples)
-        if simulation is not None and not isinstance(simulation, UserSimulation):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
         self.simulation: UserSimulation | None = simulation
         self.add(*listed("cases", cases))
 
@@ -142,24 +134,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        run = SuiteRun(self, options)
-        began, clock = datetime.now(UTC), time.monotonic()
-        outcomes = [each async for each in run.outcomes()]
-        return FluentEvalReport(
-            outcomes,
-            self.name,
-            self.gate,
-            self.metrics,
-            run.engine,
-            run.adk_version,
-            began,
-            time.monotonic() - clock,
-            run.notes,
-            run.interrupted,
-            options.get("baseline"),
-            run.cases,
-            run.results(),
-        )
+        return await SuiteRun(self, options).report()
 
     def run_sync(self, **options: Unpack[RunOptions]) -> FluentEvalReport:
         """Run the cases from code that is not async; see `run`.
@@ -204,10 +179,9 @@ class FluentEvalSuite:
             if name in named:
                 raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
             named[name] = model
-        if not named:
-            raise EvalError("models= is empty", help='such as models=["gemini-2.5-flash", ...]')
-        if {"model", "journal"} & options.keys():
-            raise EvalError("a matrix takes no model= and no journal=")
+        require(named, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        own = {"model", "journal"} & options.keys()
+        require(not own, "a matrix takes no model= and no journal=")
         every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
         for each in every:
             self.check(**each)

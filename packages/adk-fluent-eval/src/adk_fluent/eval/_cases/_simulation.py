@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from adk_fluent.eval._arguments import is_text, positive, require
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from google.adk.models import BaseLlm
-
-_TEXTS = ("success_criteria", "stop_signal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +44,19 @@ class UserSimulation:
                 help="UserSimulation(model=...) or UserSimulation(script=[...])",
             )
         given: Any = self.script
-        lines = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
-        if given is not None and not all(isinstance(each, str) and each.strip() for each in lines):
-            raise EvalError("script= must be a list of texts", found=describe(given))
+        several = isinstance(given, list | tuple)
+        lines: list[Any] = [*cast("list[Any]", given)] if several else [given]
+        texts = given is None or all(map(is_text, lines))
+        require(texts, "script= must be a list of texts", self.script)
         if isinstance(given, str):
             raise EvalError("script= must be a list", help=f"write script=[{given!r}]")
-        for name in _TEXTS:
-            text: Any = getattr(self, name)
-            optional = text is None and name != "stop_signal"
-            if not optional and (not isinstance(text, str) or not text.strip()):
-                raise EvalError(f"{name}= must be a text", found=describe(text))
-        persona = self.persona
-        if not isinstance(persona, str | None) and not hasattr(persona, "description"):
-            raise EvalError("persona= must be a text or a UserPersona", found=describe(persona))
-        turns: Any = self.max_turns
-        if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1:
-            raise EvalError("max_turns= must be a whole number >= 1", found=describe(turns))
+        criteria, signal, persona = self.success_criteria, self.stop_signal, self.persona
+        valid = criteria is None or is_text(criteria)
+        require(valid, "success_criteria= must be a text", criteria)
+        require(is_text(signal), "stop_signal= must be a text", signal)
+        known = isinstance(persona, str | None) or hasattr(persona, "description")
+        require(known, "persona= must be a text or a UserPersona", persona)
+        positive("max_turns", self.max_turns)
 
     @property
     def persona_text(self) -> str:

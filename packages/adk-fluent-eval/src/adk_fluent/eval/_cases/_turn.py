@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
+from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import describe
 
@@ -40,14 +41,12 @@ class ToolCall:
     args: Mapping[str, Any | Callable[[Any], bool]] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("ToolCall(name) must be the name of a tool", found=describe(self.name))
-        if self.args is not None and not isinstance(self.args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError(
-                f"ToolCall({self.name!r}, args) takes a mapping of arguments",
-                found=describe(self.args),
-                help=f'write ToolCall("{self.name}", {{"name": value}})',
-            )
+        name: Any = self.name
+        named = isinstance(name, str) and name
+        require(named, "ToolCall(name) must be the name of a tool", name)
+        what = f"ToolCall({name!r}, args) takes a mapping of arguments"
+        help = f'write ToolCall("{name}", {{"name": value}})'
+        require_type(self.args, Mapping | None, what, help=help)
 
     @classmethod
     def of(cls, value: str | ToolCall) -> ToolCall:
@@ -58,11 +57,8 @@ class ToolCall:
         """
         if isinstance(value, ToolCall):
             return value
-        if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            return cls(value)
-        raise EvalError(
-            "expected_trajectory= takes names of tools and ToolCalls", found=describe(value)
-        )
+        require_type(value, str, "expected_trajectory= takes names of tools and ToolCalls")
+        return cls(value)
 
 
 @dataclass(slots=True)
@@ -106,12 +102,12 @@ def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
     items = cast("Sequence[Any]", value if isinstance(value, list | tuple) else [value])
     for each in items:
         text: Any = cast("re.Pattern[Any]", each).pattern if isinstance(each, re.Pattern) else each
-        if not isinstance(text, str) or not text:
-            raise EvalError(
-                "expected_response_contains= takes non-empty texts and patterns",
-                found=describe(each),
-                help='such as ["ticket", re.compile(r"T-\\d+")]',
-            )
+        require(
+            isinstance(text, str) and text,
+            "expected_response_contains= takes non-empty texts and patterns",
+            cast("object", each),
+            help='such as ["ticket", re.compile(r"T-\\d+")]',
+        )
     return tuple(items)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections import Counter
 from contextlib import nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -19,25 +17,22 @@ from adk_fluent.cli import (
     FINDINGS,
     INFRASTRUCTURE,
     INTERRUPTED,
-    OK,
-    installed_version,
     is_interactive,
     note,
     require_credentials,
 )
 from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import STDOUT, Output, output_options
+from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._html import html_page
 from adk_fluent.eval._report._lines import plain_line
-from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine
+from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
@@ -119,7 +114,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
 )
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
-@output_options("json", "junit", "markdown", "html")
+@output_options(*FORMS)
 @click.option(
     "--adk-results",
     type=click.Path(file_okay=False),
@@ -169,15 +164,12 @@ def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
         count = sum(len(report.outcomes) for report in reports)
         note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
         return INTERRUPTED
-    if output.failed:
-        return INFRASTRUCTURE
-    if all(report.ok for report in reports):
-        return OK
+    code = output.code(ok=all(report.ok for report in reports))
     counting = [each for report in reports for each in report.outcomes if each.status.counts]
-    if counting and all(map(_reached_no_model, counting)):
+    if code == FINDINGS and counting and all(map(_reached_no_model, counting)):
         note("[no model could be reached]", fg="red")
         return INFRASTRUCTURE
-    return FINDINGS
+    return code
 
 
 def _reached_no_model(outcome: CaseOutcome) -> bool:
@@ -241,71 +233,32 @@ class _Job:
 
     def run(self, *, on: bool) -> FluentEvalReport:
         """Run the suite; what is done when Ctrl-C stops it becomes the report."""
-        outcomes: list[CaseOutcome] = []
-        began, clock = datetime.now(UTC), time.monotonic()
         display = _ProgressDisplay(self.suite.name, on=on)
-
-        def tell(progress: Progress) -> None:
-            outcomes.append(progress.outcome)
-            display(progress)
-
-        options = self._options.copy()
-        options["progress"] = tell
+        run = SuiteRun(self.suite, {**self._options, "progress": display})
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                return run_interruptible(self.suite.run(**options))
+                return run_interruptible(run.report())
         except KeyboardInterrupt:
-            return FluentEvalReport(
-                outcomes,
-                self.suite.name,
-                self.suite.gate,
-                self.suite.metrics,
-                "local" if self._options.get("engine") == "local" else "light",
-                installed_version("google-adk") or "",
-                began,
-                time.monotonic() - clock,
-                interrupted=True,
-                baseline=self._options.get("baseline"),
-                fluent_cases=self.suite.cases,
-            )
+            return run.interrupted_report()
 
     def finish(self, report: FluentEvalReport, output: Output, options: dict[str, Any]) -> None:
         """Write the files that were asked for, and print the report."""
-        output.write("json", report.to_json, self._label)
-        output.write("junit", report.to_junit, self._label)
-        output.write("markdown", report.to_markdown, self._label)
-        output.write("html", lambda: "".join(html_page(report, self._baseline)), self._label)
-        output.summarize(report.to_markdown)
+        output.write_report(report, self._baseline, self._label)
         if options["adk_results"] is not None:
             agent = Path(options["adk_results"]).resolve()
             try:
                 report.save_adk_results(agent.parent, agent.name)
             except EvalFileError as error:
-                output.failed = True
-                note(f"error: {error}", fg="red")
+                output.fail(str(error))
         if options["update_baseline"] and self._baseline_path is not None:
             if report.interrupted or report.counts[Status.ERROR]:
                 note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
             else:
                 output.save(self._baseline_path, report.to_json)
-        say_report(report, output, quiet=options["quiet"])
-        if options["quiet"]:
-            return
-        if self._baseline is not None:
-            output.say("\ncompared with the baseline:")
-            for line in comparison_lines(report.compare(self._baseline), plain_line):
-                output.say(line)
-
-
-def say_report(report: FluentEvalReport, output: Output, *, quiet: bool = False) -> None:
-    """Print the verdict, and the report."""
-    verdict = click.style(
-        "passed" if report.ok else "not passed", fg="green" if report.ok else "red", bold=True
-    )
-    lines = list(report_lines(report, plain_line))
-    output.say(f"{plain_line(report.suite)}: {verdict}, {lines[0]}")
-    for line in () if quiet else lines[2:]:
-        output.say(line)
+        output.say_report(report, quiet=options["quiet"])
+        if self._baseline is not None and not options["quiet"]:
+            output.say(["\ncompared with the baseline:"])
+            output.say(comparison_lines(report.compare(self._baseline), plain_line))
 
 
 # --- progress ------------------------------------------------------------------------------------

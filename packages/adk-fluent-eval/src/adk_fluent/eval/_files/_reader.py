@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._cases._case import FluentCase
 from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import ToolCall, Turn
@@ -210,12 +210,11 @@ class Reader:
             raise self.source.error((*at, key), "expected a text", found=describe(name))
         if key == CALL:
             if not callable(found := self._registry.get(name)):
-                near = nearest_name(name, self._registry)
                 raise self.source.error(
                     (*at, CALL),
                     f"the registry has no function {name!r}",
                     found="files never import code",
-                    help=f"did you mean {near!r}?" if near else f"registry={{{name!r}: ...}}",
+                    help=did_you_mean(name, self._registry, f"registry={{{name!r}: ...}}"),
                 )
             return found
         kind, _, message = name.partition(":")

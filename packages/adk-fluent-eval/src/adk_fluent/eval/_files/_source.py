@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 from zlib import crc32
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, one_of
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.extend import describe
 
@@ -67,13 +67,8 @@ class Source:
 
     def unknown_key(self, at: At, what: str, known: Iterable[str]) -> EvalFileError:
         """Return an error about an unknown key, the last of `at`, of something."""
-        names = sorted(known)
-        near = nearest_name(str(at[-1]), names)
-        return self.error(
-            at,
-            f"{what} has no field {at[-1]!r}",
-            help=f"did you mean {near!r}?" if near else f"one of {', '.join(names)}",
-        )
+        help = did_you_mean(str(at[-1]), known, one_of(sorted(known)))
+        return self.error(at, f"{what} has no field {at[-1]!r}", help=help)
 
     def mapping(self, at: At, value: Any) -> dict[str, Any]:
         """Return a mapping."""

@@ -7,13 +7,13 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._errors import EvalError, EvalFailedError
+from adk_fluent.eval._arguments import is_number, require
+from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._lines import LISTED, escaped, listed
 from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
 from adk_fluent.eval._report._summaries import mean, runs_by_case
 from adk_fluent.eval._text import encodable, measured, one_line, percent, plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -173,8 +173,8 @@ def compare(
     suite: str, current: Sequence[CaseOutcome], baseline: Sequence[CaseOutcome], alpha: float
 ) -> RegressionReport:
     """Compare the outcomes of a suite with a baseline."""
-    if not isinstance(alpha, int | float) or not 0 < alpha < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-        raise EvalError("alpha= must be above 0 and below 1", found=describe(alpha))
+    valid = is_number(alpha) and 0 < alpha < 1
+    require(valid, "alpha= must be above 0 and below 1", alpha)
     now, then = runs_by_case(current), runs_by_case(baseline)
     ids = dict.fromkeys(each.id for each in current)
     old_ids = dict.fromkeys(each.id for each in baseline)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_type
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, Status, Tokens
@@ -23,7 +23,6 @@ from adk_fluent.eval._report._summaries import (
     total_tokens,
 )
 from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 _NAMES: Final = 10  # ids that a line lists
 _ROUNDING: Final = 1e-9
+_NO_REPORT: Final = "a baseline is a FluentEvalReport"
+_SUCH_AS: Final = "such as FluentEvalReport.load(path)"
 
 
 @dataclass(repr=False, eq=False)
@@ -59,7 +60,7 @@ class ReportFigures:
     saved_regressions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _check_baseline(self.baseline)
+        require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
         found: set[tuple[str, int]] = set()
         places: dict[str, int] = {}
         for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
@@ -124,8 +125,7 @@ class ReportFigures:
         return self._over_cases(pass_hat_k, k)
 
     def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
-        if not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("k must be a whole number >= 1", found=describe(k))
+        require(is_whole(k, 1), "k must be a whole number >= 1", k)
         found: list[float] = []
         for id, runs in runs_by_case(self.outcomes).items():
             if k > len(runs):
@@ -201,10 +201,10 @@ class ReportFigures:
         for each in self.outcomes:
             if each.key == (id, run):
                 return each
-        near = nearest_name(str(id), {each.id for each in self.outcomes})
+        known = {each.id for each in self.outcomes}
         raise EvalError(
             f"the report has no run {run} of case {id!r}",
-            help=f"did you mean {near!r}?" if near and near != id else None,
+            help=None if id in known else did_you_mean(str(id), known),
         )
 
     def compare(self, baseline: ReportFigures, *, alpha: float = 0.05) -> RegressionReport:
@@ -217,9 +217,7 @@ class ReportFigures:
         Raises:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
-        if baseline is None:  # pyright: ignore[reportUnnecessaryComparison]  # user input
-            raise EvalError("compare() takes a report", found="None")
-        _check_baseline(baseline)
+        require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
         return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     @property
@@ -240,15 +238,6 @@ class ReportFigures:
         count = f"{len(worse):,} of {plural(comparison.compared, 'case')}"
         what = f"{count} regressed, {allowed:,} allowed (p={comparison.p_value:.3g})"
         return [f"{what}: {_ids(each.id for each in worse)}"]
-
-
-def _check_baseline(report: object) -> None:
-    if report is not None and not isinstance(report, ReportFigures):
-        raise EvalError(
-            "a baseline is a FluentEvalReport",
-            found=describe(report),
-            help="such as FluentEvalReport.load(path)",
-        )
 
 
 def _failures(report: ReportFigures) -> list[str]:

@@ -179,6 +179,16 @@ class FluentEvalReport(ReportFigures):
         )
 
 
+def document(report: FluentEvalReport, form: str, baseline: FluentEvalReport | None = None) -> str:
+    """Return a report as ``json``, ``junit``, ``markdown`` or ``html``."""
+    if form == "html":
+        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
+
+        return "".join(html_page(report, baseline))
+    makers = {"json": report.to_json, "junit": report.to_junit, "markdown": report.to_markdown}
+    return makers[form]()
+
+
 def outcome_line(outcome: CaseOutcome) -> str:
     """Return an outcome with its first reason in one line."""
     reason = outcome.reasons[0] if outcome.reasons else outcome.note

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import comb, inf, sqrt
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.extend import describe
+from adk_fluent.eval._arguments import is_number, require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +27,8 @@ def wilson(cases: Sequence[tuple[int, int]], level: float = 0.95) -> tuple[float
     Raises:
         EvalError: The level is invalid.
     """
-    if not isinstance(level, int | float) or not 0 < level < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-        raise EvalError("level= must be above 0 and below 1", found=describe(level))
+    valid = is_number(level) and 0 < level < 1
+    require(valid, "level= must be above 0 and below 1", level)
     runs = effective_runs(cases)
     if not runs:
         return (0.0, 1.0)

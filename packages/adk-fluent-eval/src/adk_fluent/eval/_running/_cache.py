@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._arguments import require, require_type
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,12 +40,11 @@ class ResponseCache:
     mode: CacheMode = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("a cache is a folder", found=describe(self.path))
-        if self.mode not in get_args(CacheMode):
-            raise EvalError(
-                f"unknown mode {self.mode!r} of a cache", help=f"one of {get_args(CacheMode)}"
-            )
+        require_type(self.path, str | os.PathLike, "a cache is a folder")
+        require(os.fspath(self.path), "a cache is a folder", self.path)
+        known = self.mode in get_args(CacheMode)
+        help = f"one of {get_args(CacheMode)}"
+        require(known, f"unknown mode {self.mode!r} of a cache", help=help)
 
     def read(self, name: str) -> list[Any] | None:
         """Return the responses kept under a name; None if there are none.

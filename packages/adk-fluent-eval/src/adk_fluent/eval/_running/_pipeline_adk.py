@@ -19,7 +19,8 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
 from adk_fluent.backends import adk
-from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.errors import AdkFluentError
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
@@ -337,11 +338,10 @@ def _native(node: Node) -> Iterator[Any]:
 
 def _unknown_part(case: FluentCase, names: Iterable[str]) -> EvalError:
     known = sorted(set(names))
-    near = nearest_name(case.target_node or "", known)
     return case.error(
         f"the pipeline has no step {case.target_node!r}",
         found=", ".join(known) or "no steps",
-        help=f"did you mean {near!r}?" if near else None,
+        help=did_you_mean(case.target_node or "", known),
     )
 
 
