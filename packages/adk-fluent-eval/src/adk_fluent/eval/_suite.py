@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
@@ -219,12 +219,8 @@ class FluentEvalSuite:
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
         fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
-        try:
+        with nullcontext() if data.source is None else data.source.naming(()):
             return cls(pipeline=pipeline, **fields)
-        except EvalError as error:
-            if data.source is None:
-                raise
-            raise data.source.invalid((), error) from error
 
     @classmethod
     def from_yaml(

@@ -27,10 +27,9 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     name = os.fspath(path)
     value, lines = parse_yaml(read_text(path), name)
     source = Source(name, lines)
-    suite = source.mapping((), value)
-    for key in suite:
-        if key not in (*SUITE_FIELDS, "cases") and not key.startswith(_EXTENSION):
-            raise source.unknown_key((key,), "a suite", (*SUITE_FIELDS, "cases"))
+    given = source.mapping((), value)
+    given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
+    suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
     cases: Any = suite.get("cases")
     if not isinstance(cases, list):
         raise source.error(

@@ -6,7 +6,7 @@ Fields with their default value are left out.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -24,7 +24,7 @@ from adk_fluent.eval._outcome import (
 )
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import encodable
-from adk_fluent.eval._values import plain
+from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ _FIELDS: Final[dict[str, Any]] = {
     "outcomes": list[CaseOutcome],
 }
 _DEFAULTS: Final = {
-    record: {
-        each.name: each.default_factory() if each.default_factory is not MISSING else each.default
-        for each in fields(record)
-    }
+    record: defaults_of(record)
     for record in (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)
 }
 
@@ -127,16 +124,8 @@ def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
     data.pop("summary", None)
     if head.get("kind") != _KIND:
         raise source.error(("adk_fluent", "kind"), "not a report", help="see report.save(path)")
-    schema = head.get("schema")
-    if not isinstance(schema, int) or schema > _SCHEMA:
-        raise source.error(
-            ("adk_fluent", "schema"),
-            f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
-            help="upgrade adk-fluent-eval",
-        )
-    for name in data:
-        if name not in _FIELDS:
-            raise source.unknown_key((name,), "a report", _FIELDS)
+    source.check_schema(("adk_fluent",), head.get("schema"), _SCHEMA)
+    source.mapping((), data, _FIELDS, "a report")
     for name, kind in _FIELDS.items():
         if name not in data:
             raise source.error((name,), f"a report has no {name}")

@@ -25,7 +25,7 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._files._scenario_adk import scenario_of
+from adk_fluent.eval._files._eval_case_adk import scenario_of
 from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding
 from adk_fluent.eval._values import error_line, shown

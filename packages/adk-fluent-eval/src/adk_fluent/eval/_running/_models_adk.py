@@ -12,6 +12,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from adk_fluent.errors import AgentReportedError
+from adk_fluent.eval._files._eval_case_adk import answer_text
 from adk_fluent.eval._outcome import Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
 from adk_fluent.protocol import ModelReply, Usage, request_key
@@ -99,12 +100,7 @@ def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
 
 def said(responses: list[LlmResponse]) -> str:
     """Return the text of an answer, without thoughts."""
-    return "".join(
-        part.text
-        for each in responses
-        for part in (each.content.parts if each.content else None) or ()
-        if part.text and not part.thought and not each.partial
-    )
+    return "".join(answer_text(each.content) for each in responses if not each.partial)
 
 
 def _dumped(response: LlmResponse) -> Any:
