@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
-from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
+from adk_fluent.eval._cases._case import CaseFields, FluentCase, check_cases, check_field_names
 from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from os import PathLike
-    from typing import Self, Unpack
 
     import pytest
     from google.adk.evaluation.eval_set import EvalSet
     from google.adk.models import BaseLlm
     from google.genai.types import Content, Part
 
-    from adk_fluent.eval._cases._case import CaseFields
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData

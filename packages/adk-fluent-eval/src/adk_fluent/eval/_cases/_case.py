@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 
 from adk_fluent.eval._arguments import (
     did_you_mean,
@@ -21,7 +21,10 @@ from adk_fluent.eval._arguments import (
 from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import (
     MATCHES,
+    Contains,
+    StateMap,
     ToolCall,
+    TrajectoryMatch,
     Turn,
     contains_of,
     key_of,
@@ -33,13 +36,8 @@ from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Unpack
-
     from google.adk.sessions import Session
     from google.genai.types import Content, Part
-
-    from adk_fluent.eval._cases._turn import Contains, StateMap, TrajectoryMatch
 
 
 class CaseFields(TypedDict, total=False):

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._turn import key_of
+from adk_fluent.eval._cases._turn import StateMap, ToolCall, key_of
 from adk_fluent.eval._metrics import BUDGET, MATCH, RESPONSE, STATE, TRAJECTORY
-from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus
+from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, ToolUse
 from adk_fluent.eval._text import measured
 from adk_fluent.eval._values import error_line, mismatch, plain, shown
 from adk_fluent.ir import UNSET
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._turn import StateMap, ToolCall
     from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._outcome import ToolUse
     from adk_fluent.protocol import FieldRef
 
 _UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s"}

@@ -15,13 +15,12 @@ from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite, write_whole
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._markdown import report_lines
-from adk_fluent.eval._report._report import document
+from adk_fluent.eval._report._report import FluentEvalReport, document
 from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adk_fluent.eval._report._report import FluentEvalReport
 
 STDOUT: Final = "-"
 OUT: Final = click.Path(dir_okay=False, allow_dash=True)

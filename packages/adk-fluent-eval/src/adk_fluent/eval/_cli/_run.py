@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from contextlib import nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -26,24 +26,21 @@ from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_op
 from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
-from adk_fluent.eval._running._options import Engine
+from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from rich.progress import Progress as Bar
 
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._running._options import Progress, RunOptions
     from adk_fluent.eval._suite import FluentEvalSuite
 
 #: Errors of clients of models and of what carries their calls.

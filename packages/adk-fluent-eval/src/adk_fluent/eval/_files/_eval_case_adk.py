@@ -35,11 +35,7 @@ _TEMPORARY: Final = "temp:"
 
 
 def to_eval_case(
-    case: FluentCase,
-    *,
-    app_name: str,
-    user_id: str,
-    simulation: UserSimulation | None = None,
+    case: FluentCase, *, app_name: str, user_id: str, simulation: UserSimulation | None = None
 ) -> EvalCase:
     """Return a case as ADK's EvalCase, without what ADK has no field for.
 

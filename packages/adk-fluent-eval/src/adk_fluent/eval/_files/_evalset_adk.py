@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from google.adk.evaluation.eval_case import get_all_tool_calls
+from google.adk.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 from pydantic import ValidationError
@@ -28,21 +28,18 @@ from adk_fluent.eval._files._eval_case_adk import (
     to_eval_case,
     tool_calls,
 )
-from adk_fluent.eval._files._reader import Reader
+from adk_fluent.eval._files._reader import Reader, Registry
 from adk_fluent.eval._files._results_adk import set_id
-from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
+from adk_fluent.eval._files._source import At, Source, parse_json, read_text, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from google.adk.evaluation.eval_case import EvalCase, Invocation
     from google.adk.evaluation.eval_rubrics import Rubric
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._files._reader import Registry
-    from adk_fluent.eval._files._source import At
 
 _BLOCK: Final = "adk_fluent"
 _SCHEMA: Final = 1
@@ -67,10 +64,7 @@ def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
         # each case has a user of its own: no case sees what another writes for the user
         eval_cases=[
             to_eval_case(
-                case,
-                app_name=app_name,
-                user_id=case.name,
-                simulation=data.fields.get("simulation"),
+                case, app_name=app_name, user_id=case.name, simulation=data.fields.get("simulation")
             )
             for case in data.cases
         ],

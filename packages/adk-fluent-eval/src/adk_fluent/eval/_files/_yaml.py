@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import yaml
 
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._reader import Reader
-from adk_fluent.eval._files._source import Source, read_text
-
-if TYPE_CHECKING:
-    from adk_fluent.eval._files._reader import Registry
-    from adk_fluent.eval._files._source import At
+from adk_fluent.eval._files._reader import Reader, Registry
+from adk_fluent.eval._files._source import At, Source, read_text
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._errors import EvalFailedError
-from adk_fluent.eval._outcome import Status
-from adk_fluent.eval._report._lines import LISTED, escaped, listed
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._lines import LISTED, Escape, escaped, listed
 from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
 from adk_fluent.eval._report._summaries import mean, runs_by_case
 from adk_fluent.eval._text import encodable, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._lines import Escape
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_type
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import CaseOutcome, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report._compare import RegressionReport, compare
 from adk_fluent.eval._report._statistics import pass_at_k, pass_hat_k
 from adk_fluent.eval._report._summaries import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._outcome import MetricScore
 
 _NAMES: Final = 10  # ids that a line lists
 _ROUNDING: Final = 1e-9

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._outcome import MetricStatus, Status
+from adk_fluent.eval._outcome import CaseOutcome, MetricStatus, Status
 from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._text import (
@@ -29,7 +29,6 @@ from adk_fluent.eval._text import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._figures import ReportFigures
 
 _PACKAGE: Final = "adk_fluent.eval._report"
@@ -38,13 +37,7 @@ _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
 _BINS: Final = 20
-_WORST_FIRST: Final = (
-    Status.ERROR,
-    Status.FAILED,
-    Status.PASSED,
-    Status.XFAILED,
-    Status.SKIPPED,
-)
+_WORST_FIRST: Final = (Status.ERROR, Status.FAILED, Status.PASSED, Status.XFAILED, Status.SKIPPED)
 _SIGNS: Final = {
     Status.ERROR: "!",
     Status.FAILED: "✗",

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import Source, parse_json, read_text
+from adk_fluent.eval._files._source import At, Source, parse_json, read_text
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import (
     CaseOutcome,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from adk_fluent.eval._files._source import At
 
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"

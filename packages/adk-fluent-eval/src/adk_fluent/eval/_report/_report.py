@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from adk_fluent.eval._outcome import CaseOutcome
 
 _LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
 

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._outcome import MetricStatus, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
 from adk_fluent.eval._report._statistics import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from adk_fluent.eval._outcome import CaseOutcome, MetricScore
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,18 +20,18 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
-from adk_fluent.eval._cases._case import initial_state, simulation_of
+from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
-from adk_fluent.eval._running._cache import Answers
+from adk_fluent.eval._running._cache import Answers, ResponseCache
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of
-from adk_fluent.eval._running._pipeline_adk import agent_tree
-from adk_fluent.eval._running._plan import compute
+from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
+from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
@@ -43,13 +43,9 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.models.base_llm import BaseLlm
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._running._local_adk import LocalCaseService
-    from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -194,8 +190,7 @@ class CaseRun:
         if outcome.error is not None:
             return None
         evaluation = EvaluateRequest(
-            inference_results=[inference],
-            evaluate_config=EvaluateConfig(eval_metrics=metrics),
+            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=metrics)
         )
         self._seen.invocations = inference.inferences or []
         self._expect()
@@ -217,11 +212,7 @@ class CaseRun:
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
         settings = self._settings
         by_adk = AdkMetrics(
-            self._seen,
-            self._models,
-            settings.judge_model,
-            settings.judge_samples,
-            self._simulation,
+            self._seen, self._models, settings.judge_model, settings.judge_samples, self._simulation
         )
         return await compute(planned, self._seen, self._ask, by_adk.score)
 

@@ -26,8 +26,8 @@ from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._files._eval_case_adk import scenario_of
-from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
-from adk_fluent.eval._outcome import Finding
+from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
+from adk_fluent.eval._outcome import Finding, MetricScore
 from adk_fluent.eval._values import error_line, shown
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._metrics import Metric
-    from adk_fluent.eval._outcome import MetricScore
     from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric
 

@@ -8,15 +8,16 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation import eval_metrics
-from google.adk.evaluation.base_eval_service import BaseEvalService
+from google.adk.evaluation.base_eval_service import (
+    BaseEvalService,
+    EvaluateRequest,
+    InferenceRequest,
+    InferenceResult,
+)
 from google.adk.evaluation.eval_metrics import EvalMetric, EvalStatus
 from google.adk.evaluation.evaluator import EvaluationResult, Evaluator, PerInvocationResult
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
-from google.adk.evaluation.simulation.user_simulator import (
-    NextUserMessage,
-    Status,
-    UserSimulator,
-)
+from google.adk.evaluation.simulation.user_simulator import NextUserMessage, Status, UserSimulator
 from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
     from google.adk.apps.app import App
-    from google.adk.evaluation.base_eval_service import (
-        EvaluateRequest,
-        InferenceRequest,
-        InferenceResult,
-    )
     from google.adk.evaluation.eval_case import EvalCase
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event

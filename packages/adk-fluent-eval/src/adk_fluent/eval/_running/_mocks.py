@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import did_you_mean
@@ -13,8 +13,6 @@ from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.protocol import NextTool, ToolCall
 

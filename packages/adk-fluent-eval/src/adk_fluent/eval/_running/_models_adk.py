@@ -13,16 +13,14 @@ from google.genai import types
 
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._files._eval_case_adk import answer_text
-from adk_fluent.eval._outcome import Tokens
+from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
-from adk_fluent.protocol import ModelReply, Usage, request_key
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
-    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._running._cache import Answers
-    from adk_fluent.protocol import ModelCall, NextModel
 
 
 class Models:

@@ -6,14 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
 
-from adk_fluent.eval._arguments import (
-    did_you_mean,
-    is_number,
-    listed,
-    one_of,
-    positive,
-    require,
-)
+from adk_fluent.eval._arguments import did_you_mean, is_number, listed, one_of, positive, require
 from adk_fluent.eval._errors import EvalError
 
 if TYPE_CHECKING:

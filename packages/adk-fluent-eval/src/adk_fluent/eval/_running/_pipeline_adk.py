@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -39,8 +39,6 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._case import FluentCase

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require
-from adk_fluent.eval._cases._case import simulation_of
+from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import (
     check_budget,
     check_match,
@@ -30,17 +30,15 @@ from adk_fluent.eval._metrics import (
     Metric,
     PrebuiltMetrics,
 )
-from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._outcome import TurnOutcome
     from adk_fluent.eval._running._options import Suite
 
 _ALWAYS_MET = frozenset({RESPONSE, STATE, BUDGET})  # checks with a fixed threshold

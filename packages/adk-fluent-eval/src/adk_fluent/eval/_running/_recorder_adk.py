@@ -17,7 +17,7 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import is_journal_key, to_agent_event
-from adk_fluent.protocol import Money, RunResult, Unknown, Usage
+from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._running._mocks import Mocks
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.protocol import AgentEvent, Pending, PriceBook
 
 #: Keys that ADK drops, and one that its LocalEvalService leaves behind.
 _INTERNAL: Final = ("temp:", "__llm_request_key__")

@@ -20,10 +20,10 @@ from google.adk.version import __version__
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._arguments import did_you_mean, require, require_type
-from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
+from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running._cache import ResponseCache
 from adk_fluent.eval._running._case_run_adk import (
@@ -34,9 +34,9 @@ from adk_fluent.eval._running._case_run_adk import (
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
-from adk_fluent.eval._running._options import Progress, check_options, select
+from adk_fluent.eval._running._options import Progress, RunOptions, Suite, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
-from adk_fluent.eval._running._pipeline_adk import Targets
+from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import LOG, provided
@@ -47,11 +47,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._running._options import RunOptions, Suite
-    from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset

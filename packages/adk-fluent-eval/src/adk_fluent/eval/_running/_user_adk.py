@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._running._models_adk import prompt_of
+from adk_fluent.eval._running._models_adk import Models, prompt_of
 from adk_fluent.eval._values import error_line
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._running._models_adk import Models
 
 _TASK: Final = """\
 You simulate a user of an AI assistant. Write the user's next message, and nothing else.
