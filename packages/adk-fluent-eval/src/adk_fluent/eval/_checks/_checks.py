@@ -71,6 +71,15 @@ def _all_met(
     return scored(name, share, 1.0, findings=list(findings), turns=turns)
 
 
+def _mean(
+    name: str, threshold: float, findings: list[Finding], turns: list[float | None]
+) -> MetricScore | None:
+    known = [each for each in turns if each is not None]
+    if not known:
+        return None
+    return scored(name, sum(known) / len(known), threshold, findings=findings, turns=turns)
+
+
 def _unreached(seen: Observation) -> str:
     return f"the conversation ended after turn {len(seen.turns)}" if seen.turns else "no turn ran"
 
@@ -94,11 +103,7 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
             finding.ok, finding.reason = True, ""
         turns[at] = score
         findings.append(finding)
-    scores = [each for each in turns if each is not None]
-    if not scores:
-        return None
-    mean = sum(scores) / len(scores)
-    return scored(TRAJECTORY, mean, threshold, findings=findings, turns=turns)
+    return _mean(TRAJECTORY, threshold, findings, turns)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
@@ -210,11 +215,17 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
         ok = reached and score >= threshold
         reason = "" if ok else f"ROUGE-1 is {score:.2f}" if reached else _unreached(seen)
         findings.append(Finding("answer matches", ok, reference, answer, reason, at + 1))
-    scores = [each for each in turns if each is not None]
-    if not scores:
-        return None
-    mean = sum(scores) / len(scores)
-    return scored(MATCH, mean, threshold, findings=findings, turns=turns)
+    return _mean(MATCH, threshold, findings, turns)
+
+
+#: What computes each metric of ours that decides.
+OWN: Final[dict[str, Callable[[Observation, float], MetricScore | None]]] = {
+    TRAJECTORY: check_trajectory,
+    RESPONSE: lambda seen, _: check_response(seen),
+    STATE: lambda seen, _: check_state(seen),
+    BUDGET: lambda seen, _: check_budget(seen),
+    MATCH: check_match,
+}
 
 
 # --- tool calls ----------------------------------------------------------------------------------

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import At, Source, parse_json, read_text
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import (
-    CaseOutcome,
-    Finding,
-    MetricScore,
-    Step,
-    Tokens,
-    ToolUse,
-    TurnOutcome,
-)
-from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._outcome import RECORDS, CaseOutcome
 from adk_fluent.eval._text import encodable
 from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
@@ -30,6 +21,8 @@ from adk_fluent.extend import describe
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
+
+    from adk_fluent.eval._report._report import FluentEvalReport
 
 
 _SCHEMA: Final = 1
@@ -49,13 +42,10 @@ _FIELDS: Final[dict[str, Any]] = {
     "saved_regressions": list[str],
     "outcomes": list[CaseOutcome],
 }
-_DEFAULTS: Final = {
-    record: defaults_of(record)
-    for record in (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)
-}
+_DEFAULTS: Final = {record: defaults_of(record) for record in RECORDS}
 
 
-def report_chunks(report: ReportFigures) -> Iterator[str]:
+def report_chunks(report: FluentEvalReport) -> Iterator[str]:
     """Yield a report as JSON."""
     head = {
         "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
@@ -115,8 +105,8 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the fields of the report in a file."""
+def read_report(report: type[FluentEvalReport], path: str | PathLike[str]) -> FluentEvalReport:
+    """Return the report in a file."""
     source, text = Source(str(path)), read_text(path)
     data = source.mapping((), parse_json(text, source.path))
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
@@ -130,10 +120,9 @@ def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
             raise source.error((name,), f"a report has no {name}")
         data[name] = validated(kind, json.dumps(data[name]), source, (name,))
     try:
-        ReportFigures(**data)
+        return report(**data)
     except EvalError as error:  # two outcomes of one run
         raise source.error(("outcomes",), error.what) from error
-    return data
 
 
 def validated(kind: Any, text: str, source: Source, at: At) -> Any:

@@ -57,18 +57,9 @@ class TagSummary:
     @classmethod
     def from_results(cls, outcomes: Sequence[CaseOutcome], tag: str = "") -> TagSummary:
         """Return the figures of some outcomes."""
-        counts = count_statuses(outcomes)
-        return cls(
-            tag,
-            counts[Status.PASSED],
-            counts[Status.FAILED],
-            counts[Status.ERROR],
-            counts[Status.SKIPPED],
-            counts[Status.XFAILED],
-            pass_rate_ci(outcomes),
-            total_tokens(outcomes),
-            total_cost(outcomes),
-        )
+        passed, failed, errors, skipped, xfailed = count_statuses(outcomes).values()
+        ci, tokens, cost = pass_rate_ci(outcomes), total_tokens(outcomes), total_cost(outcomes)
+        return cls(tag, passed, failed, errors, skipped, xfailed, ci, tokens, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +93,12 @@ class MetricSummary:
         """Return the figures of a metric's scores."""
         if not scores:
             return cls(name)
+        first, statuses = scores[0], [each.status for each in scores]
         values = [each.score for each in scores if each.score is not None]
         return cls(
-            name,
-            mean(values) if values else None,
-            len(values),
-            len(scores) - len(values),
-            sum(each.status is MetricStatus.PASSED for each in scores),
-            sum(each.status is MetricStatus.FAILED for each in scores),
-            scores[0].threshold,
-            scores[0].lower_is_better,
-            scores[0].unit,
+            *(name, mean(values) if values else None, len(values), len(scores) - len(values)),
+            *(statuses.count(MetricStatus.PASSED), statuses.count(MetricStatus.FAILED)),
+            *(first.threshold, first.lower_is_better, first.unit),
         )
 
 

@@ -10,26 +10,9 @@ from typing import TYPE_CHECKING
 
 from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
-from adk_fluent.eval._checks._checks import (
-    check_budget,
-    check_match,
-    check_response,
-    check_state,
-    check_trajectory,
-    expectations,
-)
+from adk_fluent.eval._checks._checks import OWN, expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
-from adk_fluent.eval._metrics import (
-    BUDGET,
-    CHECKS,
-    MATCH,
-    METRICS,
-    RESPONSE,
-    STATE,
-    TRAJECTORY,
-    Metric,
-    PrebuiltMetrics,
-)
+from adk_fluent.eval._metrics import CHECKS, MATCH, METRICS, TRAJECTORY, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import plural
 
@@ -39,9 +22,9 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._running._options import Suite
+    from adk_fluent.eval._suite import FluentEvalSuite
 
-_ALWAYS_MET = frozenset({RESPONSE, STATE, BUDGET})  # checks with a fixed threshold
+_ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +45,7 @@ class PlannedMetric:
 class MetricPlan:
     """The metrics of a suite."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: FluentEvalSuite) -> None:
         judges, cases = suite.custom_judges, suite.cases
         self._has_judge_model = suite.judge_model is not None
         self._simulation = suite.simulation
@@ -84,14 +67,10 @@ class MetricPlan:
         """Return the metrics of a case: its own checks, then the suite's."""
         expected = expectations(case)
         names = [*expected, *(name for name in self.names if name not in expected)]
-        planned = [
-            PlannedMetric(name, self._threshold(name))
-            for name in names
-            if self._applies(name, case)
-        ]
-        planned += [
-            PlannedMetric(name, judge.threshold, judge) for name, judge in self._judges.items()
-        ]
+        names = [name for name in names if self._applies(name, case)]
+        planned = [PlannedMetric(name, self._threshold(name)) for name in names]
+        judges = self._judges.items()
+        planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
         if all(each.threshold is None for each in planned):
             raise case.error(
                 "it expects nothing, and no metric of the suite applies to it",
@@ -235,17 +214,7 @@ async def compute(
         return _informational(name, seen)
     if name in METRICS and METRICS[name].by != "own":
         return await by_adk(planned)
-    match name:
-        case "adk_fluent_response":
-            score = check_response(seen)
-        case "adk_fluent_state":
-            score = check_state(seen)
-        case "adk_fluent_budget":
-            score = check_budget(seen)
-        case "response_match_score":
-            score = check_match(seen, threshold)
-        case _:
-            score = check_trajectory(seen, threshold)
+    score = OWN[name](seen, threshold)
     return score or MetricScore(name, MetricStatus.NOT_EVALUATED, reason="nothing to evaluate")
 
 
