@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require, require_type
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
     from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._outcome import MetricScore
 
 #: Parameter of a judge to what it is given.
 _ARGUMENTS: Final[dict[str, Callable[[Observation], Any]]] = {
@@ -116,20 +116,11 @@ class FluentJudge:
                 made = await made
             score, reason = _read(made)
         except Exception as error:  # noqa: BLE001  # user code
-            return MetricScore(
-                self.name,
-                MetricStatus.NOT_EVALUATED,
-                threshold=self.threshold,
-                lower_is_better=self.lower_is_better,
-                reason=f"the judge raised {error_line(error)}",
-            )
-        return scored(
-            self.name,
-            score,
-            self.threshold,
-            lower_is_better=self.lower_is_better,
-            reason=reason or ("the judge gave no score" if score is None else ""),
-        )
+            score, reason = None, f"the judge raised {error_line(error)}"
+        if score is None:
+            reason = reason or "the judge gave no score"
+        lower = self.lower_is_better
+        return scored(self.name, score, self.threshold, lower_is_better=lower, reason=reason)
 
 
 def check_judges(judges: list[Any]) -> None:

@@ -25,7 +25,7 @@ from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
-from adk_fluent.eval._running._cache import Answers, ResponseCache
+from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
@@ -42,10 +42,13 @@ if TYPE_CHECKING:
 
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.models.base_llm import BaseLlm
+    from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._running._local_adk import LocalCaseService
+    from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -54,21 +57,21 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What all runs of a suite share; see `RunOptions`."""
+    """What all runs of a suite share; the models and the engine are those of its options."""
 
+    suite: FluentEvalSuite
+    options: RunOptions
     plan: MetricPlan
-    session_service: Any = None
-    artifact_service: Any = None
-    memory_service: Any = None
-    plugins: Sequence[Any] = ()
-    prices: PriceBook | None = None
-    timeout_s: float | None = None
-    model: BaseLlm | None = None
-    cache: ResponseCache | None = None
-    judge_model: BaseLlm | None = None
-    judge_samples: int = 1
-    simulation: UserSimulation | None = None
-    engine: str = "light"
+    engine: str
+    prices: PriceBook | None
+    model: BaseLlm | None
+    cache: ResponseCache | None
+    judge_model: BaseLlm | None
+
+    @property
+    def plugins(self) -> Sequence[BasePlugin]:
+        """The plugins of the options."""
+        return self.options.get("plugins") or ()
 
 
 class CaseRun:
@@ -76,38 +79,28 @@ class CaseRun:
 
     Attributes:
         outcome: The outcome.
-        failure: What ended the run, if something was raised or reported.
-        problem: Why answers of models could not be kept; empty if they were.
+        seen: What the run did.
+        answers: The answers of models that are kept.
     """
 
     def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
         self._case = case
         self._target = target
         self._settings = settings
-        self._seen = Observation(case, case.turns)
-        self._simulation = simulation_of(case, settings.simulation)
-        self._seen.simulated = self._simulation is not None
+        self.seen: Observation = Observation(case, case.turns)
+        self._simulation = simulation_of(case, settings.suite.simulation)
+        self.seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
         self.outcome: CaseOutcome = new_outcome(case, run)
-        self._answers = Answers(settings.cache, case.name, run)
-        self._models = Models(settings.model, self._answers, self.outcome)
+        self.answers: Answers = Answers(settings.cache, case.name, run)
+        self._models = Models(settings.model, self.answers, self.outcome)
         self.outcome.user_id = f"adk-fluent-eval-{uuid.uuid4()}"
         self.outcome.session_id = f"adk-fluent-eval-{uuid.uuid4()}"
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What ended the run, if something was raised or reported."""
-        return self._seen.failure
-
-    @property
-    def problem(self) -> str:
-        """Why answers of models could not be kept; empty if they were."""
-        return self._answers.problem
 
     async def go(self) -> EvalCaseResult | None:
         """Run the case, and return ADK's result if it was evaluated."""
         outcome, result = self.outcome, None
-        limit = self._case.timeout_s or self._settings.timeout_s
+        limit = self._case.timeout_s or self._settings.options.get("timeout_s")
         clock = asyncio.timeout(limit)
         try:
             async with clock:
@@ -123,26 +116,27 @@ class CaseRun:
             outcome.error = "CancelledError: something in the pipeline cancelled the run"
         except (Exception, SystemExit) as error:  # noqa: BLE001  # user code
             outcome.error = error_line(error, None)
-            self._seen.failure = error
+            self.seen.failure = error
         self._finish()
         return result
 
     async def _run(self) -> EvalCaseResult | None:
         settings, outcome, target = self._settings, self.outcome, self._target
-        sessions = settings.session_service or InMemorySessionService()
+        shared = settings.options.get("session_service")
+        sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
         if settings.model is not None or settings.cache is not None:
             for agent in agent_tree(target.app.root_agent):
                 if isinstance(agent, LlmAgent):
                     call_site(agent)
         named = None if settings.model is None else settings.model.model
-        recorder = Recorder(self._seen, state, target, self._mocks, settings.prices, named)
+        recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
         local = settings.engine == "local"
         first = RecorderPlugin(
             recorder, self._mocks, records_all=local
         )  # before plugins that hide things from others
         name = target.app.name
-        if settings.session_service is not None and not _is_vertex(sessions):
+        if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
             name = f"{name[:_NAME]}_{outcome.user_id.replace('-', '_')}"
         app = target.app.model_copy(
@@ -150,11 +144,15 @@ class CaseRun:
         )
         services: dict[str, Any] = {
             "session_service": sessions,
-            "artifact_service": settings.artifact_service or InMemoryArtifactService(),
-            "memory_service": settings.memory_service or InMemoryMemoryService(),
+            "artifact_service": settings.options.get("artifact_service")
+            or InMemoryArtifactService(),
+            "memory_service": settings.options.get("memory_service") or InMemoryMemoryService(),
         }
         case = to_eval_case(
-            self._case, app_name=name, user_id=outcome.user_id, simulation=settings.simulation
+            self._case,
+            app_name=name,
+            user_id=outcome.user_id,
+            simulation=settings.suite.simulation,
         )
         user = user_of(self._case, self._simulation, self._models)
         service: LightEvalService | LocalCaseService
@@ -179,20 +177,20 @@ class CaseRun:
         with replace_tools(self._mocks), replace_models(self._models):
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
-        if settings.session_service is not None and self._seen.turns:
+        if shared is not None and self.seen.turns:
             session = await sessions.get_session(
                 app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
             )
             if session is not None:  # some services merge dicts
                 recorder.set_state(session.state)
-        if outcome.error is None and not any(self._seen.events):
+        if outcome.error is None and not any(self.seen.events):
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
         evaluation = EvaluateRequest(
             inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=metrics)
         )
-        self._seen.invocations = inference.inferences or []
+        self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
         if not isinstance(service, LightEvalService):
@@ -205,16 +203,14 @@ class CaseRun:
         return self.outcome.scores
 
     def _expect(self) -> None:
-        if self._seen.simulated:  # what is expected of an answer is expected of the last one
-            earlier = [Turn(turn.input) for turn in self._seen.turns[:-1]]
-            self._seen.expected = [*earlier, *self._case.turns]
+        if self.seen.simulated:  # what is expected of an answer is expected of the last one
+            earlier = [Turn(turn.input) for turn in self.seen.turns[:-1]]
+            self.seen.expected = [*earlier, *self._case.turns]
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
-        settings = self._settings
-        by_adk = AdkMetrics(
-            self._seen, self._models, settings.judge_model, settings.judge_samples, self._simulation
-        )
-        return await compute(planned, self._seen, self._ask, by_adk.score)
+        judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
+        by_adk = AdkMetrics(self.seen, self._models, judge, samples, self._simulation)
+        return await compute(planned, self.seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""
@@ -228,7 +224,7 @@ class CaseRun:
         return ask
 
     def _finish(self) -> None:
-        outcome, seen = self.outcome, self._seen
+        outcome, seen = self.outcome, self.seen
         outcome.turns, outcome.tokens = seen.turns, seen.tokens
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
@@ -263,18 +259,11 @@ def new_outcome(
 
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
     """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    for each in planned:
-        if outcome.score(each.name) is None:
-            informs = each.threshold is None
-            outcome.scores.append(
-                MetricScore(
-                    each.name,
-                    MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED,
-                    threshold=each.threshold,
-                    lower_is_better=each.judge is not None and each.judge.lower_is_better,
-                    reason="the run ended in an error",
-                )
-            )
+    outcome.scores += [
+        each.without_score("the run ended in an error")
+        for each in planned
+        if outcome.score(each.name) is None
+    ]
 
 
 def _is_vertex(service: object) -> bool:

@@ -207,13 +207,7 @@ def _score_of(
     status = {each: ours for ours, each in _STATUS.items()}
     unit = METRICS[name].unit
     if found is None or found.score is None:
-        return MetricScore(
-            name,
-            MetricStatus.INFORMATIONAL if planned.threshold is None else MetricStatus.NOT_EVALUATED,
-            threshold=planned.threshold,
-            reason="ADK gave no score",
-            unit=unit,
-        )
+        return planned.without_score("ADK gave no score", unit)
     return MetricScore(
         name, status[found.eval_status], found.score, planned.threshold, turns=turns, unit=unit
     )

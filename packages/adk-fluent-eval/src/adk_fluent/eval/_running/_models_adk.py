@@ -71,9 +71,7 @@ class Models:
                     what = f"{code}: {each.error_message}"
                     raise AgentReportedError(what, error_code=code)
                 usage = Usage.from_genai(each.usage_metadata) or Usage()
-                self._outcome.eval_tokens += Tokens(
-                    usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
-                )
+                self._outcome.eval_tokens += tokens_of(usage)
             return found
 
         for attempt in range(1, TRIES + 1):
@@ -86,6 +84,11 @@ class Models:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError  # the last try has no wait
+
+
+def tokens_of(usage: Usage) -> Tokens:
+    """Return the tokens of a model call."""
+    return Tokens(usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts)
 
 
 def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:

@@ -41,6 +41,13 @@ class PlannedMetric:
     threshold: float | None
     judge: FluentJudge | None = None
 
+    def without_score(self, reason: str, unit: str = "") -> MetricScore:
+        """Return that there is no score, and why."""
+        lower = self.judge is not None and self.judge.lower_is_better
+        informs = self.threshold is None
+        status = MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED
+        return MetricScore(self.name, status, None, self.threshold, lower, reason, unit=unit)
+
 
 class MetricPlan:
     """The metrics of a suite."""

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
-    from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
@@ -79,27 +78,16 @@ class SuiteRun:
         plan = MetricPlan(suite)
         check_gate(suite.gate, suite.cases, plan, judges)
         self._settings = RunSettings(
-            plan,
-            options.get("session_service"),
-            options.get("artifact_service"),
-            options.get("memory_service"),
-            options.get("plugins") or (),
-            options.get("prices") or _installed_prices(),
-            options.get("timeout_s"),
-            _model_of(options.get("model"), "model="),
-            _cache_of(options.get("cache")),
+            *(suite, options, plan, self.engine, options.get("prices") or _installed_prices()),
+            *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
             _model_of(suite.judge_model, "judge_model="),
-            suite.judge_samples,
-            suite.simulation,
-            self.engine,
         )
         self._targets = Targets(suite.pipeline)
-        _check_suite(self.cases, self._targets, judges, self._settings)
+        _check_suite(self.cases, self._targets, self._settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
         self._parallelism = options.get("parallelism", 10)
-        self._suite = suite
-        self._baseline = options.get("baseline")
+        self._suite, self._options = suite, options
         self._told: list[CaseOutcome] = []
         self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
@@ -135,20 +123,11 @@ class SuiteRun:
 
     def _report(self, notes: list[str], *, interrupted: bool) -> FluentEvalReport:
         suite, keys = self._suite, ((case.name, run) for case, run in self._units)
+        results = {key: self._results[key] for key in keys if key in self._results}
         return FluentEvalReport(
-            self._told,
-            suite.name,
-            suite.gate,
-            suite.metrics,
-            self.engine,
-            __version__,
-            self._began,
-            time.monotonic() - self._clock,
-            notes,
-            interrupted,
-            self._baseline,
-            self.cases,
-            {key: self._results[key] for key in keys if key in self._results},
+            *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
+            *(self._began, time.monotonic() - self._clock, notes, interrupted),
+            *(self._options.get("baseline"), self.cases, results),
         )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome, None]:
@@ -254,11 +233,11 @@ class SuiteRun:
             result = await one.go()
         finally:
             await self._release(target)
-        if one.problem and one.problem not in self.notes:
-            self.notes.append(one.problem)
+        if (problem := one.answers.problem) and problem not in self.notes:
+            self.notes.append(problem)
         if result is not None:
             self._results[one.outcome.key] = result
-        return one.outcome, one.failure
+        return one.outcome, one.seen.failure
 
     async def _release(self, target: Target) -> None:
         """Close what a factory made for this run, unless another run uses it, too."""
@@ -322,27 +301,17 @@ async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
 # --- checks before any model call ----------------------------------------------------------------
 
 
-def _check_suite(
-    cases: Sequence[FluentCase],
-    targets: Targets,
-    judges: Iterable[FluentJudge],
-    settings: RunSettings,
-) -> None:
+def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSettings) -> None:
     """Check everything that the cases name; no model is called."""
-    for judge in judges:
-        try:
-            if judge.model is not None:
-                resolve_model(judge.model)
-        except (AdkFluentError, ValueError) as error:
-            what = f"the model of judge {judge.name!r} cannot be used"
-            raise EvalError(what, found=error_line(error)) from error
+    for judge in settings.suite.custom_judges:
+        _model_of(judge.model, f"the model of judge {judge.name!r}")
     for each in settings.plugins:
         require_type(each, BasePlugin, "plugins= takes plugins of ADK")
     for case in cases:
         if case.skip is None:
             settings.plan.of(case)
         check_mocks(case)
-        if (user := simulation_of(case, settings.simulation)) is not None:
+        if (user := simulation_of(case, settings.suite.simulation)) is not None:
             _model_of(user.model, "the model of a simulated user")
         initial_state(case)
         for turn in case.turns:
