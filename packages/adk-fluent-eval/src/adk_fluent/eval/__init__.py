@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._cases._turn import ToolCall, Turn
+    from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation
     from adk_fluent.eval._errors import (
         EvalError,
         EvalFailedError,
@@ -43,8 +42,7 @@ else:
     _MODULES = {
         "_cases._case": ("FluentCase",),
         "_cases._judge": ("FluentJudge",),
-        "_cases._simulation": ("UserSimulation",),
-        "_cases._turn": ("ToolCall", "Turn"),
+        "_cases._turn": ("ToolCall", "Turn", "UserSimulation"),
         "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
         "_gate": ("Gate",),
         "_metrics": ("PrebuiltMetrics",),

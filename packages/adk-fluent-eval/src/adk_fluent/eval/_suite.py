@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
 from adk_fluent.eval._cases._case import CaseFields, FluentCase, check_cases, check_field_names
-from adk_fluent.eval._cases._simulation import UserSimulation
+from adk_fluent.eval._cases._turn import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._text import plural

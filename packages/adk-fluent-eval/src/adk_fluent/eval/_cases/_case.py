@@ -18,7 +18,6 @@ from adk_fluent.eval._arguments import (
     require,
     require_type,
 )
-from adk_fluent.eval._cases._simulation import UserSimulation
 from adk_fluent.eval._cases._turn import (
     MATCHES,
     Contains,
@@ -26,6 +25,7 @@ from adk_fluent.eval._cases._turn import (
     ToolCall,
     TrajectoryMatch,
     Turn,
+    UserSimulation,
     contains_of,
     key_of,
     media_digests,

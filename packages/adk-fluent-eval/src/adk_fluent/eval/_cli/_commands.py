@@ -15,8 +15,7 @@ from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
 from adk_fluent.eval._cli._output import FORMS, Output, output_options, styled
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import comparison_lines, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, document
 from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._text import encodable, one_line, plural

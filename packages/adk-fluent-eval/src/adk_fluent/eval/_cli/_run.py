@@ -27,8 +27,7 @@ from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import comparison_lines, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions

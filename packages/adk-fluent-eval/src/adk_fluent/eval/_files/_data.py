@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._case import FluentCase, initial_state
-from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, key_of
+from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, UserSimulation, key_of
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
 

@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from adk_fluent.backends.adk import to_content
 from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
-from adk_fluent.eval._cases._simulation import UserSimulation
-from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, key_of, text_of
+from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import plain
 from adk_fluent.extend import is_journal_key

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._cases._case import FluentCase
-from adk_fluent.eval._cases._simulation import UserSimulation
-from adk_fluent.eval._cases._turn import ToolCall, Turn
+from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation
 from adk_fluent.eval._files._data import CALL, FLAGS, LITERAL, RAISE, REGEX, SUITE_FIELDS, marker
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._values import defaults_of

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.eval import _text
 from adk_fluent.eval._outcome import CaseOutcome, MetricStatus, Status
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import comparison_lines, plain_line
 from adk_fluent.eval._text import clean, shorten
 
 if TYPE_CHECKING:

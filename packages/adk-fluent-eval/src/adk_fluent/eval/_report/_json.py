@@ -6,7 +6,6 @@ Fields with their default value are left out.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -42,39 +41,27 @@ _FIELDS: Final[dict[str, Any]] = {
     "saved_regressions": list[str],
     "outcomes": list[CaseOutcome],
 }
+#: Figures of a report in a file, for other programs.
+_SUMMARY: Final = (
+    *("ok", "failures", "pass_rate", "pass_rate_ci", "counts", "flaky", "tokens", "cost_usd"),
+)
 _DEFAULTS: Final = {record: defaults_of(record) for record in RECORDS}
 
 
 def report_chunks(report: FluentEvalReport) -> Iterator[str]:
     """Yield a report as JSON."""
-    head = {
-        "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
-        "suite": report.suite,
-        "engine": report.engine,
-        "adk_version": report.adk_version,
-        "started_at": report.started_at.isoformat(),
-        "duration_s": report.duration_s,
-        "interrupted": report.interrupted,
-        "metrics": report.metrics,
-        "notes": report.notes,
-        "gate": {name: plain(value) for name, value in asdict(report.gate).items()},
-        "saved_regressions": report.regressions,
-        "summary": {  # for other programs; not read again
-            "ok": report.ok,
-            "failures": report.failures,
-            "pass_rate": report.pass_rate,
-            "pass_rate_ci": report.pass_rate_ci(),
-            "counts": report.counts,
-            "flaky": report.flaky,
-            "tokens": report.tokens.total,
-            "cost_usd": report.cost_usd,
-        },
-    }
+    head = {"adk_fluent": {"kind": _KIND, "schema": _SCHEMA}}
+    head |= {name: getattr(report, name) for name in _FIELDS}
+    head |= {"started_at": report.started_at.isoformat(), "saved_regressions": report.regressions}
+    outcomes = head.pop("outcomes")
+    summary = {name: getattr(report, name) for name in _SUMMARY}
+    summary |= {"pass_rate_ci": report.pass_rate_ci(), "tokens": report.tokens.total}
+    head["summary"] = summary  # for other programs; not read again
     yield "{\n"
     for name, value in head.items():
         yield f"{json_line(name)}: {json_line(value)},\n"
     yield '"outcomes": [\n'
-    for number, outcome in enumerate(report.outcomes):
+    for number, outcome in enumerate(outcomes):
         yield f",\n{json_line(outcome)}" if number else json_line(outcome)
     yield "\n]\n}\n"
 

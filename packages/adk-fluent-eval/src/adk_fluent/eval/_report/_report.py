@@ -333,13 +333,9 @@ class FluentEvalReport:
             raise EvalError("merge() takes the reports of one suite", found=suites)
         first = reports[0]
         versions = dict.fromkeys(each.adk_version for each in reports)
+        outcomes = [outcome for each in reports for outcome in each.outcomes]
         return cls(
-            [outcome for each in reports for outcome in each.outcomes],
-            first.suite,
-            first.gate,
-            first.metrics,
-            first.engine,
-            ", ".join(versions),
+            *(outcomes, first.suite, first.gate, first.metrics, first.engine, ", ".join(versions)),
             min(each.started_at for each in reports),
             max(each.duration_s for each in reports),
             list(dict.fromkeys(note for each in reports for note in each.notes)),

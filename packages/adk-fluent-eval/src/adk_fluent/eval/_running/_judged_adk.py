@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from google.adk.models.llm_request import LlmRequest
 
-    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._cases._turn import UserSimulation
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric

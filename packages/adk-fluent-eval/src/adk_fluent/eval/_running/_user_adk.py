@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.backends.adk import resolve_model, to_content
-from adk_fluent.eval._cases._turn import text_of
+from adk_fluent.eval._cases._turn import UserSimulation, text_of
 from adk_fluent.eval._running._models_adk import Models, prompt_of
 from adk_fluent.eval._values import error_line
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._simulation import UserSimulation
 
 _TASK: Final = """\
 You simulate a user of an AI assistant. Write the user's next message, and nothing else.
@@ -28,25 +27,15 @@ at once what it has to ask for. When the user has what they want, or clearly wil
 write {stop} and nothing else."""
 
 
-class User(Protocol):
-    """Who talks with the pipeline.
+class User:
+    """Who talks with the pipeline, and says the turns of a case.
 
     Attributes:
         stop_reason: Why a simulated conversation ended: ``stop_signal``, ``max_turns`` or
-            ``script_end``.
+            ``script_end``; empty if it was not simulated.
     """
 
-    stop_reason: str
-
-    async def next(self, events: Sequence[Event]) -> types.Content | None:
-        """Return the next message; None at the end."""
-        ...
-
-
-class ScriptedUser:
-    """Says the turns of a case."""
-
-    stop_reason = ""
+    stop_reason: str = ""
 
     def __init__(self, messages: Iterable[Any]) -> None:
         self._messages = iter(messages)
@@ -57,15 +46,14 @@ class ScriptedUser:
         return None if message is None else to_content(message)
 
 
-class SimulatedUser:
+class SimulatedUser(User):
     """Says the first message of a case, then what a model or a script says."""
 
     def __init__(self, simulation: UserSimulation, first: Any, models: Models) -> None:
+        super().__init__([first])
         self._simulation = simulation
         self._models = models
-        self._first = first
         self._said = 0
-        self.stop_reason = ""
 
     async def next(self, events: Sequence[Event]) -> types.Content | None:
         """Return the next message; None at the end.
@@ -76,7 +64,7 @@ class SimulatedUser:
         self._said += 1
         simulation = self._simulation
         if self._said == 1:
-            return to_content(self._first)
+            return await super().next(events)
         if self._said > simulation.max_turns:
             self.stop_reason = "max_turns"
             return None
@@ -127,7 +115,7 @@ def user_of(case: FluentCase, simulation: UserSimulation | None, models: Models)
     """Return the user of a case."""
     first, *more = case.turns
     if simulation is None or more:
-        return ScriptedUser(turn.input for turn in case.turns)
+        return User(turn.input for turn in case.turns)
     return SimulatedUser(simulation, first.input, models)
 
 
