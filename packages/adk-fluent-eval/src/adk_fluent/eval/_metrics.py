@@ -122,27 +122,3 @@ _ALL: Final = (
     Metric(_P.INVOCATION_DURATION_V1.value, unit="s"),
 )
 METRICS: Final[dict[str, Metric]] = {each.name: each for each in _ALL}
-
-
-def metric_table() -> str:
-    """Return the metrics as a table in Markdown."""
-    rows = [
-        ("metric", "light", "`[adk]`", "Google Cloud", "judge model", "a case has", "threshold"),
-        ("---",) * 7,
-    ]
-    for each in METRICS.values():
-        cloud = each.by == "cloud"
-        since = f" (google-adk {each.since}.x)" if each.since > 1 else ""
-        threshold = "informational" if each.threshold is None else f"{each.threshold:g}"
-        rows.append(
-            (
-                f"`{each.name}`{since}",
-                "" if cloud else "yes",
-                "needed" if cloud else "yes",
-                "needed" if cloud else "",
-                "needed" if each.by == "judge" else "",
-                f"`{each.needs}`" if each.needs else "",
-                threshold + (f" of {each.unit}" if each.unit == "1-5" else ""),
-            )
-        )
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -10,8 +10,7 @@ from adk_fluent.eval._outcome import Tokens, TurnOutcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._turn import Turn
+    from adk_fluent.eval import FluentCase, Turn
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
@@ -21,12 +21,11 @@ from adk_fluent.cli import (
     note,
     require_credentials,
 )
+from adk_fluent.eval import CaseOutcome, EvalFileError, FluentEvalSuite, Status
 from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
 from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
-from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
-from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._markdown import comparison_lines, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress as Bar
 
-    from adk_fluent.eval._suite import FluentEvalSuite
 
 #: Errors of clients of models and of what carries their calls.
 _OF_SERVICES: Final = re.compile(
@@ -72,23 +70,25 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return int(part), int(parts)
 
 
+_COUNT: Final = click.IntRange(min=1)
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+
+
 @click.command("run", short_help="Run suites, and report whether they pass.")
 @click.argument("target")
 @pipeline_option
 @registry_option
-@click.option("--tag", "tags", multiple=True, help="Run cases with this tag; repeatable.")
-@click.option("--case", "ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
+@click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
+@click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
+@click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
 @click.option(
     "--parallelism",
-    type=click.IntRange(min=1),
+    type=_COUNT,
     default=10,
     show_default=True,
     help="Runs at the same time, at most.",
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of a run, at most."
-)
+@click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
 @click.option(
     "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
@@ -132,7 +132,8 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         for name in ("update_baseline", "max_regressions"):
             if options[name] not in {False, None}:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs --baseline FILE.")
-    if options["update_baseline"] and (options["tags"] or options["ids"] or options["shard"]):
+    selects = options["filter_tags"] or options["case_ids"] or options["shard"]
+    if options["update_baseline"] and selects:
         raise click.UsageError(
             "--update-baseline needs the whole suite, without --tag, --case and --shard."
         )
@@ -190,20 +191,15 @@ class _Job:
         }
         self.suite = copy(suite)  # the module's own stays unchanged
         self.suite.gate = replace(suite.gate, **changes)
-        self._options: RunOptions = {
-            "parallelism": options["parallelism"],
-            "filter_tags": options["tags"] or None,
-            "case_ids": options["ids"] or None,
-            "num_runs": options["runs"],
-            "fail_fast": options["fail_fast"],
-            "timeout_s": options["timeout"],
-            "baseline": None if options["update_baseline"] else self._baseline,
-            "engine": options["engine"],
-            "shard": options["shard"],
-            "model": options["model"],
-            "cache": options["cache"] and ResponseCache(options["cache"], options["cache_mode"]),
-            "journal": options["journal"] and with_suite(options["journal"], label),
+        given: dict[str, Any] = {
+            name: options[name] or None for name in RunOptions.__annotations__ if name in options
         }
+        given["baseline"] = None if options["update_baseline"] else self._baseline
+        if options["cache"]:
+            given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
+        if options["journal"]:
+            given["journal"] = with_suite(options["journal"], label)
+        self._options = cast("RunOptions", given)
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
         if self._baseline_path is None:

@@ -18,7 +18,7 @@ from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 from pydantic import ValidationError
 
-from adk_fluent.eval._cases._turn import Turn, UserSimulation
+from adk_fluent.eval import FluentCase, Turn, UserSimulation
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
 from adk_fluent.eval._files._eval_case_adk import (
     answer_text,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from google.adk.evaluation.eval_rubrics import Rubric
 
-    from adk_fluent.eval._cases._case import FluentCase
 
 _BLOCK: Final = "adk_fluent"
 _SCHEMA: Final = 1

@@ -12,14 +12,12 @@ from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.evaluation.eval_rubrics import RubricScore
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval import CaseOutcome, EvalError, EvalFileError, FluentEvalReport
 from adk_fluent.eval._text import replace_secrets
 
 if TYPE_CHECKING:
     import os
 
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._report import FluentEvalReport
 
 #: The metric that says why a run has no others; ADK's results have no place for that.
 ERROR: Final = "adk_fluent_error"

@@ -14,8 +14,7 @@ from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._text import dollars, interval, measured, one_line, percent, plural, seconds
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._report._compare import RegressionReport
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval import FluentEvalReport, RegressionReport
 
 #: Makes a text of a model safe where it is shown.
 Escape: TypeAlias = Callable[[str], str]

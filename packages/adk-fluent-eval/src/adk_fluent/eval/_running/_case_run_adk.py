@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
 
-    from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval import FluentEvalSuite, FluentJudge, ResponseCache
     from adk_fluent.eval._running._local_adk import LocalCaseService
     from adk_fluent.eval._running._options import RunOptions
-    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"

@@ -49,7 +49,7 @@ _STATUS = {
 class LightEvalService(BaseEvalService):
     """Runs and scores one run of one case.
 
-    Attributes:
+    Args:
         runner: Runs the App.
         case: The case; it must have a `session_input`.
         session_id: The session of the run.
@@ -58,48 +58,48 @@ class LightEvalService(BaseEvalService):
         score: Computes the metrics from ADK's invocations.
     """
 
-    runner: Runner
-    case: EvalCase
-    session_id: str
-    recorder: Recorder
-    user: User
-    score: Callable[[list[Any]], Awaitable[list[MetricScore]]]
+    _runner: Runner
+    _case: EvalCase
+    _session_id: str
+    _recorder: Recorder
+    _user: User
+    _score: Callable[[list[Any]], Awaitable[list[MetricScore]]]
 
     def __post_init__(self) -> None:
-        self._session = cast("SessionInput", self.case.session_input)
+        self._session = cast("SessionInput", self._case.session_input)
 
     async def perform_inference(
         self, inference_request: InferenceRequest
     ) -> AsyncGenerator[InferenceResult, None]:
         """Run the conversation."""
-        await self.runner.session_service.create_session(
-            app_name=self.runner.app_name,
+        await self._runner.session_service.create_session(
+            app_name=self._runner.app_name,
             user_id=self._session.user_id,
             state=dict(self._session.state),
-            session_id=self.session_id,
+            session_id=self._session_id,
         )
         events: list[Event] = []
         problem = None
         while problem is None:
             try:
-                message = await self.user.next(events)
+                message = await self._user.next(events)
             except RuntimeError as error:  # of a simulated user
                 problem = str(error)
-                self.recorder.failed(error)
+                self._recorder.failed(error)
                 break
             if message is None:
                 break
             problem = await self._run_turn(message, events)
         ok = problem is None
         yield InferenceResult(
-            app_name=self.runner.app_name,
+            app_name=self._runner.app_name,
             eval_set_id=inference_request.eval_set_id,
-            eval_case_id=self.case.eval_id,
-            session_id=self.session_id,
+            eval_case_id=self._case.eval_id,
+            session_id=self._session_id,
             status=InferenceStatus.SUCCESS if ok else InferenceStatus.FAILURE,
             error_message=problem,
             inferences=EvaluationGenerator.convert_events_to_eval_invocations(
-                events, self.recorder.app_details()
+                events, self._recorder.app_details()
             )
             if ok
             else None,
@@ -107,12 +107,12 @@ class LightEvalService(BaseEvalService):
 
     async def _run_turn(self, message: types.Content, events: list[Event]) -> str | None:
         """Run a turn, and return what went wrong."""
-        recorder, problem = self.recorder, None
+        recorder, problem = self._recorder, None
         recorder.begin(message)
         said = Event(author="user", content=message)
         events.append(said)
-        running = self.runner.run_async(
-            user_id=self._session.user_id, session_id=self.session_id, new_message=message
+        running = self._runner.run_async(
+            user_id=self._session.user_id, session_id=self._session_id, new_message=message
         )
         try:
             async with aclosing(running) as stream:
@@ -136,14 +136,14 @@ class LightEvalService(BaseEvalService):
         self, evaluate_request: EvaluateRequest
     ) -> AsyncGenerator[EvalCaseResult, None]:
         """Compute the metrics of a conversation that was run."""
-        session = await self.runner.session_service.get_session(
-            app_name=self.runner.app_name,
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
             user_id=self._session.user_id,
-            session_id=self.session_id,
+            session_id=self._session_id,
         )
         for inference in evaluate_request.inference_results:
-            actual, expected = inference.inferences or [], self.case.conversation or []
-            scores = await self.score(actual)
+            actual, expected = inference.inferences or [], self._case.conversation or []
+            scores = await self._score(actual)
             deciding = {each.status for each in scores} - {MetricStatus.INFORMATIONAL}
             final = max(deciding, key=list(MetricStatus).index, default=MetricStatus.NOT_EVALUATED)
             yield EvalCaseResult.model_construct(
@@ -162,7 +162,7 @@ class LightEvalService(BaseEvalService):
                     )
                     for at, invocation in enumerate(actual)
                 ],
-                session_id=self.session_id,
+                session_id=self._session_id,
                 session_details=session,
                 user_id=self._session.user_id,
             )

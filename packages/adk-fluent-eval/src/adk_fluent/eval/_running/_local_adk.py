@@ -20,8 +20,8 @@ from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsMa
 from google.adk.evaluation.simulation.user_simulator import NextUserMessage, Status, UserSimulator
 from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
 
+from adk_fluent.eval import FluentCase, MetricScore, MetricStatus
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
-from adk_fluent.eval._outcome import MetricScore, MetricStatus
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
     from adk_fluent.eval._running._user_adk import User

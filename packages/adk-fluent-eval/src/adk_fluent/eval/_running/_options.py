@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.sessions import BaseSessionService
 
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval import CaseOutcome, FluentCase, FluentEvalReport, ResponseCache
     from adk_fluent.protocol import PriceBook
 
 Engine = Literal["auto", "light", "local"]

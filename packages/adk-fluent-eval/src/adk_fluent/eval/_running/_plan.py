@@ -19,10 +19,8 @@ from adk_fluent.eval._text import plural
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval import FluentEvalSuite, FluentJudge, Gate
     from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._suite import FluentEvalSuite
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 

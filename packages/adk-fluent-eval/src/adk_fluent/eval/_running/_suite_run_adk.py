@@ -19,13 +19,11 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.eval import EvalError, FluentEvalReport, FluentEvalSuite, ResponseCache
 from adk_fluent.eval._arguments import did_you_mean, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
-from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running._cache import ResponseCache
 from adk_fluent.eval._running._case_run_adk import (
     CaseRun,
     RunSettings,
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
-    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
