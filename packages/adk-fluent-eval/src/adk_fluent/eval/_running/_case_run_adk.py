@@ -29,11 +29,10 @@ from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
-from adk_fluent.eval._running._models_adk import Models, prompt_of
+from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 

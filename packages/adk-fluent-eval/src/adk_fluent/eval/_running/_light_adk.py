@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.eval._running._user_adk import User
 
 _STATUS = {
     MetricStatus.PASSED: EvalStatus.PASSED,

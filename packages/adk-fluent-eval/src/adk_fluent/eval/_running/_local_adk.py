@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.eval._running._user_adk import User
 
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
 
