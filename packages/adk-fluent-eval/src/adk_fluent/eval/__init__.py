@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._report._compare import CaseChange, RegressionReport
     from adk_fluent.eval._report._matrix import ModelMatrix
     from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
+    from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
@@ -53,7 +53,7 @@ else:
         "_report._compare": ("CaseChange", "RegressionReport"),
         "_report._matrix": ("ModelMatrix",),
         "_report._report": ("FluentEvalReport",),
-        "_report._summaries": ("MetricSummary", "TagSummary"),
+        "_report._statistics": ("MetricSummary", "TagSummary"),
         "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),
     }

@@ -338,19 +338,12 @@ class FluentEvalSuite:
         write_eval_set(self._to_data(), path, config_path)
 
     def _to_data(self) -> SuiteData:
-        from adk_fluent.eval._files._data import SuiteData  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
 
-        fields = {
-            "name": self.name,
-            "description": self.description,
-            "metrics": list(self.metrics),
-            "thresholds": dict(self.thresholds),
-            "num_runs": self.num_runs,
-            "gate": self.gate,
-            "judge_model": self.judge_model if isinstance(self.judge_model, str) else None,
-            "judge_samples": self.judge_samples if self.judge_samples != _SAMPLES else None,
-            "simulation": self.simulation,
-        }
+        fields = {name: getattr(self, name) for name in SUITE_FIELDS}
+        fields["metrics"] = list(self.metrics)
+        fields["judge_model"] = self.judge_model if isinstance(self.judge_model, str) else None
+        fields["judge_samples"] = self.judge_samples if self.judge_samples != _SAMPLES else None
         return SuiteData(fields, tuple(self.cases))
 
     def __repr__(self) -> str:

@@ -11,8 +11,7 @@ from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._markdown import comparison_lines, escaped
-from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
-from adk_fluent.eval._report._summaries import mean, runs_by_case
+from adk_fluent.eval._report._statistics import detectable_drop, mcnemar, mean, runs_by_case
 from adk_fluent.eval._text import encodable, one_line
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._gate import Gate, failures_of, ids_line
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
-from adk_fluent.eval._report import _summaries as summaries
+from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._compare import RegressionReport, compare
-from adk_fluent.eval._report._statistics import pass_at_k, pass_hat_k
-from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
+from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class FluentEvalReport:
     @property
     def counts(self) -> dict[Status, int]:
         """Every status with the number of runs that ended so."""
-        return summaries.count_statuses(self.outcomes)
+        return statistics.count_statuses(self.outcomes)
 
     @property
     def counting(self) -> int:
@@ -115,7 +114,7 @@ class FluentEvalReport:
         Args:
             level: The confidence level, above 0 and below 1.
         """
-        return summaries.pass_rate_ci(self.outcomes, level)
+        return statistics.pass_rate_ci(self.outcomes, level)
 
     def pass_at(self, k: int) -> float:
         """Return the probability that at least one of `k` runs of a case passes ("pass@k").
@@ -125,7 +124,7 @@ class FluentEvalReport:
         Raises:
             EvalError: A case has fewer than `k` counting runs.
         """
-        return self._over_cases(pass_at_k, k)
+        return self._over_cases(statistics.pass_at_k, k)
 
     def pass_hat(self, k: int) -> float:
         """Return the probability that all of `k` runs of a case pass ("pass^k").
@@ -135,24 +134,24 @@ class FluentEvalReport:
         Raises:
             EvalError: A case has fewer than `k` counting runs.
         """
-        return self._over_cases(pass_hat_k, k)
+        return self._over_cases(statistics.pass_hat_k, k)
 
     def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
         require(is_whole(k, 1), "k must be a whole number >= 1", k)
         found: list[float] = []
-        for id, runs in summaries.runs_by_case(self.outcomes).items():
+        for id, runs in statistics.runs_by_case(self.outcomes).items():
             if k > len(runs):
                 raise EvalError(
                     f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
                     help=f"run the suite with num_runs={k}, or ask for a smaller k",
                 )
             found.append(figure(len(runs), sum(each.passed for each in runs), k))
-        return summaries.mean(found) if found else 0.0
+        return statistics.mean(found) if found else 0.0
 
     @property
     def flaky(self) -> tuple[str, ...]:
         """Ids of cases that passed in one run and not in another."""
-        runs = summaries.runs_by_case(self.outcomes).items()
+        runs = statistics.runs_by_case(self.outcomes).items()
         return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
 
     @property
@@ -176,7 +175,7 @@ class FluentEvalReport:
     @property
     def tokens(self) -> Tokens:
         """Tokens of all runs."""
-        return summaries.total_tokens(self.outcomes)
+        return statistics.total_tokens(self.outcomes)
 
     @property
     def eval_tokens(self) -> Tokens:
@@ -186,7 +185,7 @@ class FluentEvalReport:
     @property
     def cost_usd(self) -> float | None:
         """US dollars of the runs of known cost; None if none is known."""
-        return summaries.total_cost(self.outcomes)
+        return statistics.total_cost(self.outcomes)
 
     # --- the gate ------------------------------------------------------------------------------
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 CacheMode = Literal["auto", "record", "replay"]
-_KIND: Final = "model-answer"
-_SCHEMA: Final = 1
+_HEAD: Final = {"kind": "model-answer", "schema": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +65,13 @@ class ResponseCache:
         held = source.mapping((), parse_json(read_text(file), source.path))
         head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
         responses: Any = held.get("responses")
-        if head != {"kind": _KIND, "schema": _SCHEMA} or not isinstance(responses, list):
+        if head != _HEAD or not isinstance(responses, list):
             raise source.error((), "not an answer that this version kept", help="delete the file")
         return cast("list[Any]", responses)
 
     def write(self, name: str, model: str, responses: list[Any]) -> None:
         """Keep responses."""
-        value = {
-            "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
-            "model": model,
-            "responses": responses,
-        }
+        value = {"adk_fluent": _HEAD, "model": model, "responses": responses}
         text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
         write_whole(self._file(name), [text, "\n"])
 
