@@ -188,6 +188,7 @@ class TagSummary:
     @classmethod
     def from_results(cls, outcomes: Sequence[CaseOutcome], tag: str = "") -> TagSummary:
         """Return the figures of some outcomes."""
+        # in the order of Status
         passed, failed, errors, skipped, xfailed = count_statuses(outcomes).values()
         ci, tokens, cost = pass_rate_ci(outcomes), total_tokens(outcomes), total_cost(outcomes)
         return cls(tag, passed, failed, errors, skipped, xfailed, ci, tokens, cost)
