@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from eval_desk import desk, judge, run
+from eval_desk import answer, desk, judge, look_up, run
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
@@ -189,12 +189,13 @@ def test_local_refuses_on_1_x_settings_of_the_app() -> None:
 @pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
 @pytest.mark.filterwarnings("ignore")
 def test_on_1_x_no_budget_is_met_by_what_local_does_not_see() -> None:
-    inner = desk("inner").to_agent()
+    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
     outer = LlmAgent(name="outer", model=ScriptedModel(Call("inner", {"request": "order"}), "x"))
     outer.tools = [AgentTool(inner)]
     made = run(FluentCase("go", max_tool_calls=9, max_tokens=999), outer, engine="local")
     assert made.status is Status.ERROR
-    assert all("agents inside tools run without plugins" in each for each in made.reasons)
+    for budget in ("max_tokens", "max_tool_calls"):
+        assert f"{budget}: agents inside tools run without plugins: inner" in made.reasons[0]
 
 
 # --- ADK's defects, closed in both engines -------------------------------------------------------
