@@ -273,6 +273,8 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
 
 def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSimulation | None:
     """Return who simulates the user of a case: its own, or the suite's for one message."""
+    if simulation is None:
+        return case.simulation
     return case.simulation or (simulation if len(case.turns) == 1 else None)
 
 
