@@ -28,7 +28,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
         "cards": "function: an agent card in any form to its `name`, `endpoint` and `text`",
-        "price_books": "PriceBook, or a function without arguments that makes one",
+        "price_books": "PriceBook, or a function that makes one, also of the user's prices",
         "pytest_fixtures": "module with pytest fixtures and hooks",
         "telemetry": "function: sets up what a TelemetryConfig asks for, gives RunConfig's fields",
         "transports": "transport class of the distributed layer; the entry's name is its type",

@@ -48,7 +48,7 @@ _EXPECTED: Final = (
 _ORDER: Final = (
     *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
     *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
-    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata"),
+    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
 )
 
 
