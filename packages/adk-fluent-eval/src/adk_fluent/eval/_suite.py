@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from google.adk.models import BaseLlm
     from google.genai.types import Content, Part
 
-    from adk_fluent.eval import CaseOutcome, FluentEvalReport, FluentJudge, ModelMatrix, Turn
+    from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData
+    from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._report._matrix import ModelMatrix
+    from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()

@@ -176,7 +176,7 @@ class FluentCase:
         Raises:
             EvalError: The user says nothing in the session, or a field is invalid.
         """
-        from adk_fluent.eval._files._eval_case_adk import captured  # noqa: PLC0415  # imports ADK
+        from adk_fluent.eval._files._session_adk import captured  # noqa: PLC0415  # imports ADK
 
         check_field_names(fields)
         made: dict[str, Any] = {**captured(session), **fields}

@@ -10,7 +10,8 @@ from adk_fluent.eval._outcome import Tokens, TurnOutcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.eval import FluentCase, Turn
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._turn import Turn
 
 
 @dataclass(slots=True)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from adk_fluent.cli import INTERRUPTED, note
-from adk_fluent.eval import EvalError, FluentEvalSuite
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
 from adk_fluent.eval._cli._output import FORMS, Output, output_options, styled
-from adk_fluent.eval._report._markdown import comparison_lines, plain_line
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, document
 from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._text import encodable, one_line, plural
+
+if TYPE_CHECKING:
+    from adk_fluent.eval._suite import FluentEvalSuite
 
 
 @click.command("matrix", short_help="Run a suite with several models, and compare them.")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from adk_fluent.cli import Target, attribute_of, module_of
-from adk_fluent.eval import EvalError, FluentEvalSuite
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._suite import FluentEvalSuite
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 

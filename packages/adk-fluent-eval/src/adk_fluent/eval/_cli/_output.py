@@ -13,7 +13,8 @@ import click
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, note
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite, write_whole
-from adk_fluent.eval._report._markdown import plain_line, report_lines
+from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, document
 from adk_fluent.eval._text import encodable
 

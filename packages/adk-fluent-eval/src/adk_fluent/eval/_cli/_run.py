@@ -21,12 +21,14 @@ from adk_fluent.cli import (
     note,
     require_credentials,
 )
-from adk_fluent.eval import CaseOutcome, EvalFileError, FluentEvalSuite, Status
 from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
 from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
-from adk_fluent.eval._report._markdown import comparison_lines, plain_line
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.progress import Progress as Bar
+
+    from adk_fluent.eval._suite import FluentEvalSuite
 
 
 #: Errors of clients of models and of what carries their calls.

@@ -12,11 +12,14 @@ from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.evaluation.eval_rubrics import RubricScore
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 
-from adk_fluent.eval import CaseOutcome, EvalError, EvalFileError, FluentEvalReport
+from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._text import replace_secrets
 
 if TYPE_CHECKING:
     import os
+
+    from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._report._figures import ReportFigures
 
 
 #: The metric that says why a run has no others; ADK's results have no place for that.
@@ -29,7 +32,7 @@ def set_id(name: str) -> str:
 
 
 def save_results(
-    report: FluentEvalReport, agents_dir: str | os.PathLike[str], app_name: str
+    report: ReportFigures, agents_dir: str | os.PathLike[str], app_name: str
 ) -> list[Path]:
     """Write a report where ``adk web`` looks, through ADK's own manager of results."""
     agent = Path(agents_dir) / app_name
@@ -61,7 +64,7 @@ def save_results(
         ) from error
 
 
-def _result(report: FluentEvalReport, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
+def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
     run = "" if outcome.run == 1 else f"__run{outcome.run}"
     made = report.adk_results.get(outcome.key)
     changes: dict[str, Any] = {

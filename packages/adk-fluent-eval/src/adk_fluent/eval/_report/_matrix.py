@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from adk_fluent.eval._report._markdown import Escape, escaped, listed, plain_line, table
+from adk_fluent.eval._report._lines import Escape, escaped, listed, plain_line, table
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import dollars, interval, measured, percent, seconds

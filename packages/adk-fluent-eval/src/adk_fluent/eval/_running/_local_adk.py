@@ -21,8 +21,8 @@ from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsMa
 from google.adk.evaluation.simulation.user_simulator import NextUserMessage, Status, UserSimulator
 from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
 
-from adk_fluent.eval import FluentCase, MetricScore, MetricStatus
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
+from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._running._light_adk import STATUS
 from adk_fluent.eval._running._models_adk import Models, User
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
+    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
     from adk_fluent.protocol import ModelCall, ModelReply, NextModel

@@ -21,13 +21,15 @@ from google.adk.tools.base_toolset import BaseToolset
 from adk_fluent import ir
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.eval import EvalError, FluentCase
 from adk_fluent.eval._arguments import did_you_mean
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
+
+    from adk_fluent.eval._cases._case import FluentCase
 
 
 try:

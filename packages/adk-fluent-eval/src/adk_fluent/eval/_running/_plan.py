@@ -19,8 +19,10 @@ from adk_fluent.eval._text import plural
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from adk_fluent.eval import FluentEvalSuite, FluentJudge, Gate
+    from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._gate import Gate
+    from adk_fluent.eval._running._options import Suite
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
@@ -50,7 +52,7 @@ class PlannedMetric:
 class MetricPlan:
     """The metrics of a suite."""
 
-    def __init__(self, suite: FluentEvalSuite) -> None:
+    def __init__(self, suite: Suite) -> None:
         judges, cases = suite.custom_judges, suite.cases
         self._has_judge_model = suite.judge_model is not None
         self._simulation = suite.simulation

@@ -19,11 +19,13 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval import EvalError, FluentEvalReport, FluentEvalSuite, ResponseCache
 from adk_fluent.eval._arguments import did_you_mean, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._report import FluentEvalReport
+from adk_fluent.eval._running._cache import ResponseCache
 from adk_fluent.eval._running._case_run_adk import (
     CaseRun,
     RunSettings,
@@ -33,7 +35,7 @@ from adk_fluent.eval._running._case_run_adk import (
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
-from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
+from adk_fluent.eval._running._options import Progress, RunOptions, Suite, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
@@ -60,7 +62,7 @@ class SuiteRun:
         interrupted: Whether it ended before all runs were done.
     """
 
-    def __init__(self, suite: FluentEvalSuite, options: RunOptions) -> None:
+    def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.engine: str = "local" if options.get("engine") == "local" else "light"
         if self.engine == "local":

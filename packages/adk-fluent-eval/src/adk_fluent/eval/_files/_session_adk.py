@@ -1,0 +1,77 @@
+"""Cases from sessions of ADK: what was said once is said again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.sessions.session import Session
+from google.genai.types import Content
+
+from adk_fluent.eval._arguments import require_type
+from adk_fluent.eval._cases._turn import Turn
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
+from adk_fluent.extend import is_journal_key
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
+_USER: Final = "user"
+_REQUEST: Final = "adk_request_"  # how ADK asks the user; not a tool
+_TEMPORARY: Final = "temp:"
+
+
+def captured(session: Session) -> dict[str, Any]:
+    """Return the fields of the case that a session was."""
+    require_type(session, Session, "from_session() takes a Session of ADK")
+    turns: list[Turn] = []
+    deltas = [event.actions.state_delta or {} for event in session.events]
+    written = {key for delta in deltas for key in delta}
+    # what an event wrote over, a session does not have any more
+    state = {key: value for key, value in session.state.items() if key not in written}
+    for event, delta in zip(session.events, deltas, strict=True):
+        if not turns:
+            state |= delta
+        if (said := _said(event)) is not None:
+            turns.append(Turn(text_or_content(said), []))
+        elif turns:
+            _expect(turns[-1], event)
+    if not turns:
+        raise EvalError(
+            f"the user says nothing in session {session.id!r}",
+            found=f"{len(session.events)} events",
+            help="load the session with its events",
+        )
+    made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
+    state = {
+        key: value
+        for key, value in state.items()
+        if not key.startswith(_TEMPORARY) and not is_journal_key(key)
+    }
+    return made | ({"initial_state": state} if state else {})
+
+
+def _said(event: Event) -> Content | None:
+    """The texts and media of a user message."""
+    if event.author != _USER or event.content is None:
+        return None
+    parts = [
+        part
+        for part in event.content.parts or ()
+        if part.text or part.inline_data is not None or part.file_data is not None
+    ]
+    return Content(role=_USER, parts=parts) if parts else None
+
+
+def _expect(turn: Turn, event: Event) -> None:
+    """Add what an event says to the expectations of its turn."""
+    if event.partial or event.author == _USER:
+        return
+    calls = [
+        call
+        for call in event.get_function_calls()
+        if call.name and not call.name.startswith(_REQUEST)
+    ]
+    turn.expected_trajectory = [*(turn.expected_trajectory or ()), *tool_calls(calls)]
+    if event.is_final_response() and (text := answer_text(event.content)):
+        turn.reference_response = text
