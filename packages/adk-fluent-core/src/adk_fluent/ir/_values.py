@@ -17,6 +17,7 @@ from adk_fluent.ir._ref import Ref
 Buffering = Literal["full", "chunked", "token"]
 #: How the streams of several children become one.
 Merge = Literal["wait_all", "first_complete", "interleave"]
+OnError = Literal["raise", "collect", "skip"]
 #: What of the conversation an agent sees, beside its own model and tool turns.
 History = Literal["transcript", "own", "input", "none"]
 #: How a model is chosen at run time.

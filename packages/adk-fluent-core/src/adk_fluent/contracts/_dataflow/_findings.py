@@ -124,6 +124,7 @@ class Findings:
         sites = self._analysis.sites
         mark((w for s in sites for w in (s.found, s.held, s.later, s.races)), "used")
         mark((change.defs for _, change in self._analysis.final), "kept")
+        mark(self._analysis.passing, "kept")
         unread: dict[tuple[int, bool], list[Def]] = {}
         for each in self._analysis.defs:
             if each.used or each.key in explained or _needs_no_reader(each):

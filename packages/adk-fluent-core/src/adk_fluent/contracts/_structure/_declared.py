@@ -40,7 +40,8 @@ def declared_writes(node: Node) -> tuple[StateFieldRef, ...]:
         case FunctionNode() | TransformNode():
             return node.effects.writes
         case MapOverNode():
-            return (StateFieldRef(node.output_key),)
+            keys = (node.output_key, node.errors_key)
+            return tuple(StateFieldRef(key) for key in keys if key is not None)
         case GateNode():
             return (StateFieldRef(node.key or node.name),)
         case _:

@@ -76,6 +76,7 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "list_key": _KEY,
         "item_key": _KEY,
         "output_key": _KEY,
+        "on_error": _one_of("raise", "collect", "skip"),
         "concurrency": _optional(_whole(1)),
     },
     ir.TimeoutNode: {"seconds": _SECONDS},
