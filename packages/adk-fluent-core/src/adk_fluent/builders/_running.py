@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.viz import Format
     from adk_fluent.backends.viz import Options as PictureOptions
-    from adk_fluent.builders._execution import Runs
+    from adk_fluent.builders._execution import Lease, Runs
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
@@ -48,9 +48,10 @@ class RunOptions(TypedDict, total=False):
         config: How to run; None is `ExecutionConfig()`.
         user_id: Whose session it is.
         session_id: The session to go on with; None starts a new one.
-        session_service: Where sessions are kept; None keeps them in memory. ``run`` and ``stream``
-            remember those as long as this builder lives, so a later call can go on with one;
-            ``ask`` and ``map`` do so only for a `session_id` you name.
+        session_service: Where sessions are kept; None keeps them in memory: those that you name by
+            `session_id` as long as this builder lives. One that ``run`` or ``stream`` was given no
+            id for goes with the last `RunResult` of it, or with its stream, once no question is
+            open in it; ``ask`` and ``map`` keep none.
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
         listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
@@ -211,8 +212,7 @@ class Running:
         Returns:
             The events in order; it also has the answer, the final state and what it used.
         """
-        backend, compiled, rest = self._ready(options, remember=True)
-        return await backend.run(compiled, message, **rest)
+        return await self._run(message, options, remember=True)
 
     def stream(
         self, message: Message, **options: Unpack[RunOptions]
@@ -223,8 +223,15 @@ class Running:
             message: What the user says: text, a Part, a Content, or a list of those.
             **options: See `RunOptions`.
         """
-        backend, compiled, rest = self._ready(options, remember=True)
-        return backend.stream(compiled, message, **rest)
+        from adk_fluent.builders._execution import hold
+
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=True)
+        events = backend.stream(compiled, message, **rest)
+        if lease is None:
+            return events
+        followed = runs.follow(compiled, lease, events)
+        hold(lease, followed)
+        return followed
 
     async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult:
         """Go on with the run of a session: one that waits, that failed, or whose process died.
@@ -292,8 +299,7 @@ class Running:
         from adk_fluent.builders._execution import unanswered, waits
 
         remember = options.get("session_id") is not None
-        backend, compiled, rest = self._ready(options, remember=remember)
-        result = await backend.run(compiled, message, **rest)
+        result = await self._run(message, options, remember=remember)
         text = result.text
         if result.pending:
             raise waits(result, self.to_ir())
@@ -395,10 +401,20 @@ class Running:
 
         run_sync("close", self.aclose, instead="aclose")
 
+    async def _run(self, message: Message, options: RunOptions, *, remember: bool) -> RunResult:
+        from adk_fluent.builders._execution import hold
+
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=remember)
+        result = await backend.run(compiled, message, **rest)
+        if lease is not None:
+            hold(lease, result)
+            await runs.settle(compiled, lease, asks=bool(result.pending))
+        return result
+
     def _ready(
-        self, options: RunOptions, *, remember: bool
-    ) -> tuple[Backend[Any], Any, dict[str, Any]]:
-        """What runs, the compiled pipeline, and the options that are the run's own."""
+        self, message: Message, options: RunOptions, *, remember: bool
+    ) -> tuple[Runs, Backend[Any], Any, dict[str, Any], Lease | None]:
+        """What runs, the compiled pipeline, the run's own options, and what keeps its session."""
         from adk_fluent.builders._execution import check_options, new_adk, with_middlewares
 
         check_options(options)
@@ -408,7 +424,11 @@ class Running:
         if (more := given.pop("middleware", None)) is not None:
             config = with_middlewares(config, ir, more)
         compiled = runs.compiled(ir, config, backend)
-        return backend or (runs.adk if remember else new_adk()), compiled, given
+        if backend is not None or not remember:
+            return runs, backend or new_adk(), compiled, given, None
+        kept_here = "session_service" not in given
+        lease = runs.lease(compiled, message, given) if kept_here else None
+        return runs, runs.adk, compiled, given, lease
 
     def _kept(self) -> Runs:
         from adk_fluent.builders._execution import LOCK, Runs
