@@ -64,12 +64,23 @@ def is_long(state: State) -> bool:
     return len(state.get("heavy") or "") > 0
 
 
+def not_q(state: State) -> None:
+    if state["item"] == "q":
+        raise ValueError("q")
+
+
 WHEREVER = {
     "route": Agent("a").mock("x").writes("k")
     >> Route("k").eq("x", bounded("heavy", "h")).otherwise(Agent("o").mock("o")),
     "loop": (bounded("heavy", "h") >> Agent("b").mock("b")) * until(is_long, max=3),
     "parallel": FanOut(bounded("heavy", "h"), bounded("light", "l"), Agent("c").mock("c")),
     "map": map_over("items", bounded("heavy", "h") >> upper, item_key="item", output_key="all"),
+    "map that collects": map_over(
+        "items", bounded("heavy", "h") >> not_q >> upper, item_key="item", on_error="collect"
+    ),
+    "map that skips in a boundary": map_over(
+        "items", Pipeline(not_q, upper), item_key="item", result_key="heavy", on_error="skip"
+    ).execution_boundary(),
     "fallback": bounded("heavy", "h").mock(RuntimeError("down")) // Agent("b").mock("b"),
 }
 

@@ -104,8 +104,10 @@ async def test_a_store_counts_what_sessions_at_once_do(
         return {"user:seen": True}
 
     agent = Agent("a").mock("Hello.") >> visit
+    await agent.run("first", session_service=service)
     await asyncio.gather(*(agent.run("Hello.", session_service=service) for _ in range(8)))
-    assert counted(store) == {"visits": 8}
+    assert counted(store) == {"visits": 9}
+    store.close()
 
 
 async def test_a_store_counts_what_the_tools_of_one_turn_do(store: sqlite3.Connection) -> None:
