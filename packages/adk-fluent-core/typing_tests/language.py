@@ -256,7 +256,9 @@ assert_type(gate(approved, payload=made("ok"), response_schema=dict[str, int]).n
 assert_type(triage >> gate(response_schema=int) >> worker, Pipeline)
 assert_type(gate(response_schema=int | None), Gate)
 assert_type(race(triage, worker, plain, name="fastest").branch(boss), Race)
-assert_type(map_over("items", triage >> worker, item_key="item", concurrency=4), MapOver)
+assert_type(
+    map_over("items", triage >> worker, item_key="item", concurrency=4, on_error="skip"), MapOver
+)
 assert_type(timeout(triage | worker, 1.5, name="quick"), Timeout)
 
 everything = desk >> score >> tap(print) >> race(triage, worker) >> timeout(desk, 3)

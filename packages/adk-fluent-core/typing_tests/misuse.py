@@ -151,6 +151,7 @@ race(a, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 map_over(3, a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 map_over("k", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 map_over("k", a, concurrency="4")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+map_over("k", a, on_error="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 timeout(a, "3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 timeout(3, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
