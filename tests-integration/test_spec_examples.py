@@ -36,6 +36,7 @@ from adk_fluent.errors import (
     UnknownNameError,
     UnsupportedConfigError,
     UnsupportedNodeError,
+    UsageError,
 )
 from adk_fluent.ir import (
     AgentNode,
@@ -252,8 +253,13 @@ def selecting_agent() -> AgentNode:
 
 
 def test_3_3_the_setter_makes_a_selector() -> None:
-    """Correction 4: prices like these are per million tokens."""
-    made = execute("3.3")["agent"].build()
+    """Correction 4: prices like these are per million tokens, and refused with both readings."""
+    with pytest.raises(
+        UsageError, match=r"\$150 for a million, or \$0\.15 if it is meant for a mil"
+    ):
+        execute("3.3")
+    priced = re.sub(r"(\d\.\d\d), (\d\.\d\d),", r"\1 / 1000, \2 / 1000,", PYTHON["3.3"])
+    made = execute("3.3", priced)["agent"].build()
     assert isinstance(made, AgentNode)
     assert made.selector is not None
     assert made.selector.strategy == "budget_bounded"
