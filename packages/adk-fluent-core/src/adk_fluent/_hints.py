@@ -78,6 +78,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "StateSchema": "state",
         "StructuredLogMiddleware": "middleware",
         "Temp": "state",
+        "TimeTravel": "debug",
         "TrafficAssumptions": "cost",
         "UserScoped": "state",
         "cost_attribution": "cost",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adk_fluent.protocol import Entry, Layer
 
 _HERE = "adk_fluent.debug"
-_NAMES = ("Recorder", "Recording", "ReplayerBackend", "diff_events", "recorder")
+_NAMES = ("Recorder", "Recording", "ReplayerBackend", "TimeTravel", "diff_events", "recorder")
 
 LAYER = Layer(
     "debug",
