@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning"),
 ]
 
-IDS = {"app_name": "adk_fluent_app", "user_id": "user", "session_id": "s"}
+IDS: dict[str, Any] = {"app_name": "adk_fluent_app", "user_id": "user", "session_id": "s"}
 
 
 async def ran(service: BaseSessionService, **state: Any) -> Session:
