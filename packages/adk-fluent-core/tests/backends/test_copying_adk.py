@@ -36,9 +36,8 @@ async def ran(service: BaseSessionService, **state: Any) -> Session:
 
 
 def runs_of(events: list[Event]) -> set[str]:
-    stamps: list[dict[str, Any]] = [
-        (each.custom_metadata or {}).get(METADATA_KEY, {}) for each in events
-    ]
+    metadata: list[dict[str, Any]] = [each.custom_metadata or {} for each in events]
+    stamps: list[dict[str, str]] = [each.get(METADATA_KEY, {}) for each in metadata]
     return {stamp["run"] for stamp in stamps if "run" in stamp}
 
 
@@ -48,7 +47,7 @@ async def test_runs_of_a_copy_are_others_and_nobodys(service: BaseSessionService
     again = copy_events(session.events)
     runs = [runs_of(events) for events in (session.events, made, again)]
     assert [len(each) for each in runs] == [1, 1, 1]
-    assert len(set.union(*runs)) == 3
+    assert len({run for each in runs for run in each}) == 3
     texts = [
         text
         for each in made
