@@ -27,6 +27,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "middleware": "middleware",
         "record": "debug",
         "replay": "debug",
+        "show": "debug",
         "status": "distributed",
         "submit": "distributed",
         "worker": "distributed",
