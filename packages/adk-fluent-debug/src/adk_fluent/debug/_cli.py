@@ -19,6 +19,7 @@ from adk_fluent.debug._show import data_of, json_of, text_of
 from adk_fluent.extend import run_sync
 
 _FILE = click.Path(path_type=Path)
+_LINES = ".jsonl"
 
 
 @click.command()
@@ -85,10 +86,14 @@ def replay(
 def record(
     target: str, message: str, output: Path, state: dict[str, Any], *, without_content: bool
 ) -> None:
-    """Run pipeline TARGET with MESSAGE, print its answer, and record the run."""
+    """Run pipeline TARGET with MESSAGE, print its answer, and record the run.
+
+    A FILE that ends with .jsonl is written while the run goes on.
+    """
     pipeline = load(target)
     require_credentials(pipeline.to_ir())
-    recorder = Recorder(capture_content=not without_content)
+    stream = output if output.suffix == _LINES else None
+    recorder = Recorder(capture_content=not without_content, stream=stream)
     try:
         with recorder:
             result = run_sync("record", lambda: pipeline.run(message, state=state))
@@ -97,7 +102,8 @@ def record(
             note(f"it waits for an answer to {each.name}: {each.message}")
     finally:
         if recorder.recording.runs:  # a run that failed is what one wants to look at
-            recorder.save(output)
+            if stream is None:
+                recorder.save(output)
             note(f"{recorder.recording!r} in {output}")
 
 
