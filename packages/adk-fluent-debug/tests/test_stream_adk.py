@@ -14,7 +14,7 @@ import pytest
 from recorded_desk import CANARY, clerk, desk
 
 from adk_fluent import Agent
-from adk_fluent.cli import main
+from adk_fluent.cli import load, main
 from adk_fluent.debug import (
     Recorder,
     Recording,
@@ -85,7 +85,7 @@ async def test_a_killed_run_leaves_what_happened(capsys: pytest.CaptureFixture[s
     model = ScriptedModel(default="Stopped after all.")
     again = Agent("first", ScriptedModel()) >> Agent("clerk", model).tool(stop)
     with pytest.raises(ReplayMismatchError, match="was at work where the recording ends"):
-        await again.run("Stop A1", backend=ReplayerBackend(recording))
+        await load("killed.py:pipeline").run("Stop A1", backend=ReplayerBackend(recording))
     lively = ReplayerBackend(recording, on_mismatch="live")
     assert (await again.run("Stop A1", backend=lively)).text == "Stopped after all."
 
