@@ -39,7 +39,8 @@ def stop(order: str) -> str:
 
 model = ScriptedModel(Call("stop", {"order": "A1"}), "Done.")
 pipeline = Agent("first").mock("Hello.") >> Agent("clerk", model).tool(stop)
-if __name__ == "__main__":
+
+def main() -> None:
     with Recorder(stream="run.jsonl"):
         pipeline.ask("Stop A1")
 """
@@ -62,7 +63,8 @@ async def test_a_stream_is_what_is_saved(tmp_path: Path) -> None:
 def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("killed.py").write_text(KILLED, "utf-8")
-    done = subprocess.run([sys.executable, "killed.py"], check=False, capture_output=True)
+    code = "import sys; sys.path.insert(0, '.'); import killed; killed.main()"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
