@@ -11,6 +11,7 @@ LAYER = Layer(
     {
         "rules": f"{_HERE}._remote_adk:RULES",
         "checkers": f"{_HERE}._checks:check_remote_agents",
+        "agent_cards": f"{_HERE}._agent_card:agent_card",
         "cards": f"{_HERE}._cards_adk:read_card",
     },
 )
