@@ -408,13 +408,27 @@ async def test_4_3_status_updates_are_events_and_a_failure_starts_the_fallback()
     assert result.state["resolution"] == "done"
 
 
-def test_4_4_cards_and_the_server_come_with_a_later_version() -> None:
-    pipeline = Agent("billing") >> Agent("refund")
-    with pytest.raises(UnsupportedNodeError, match="a later version of adk-fluent-a2a"):
-        execute("4.4", pipeline=pipeline)
-    line = next(line for line in PYTHON["4.4"].splitlines() if line.startswith("from "))
-    with pytest.raises(ModuleNotFoundError, match=r"a later version of adk-fluent-a2a brings it$"):
-        execute("4.4", line)
+async def shown_at(url: str) -> Any:
+    import httpx
+
+    async with httpx.AsyncClient() as http:
+        return (await http.get(url)).json()
+
+
+@with_a2a
+@pytest.mark.adk
+def test_4_4_a_pipeline_has_a_card_and_is_served() -> None:
+    """On a free port, and asked for its card there before the loop ends."""
+    from adk_fluent.testing import ScriptedModel
+
+    pipeline = Agent("billing", ScriptedModel(default="paid")).description("Refunds orders.")
+    source = PYTHON["4.4"].replace("port=8080", "port=0")
+    more = "shown = await shown_at(server.card_url)\nawait server.stop()"
+    names = {"pipeline": pipeline, "config": None, "shown_at": shown_at}
+    made = execute("4.4", f"{source}\n{more}", **names)
+    assert made["card"].skills[0].description == "Refunds orders."
+    assert made["shown"]["description"] == "Billing support agent with refund processing"
+    assert made["shown"]["url"] == "https://support.example.com/a2a"  # as clients of 0.3 read it
 
 
 def test_4_5_directories_come_with_a_later_version() -> None:

@@ -256,16 +256,14 @@ def test_remote_agent() -> None:
 
 def test_cards_need_the_layer(absent: Callable[[str], None]) -> None:
     absent("a2a")
-    for ask in (lambda: RemoteAgent("far", card={}), lambda: RemoteAgent.from_card({})):
+    for ask in (
+        lambda: RemoteAgent("far", card={}),
+        lambda: RemoteAgent.from_card({}),
+        lambda: Agent("a").to_agent_card(endpoint="http://127.0.0.1"),
+    ):
         with pytest.raises(MissingLayerError) as caught:
             ask()
         assert "pip install adk-fluent-a2a" in str(caught.value)
-
-
-def test_a_card_of_a_pipeline_cannot_be_made_yet() -> None:
-    with pytest.raises(UnsupportedNodeError) as caught:
-        Agent("a").to_agent_card(description="Pays back.", endpoint="http://here")
-    assert caught.value.help == "serve it with google.adk.a2a's to_a2a(pipeline.to_agent())"
 
 
 # --- presets -------------------------------------------------------------------------------------
