@@ -16,6 +16,7 @@ from adk_fluent.ir import (
     ParallelNode,
     RaceNode,
     ScalingConfig,
+    SequenceNode,
     TransportConfig,
     map,
     structure_hash,
@@ -62,11 +63,13 @@ class SegmentPlan:
         node: The pipeline, as every segment compiles it.
         segments: The segments, the outermost first, then in the order of the expression.
         fingerprint: Same for pipelines with the same steps; a run resumes on no other.
+        first: The segment that runs begin in.
     """
 
     node: Node
     segments: tuple[Segment, ...]
     fingerprint: str
+    first: str
 
     @property
     def name(self) -> str:
@@ -140,7 +143,15 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
             )
         found.setdefault(each.name, Segment(each.name, each.name, each.boundary))
     plain = map(node, _plain)
-    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain))
+    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain), _first(root))
+
+
+def _first(root: Node) -> str:
+    """The segment of the first step; where there is a choice, that of who chooses."""
+    node = root
+    while node.boundary is None and isinstance(node, SequenceNode) and node.children:
+        node = node.children[0]
+    return root.name if node.boundary is None else node.name
 
 
 def _node_of(pipeline: Any) -> Node:
