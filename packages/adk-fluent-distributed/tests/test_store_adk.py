@@ -54,7 +54,6 @@ async def test_what_is_written_is_read_elsewhere(database: Database) -> None:
         await there.create_session(**ONE)
     await here.append_event(session, writing({"n": {"a": 1, "b": "ü\x00"}, "temp:t": 2}))
     await here.append_event(session, writing({"n": {"a": 2}, "user:name": "Al"}))
-    assert session.state["temp:t"] == 2
     for each in (here, there):
         read = await each.get_session(**ONE)
         assert read is not None

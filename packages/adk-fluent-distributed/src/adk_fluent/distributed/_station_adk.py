@@ -50,7 +50,7 @@ class Station:
         config: How it runs.
         sessions: Where state and transcript of runs are; shared by all that serve its segments.
         artifacts: Where artifacts are.
-        url: The database of the engine; None for one in memory.
+        url: The database of the engine; "" for one in memory.
 
     Attributes:
         plan: The pipeline's segments.
@@ -66,7 +66,7 @@ class Station:
         sessions: BaseSessionService,
         artifacts: BaseArtifactService | None = None,
         *,
-        url: str | None = None,
+        url: str = "",
     ) -> None:
         self.plan: SegmentPlan = split(pipeline)
         for each in self.plan.segments:
