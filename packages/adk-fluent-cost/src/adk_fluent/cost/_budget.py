@@ -182,6 +182,21 @@ class Budget(Middleware):
             if not (isinstance(text, str) and text) and not (option != "name" and text is None):
                 raise UsageError(f"Budget({option}=...) takes text", found=describe(value))
 
+    def __content_key__(self) -> tuple[Any, ...]:
+        """Return what tells it apart from another budget, as plain data."""
+        model, decides = self.fallback_model, self.on_exceed
+        return (
+            *(str(self.limit), self.scope, decides, self.reserve_output, self._allows),
+            *(type(self.ledger).__qualname__, self.budget_key, self.name, model),
+        )
+
+    @property
+    def __process_memory__(self) -> str:
+        """What is kept in the memory of one process alone, and what to do about that."""
+        if not isinstance(self.ledger, MemoryLedger) or self.scope == "process":
+            return ""
+        return 'what was spent; Budget(..., ledger=SqliteLedger("budgets.db")) keeps it in a file'
+
     def new(self) -> Self:
         """Return the instance for one run; the ledger is the same for all."""
         made = copy.copy(self)
