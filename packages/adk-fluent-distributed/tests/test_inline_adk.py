@@ -236,7 +236,7 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
     from google.adk.sessions import InMemorySessionService
 
     from adk_fluent.distributed import SegmentCall
-    from adk_fluent.distributed._station_adk import Station, message_of
+    from adk_fluent.distributed._station_adk import Station
 
     calls: list[str] = []
 
@@ -245,7 +245,8 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
 
     heavy = (Agent("b").mock("B") >> note).named("heavy").execution_boundary()
     station = Station(Agent("a").mock("A") >> note >> heavy, None, InMemorySessionService())
-    fingerprint, message = station.plan.fingerprint, message_of("Go.")
+    fingerprint = station.plan.fingerprint
+    message, _ = await station.message_of("Go.", "r", "user")
     first = SegmentCall("r", "pipeline", 0, fingerprint, "user", message)
     results = [await station.advance(each) for each in (first, first)]
     assert [(each.status, each.next) for each in results] == [("running", "heavy")] * 2

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import Node, StateFieldRef
 
+_FENCE: Final = "```"
 _SHOWN: Final = 200  # characters of an answer in an error
 
 
@@ -80,7 +81,7 @@ class Answer:
         from pydantic import ValidationError  # noqa: PLC0415  # slow, and only schemas need it
 
         try:
-            value = adapter.validate_json(text)
+            value = adapter.validate_json(unfenced(text))
         except ValidationError as error:
             raise _misfit(self._node, text, error) from error
         # as session services store it, and without what the model left out, as ADK does
@@ -90,6 +91,15 @@ class Answer:
             field = fault.path[1:-1].replace("][", ".").replace("'", "")
             raise _invalid(self._node, text, [field], [fault.says])
         return made
+
+
+def unfenced(text: str) -> str:
+    """The text without the fence of three backticks that some models put around JSON."""
+    inside = text.strip()
+    if len(inside) < 2 * len(_FENCE) or not (inside.startswith(_FENCE) and inside.endswith(_FENCE)):
+        return text
+    inside = inside.removeprefix(_FENCE).removesuffix(_FENCE)
+    return inside[4:] if inside[:4].lower() == "json" else inside
 
 
 def answer_of(node: Node) -> Answer | None:

@@ -68,6 +68,22 @@ class RunOptions(TypedDict, total=False):
     middleware: Sequence[AnyMiddleware] | None
 
 
+class CardOptions(TypedDict, total=False):
+    """What `Running.to_agent_card` takes in addition.
+
+    Attributes:
+        name: What the agent is called; None is the pipeline's name.
+        version: The agent's own version.
+        skills: ``a2a.types.AgentSkill`` objects in the place of those of its agents and tools.
+        auth: What `A2AServer` takes as ``auth``; its security scheme is stated.
+    """
+
+    name: str | None
+    version: str
+    skills: Sequence[Any] | None
+    auth: Any
+
+
 class Running:
     """Methods that need the whole pipeline, and the backends only when they are called."""
 
@@ -181,24 +197,25 @@ class Running:
             credential_service=credential_service,
         )
 
-    def to_agent_card(self, *, description: str, endpoint: str) -> Any:
-        """An A2A agent card that advertises the pipeline.
+    def to_agent_card(
+        self, *, description: str | None = None, endpoint: str, **options: Unpack[CardOptions]
+    ) -> Any:
+        """An A2A agent card that advertises the pipeline: an ``a2a.types.AgentCard``.
 
         Args:
-            description: What it does.
+            description: What it does; None takes the pipeline's own description.
             endpoint: URL under which it is served.
+            **options: See `CardOptions`.
 
         Raises:
-            UnsupportedNodeError: No version of adk-fluent-a2a does this yet.
+            MissingLayerError: The layer ``a2a`` is not installed.
+            UsageError: The endpoint is not a URL that a card can state, or a skill is not one.
         """
-        from adk_fluent.errors import UnsupportedNodeError
+        from adk_fluent._registry import provided, require_layer
 
-        raise UnsupportedNodeError(
-            ".to_agent_card(...) does not work yet: serving comes with a later version of "
-            "adk-fluent-a2a",
-            node=self.to_ir(),
-            help="serve it with google.adk.a2a's to_a2a(pipeline.to_agent())",
-        )
+        require_layer("a2a", ".to_agent_card(...)")
+        (make,) = (each.object for each in provided("agent_cards") if each.layer == "a2a")
+        return make(self.to_ir(), description=description, endpoint=endpoint, **options)
 
     # --- run -----------------------------------------------------------------------------------
 
