@@ -147,12 +147,12 @@ gate(message=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 gate(payload={"a": 1})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 gate(response_schema="string")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 gate(schema=int)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-race(a, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-map_over(3, a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-map_over("k", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-map_over("k", a, concurrency="4")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-timeout(a, "3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-timeout(3, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+race(a, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+map_over(3, a)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+map_over("k", 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+map_over("k", a, concurrency="4")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+timeout(a, "3")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+timeout(3, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 # --- resources -----------------------------------------------------------------------------------
 

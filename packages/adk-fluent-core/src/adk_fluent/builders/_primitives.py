@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._effects import reading
@@ -18,6 +18,7 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._settings import as_text
+from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     Effects,
@@ -79,7 +80,7 @@ class Expect(Builder):
         return ExpectNode(self.name, self._predicate, self._message, location=self._location)
 
 
-class MapOver(Builder):
+class MapOver(Builder[Out_co]):
     """A body for each item of a list; made by `map_over`."""
 
     __slots__ = ("_body", "_concurrency", "_item_key", "_list_key", "_output_key", "_result_key")
@@ -120,7 +121,7 @@ class MapOver(Builder):
         )
 
 
-class Timeout(Builder):
+class Timeout(Builder[Out_co]):
     """A body that is cancelled when it takes too long; made by `timeout`."""
 
     __slots__ = ("_body", "_seconds")
@@ -193,6 +194,10 @@ def expect(
     return Expect(predicate, message, name)
 
 
+@overload
+def race(*branches: Builder[Value], name: str | None = ...) -> Race[Value]: ...
+@overload
+def race(*branches: StepLike, name: str | None = ...) -> Race: ...
 def race(*branches: StepLike, name: str | None = None) -> Race:
     """Run branches at the same time; the first success wins, the others are cancelled and undone.
 
@@ -203,6 +208,28 @@ def race(*branches: StepLike, name: str | None = None) -> Race:
     return Race(*branches) if name is None else Race(name, *branches)
 
 
+@overload
+def map_over(
+    key: KeyLike,
+    body: Builder[Value],
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    name: str | None = ...,
+) -> MapOver[list[Value]]: ...
+@overload
+def map_over(
+    key: KeyLike,
+    body: StepLike,
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    name: str | None = ...,
+) -> MapOver: ...
 def map_over(
     key: KeyLike,
     body: StepLike,
@@ -235,6 +262,10 @@ def map_over(
     )
 
 
+@overload
+def timeout(body: Builder[Value], seconds: float, *, name: str | None = ...) -> Timeout[Value]: ...
+@overload
+def timeout(body: StepLike, seconds: float, *, name: str | None = ...) -> Timeout: ...
 def timeout(body: StepLike, seconds: float, *, name: str | None = None) -> Timeout:
     """Cancel a body with `StepTimeoutError` when it takes longer than some seconds.
 
