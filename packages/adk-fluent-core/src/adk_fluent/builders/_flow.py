@@ -37,13 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.builders._base import AgentLike, Branches, StepLike
-    from adk_fluent.builders._gates import Gate
-    from adk_fluent.builders._primitives import Expect, Tap
-    from adk_fluent.builders._transforms import Transform
     from adk_fluent.builders._types import PredicateLike, StepFunction
-
-    #: Steps of which no agent is part, so that the answer stays what it was.
-    Silent: TypeAlias = Tap | Expect | Gate | Transform
 
 #: Types of errors: one, or several.
 ErrorTypes: TypeAlias = "type[Exception] | Sequence[type[Exception]]"
@@ -100,6 +94,12 @@ class Builder(BuilderBase[Out_co]):
             return Loop(self, until=times.predicate, max=times.max)
         hint = "write a * 3, or a * until(lambda state: ..., max=3)"
         return Loop(self, max=positive(times, "the number of times", whole=True, help=hint))
+
+
+class Silent(Builder):
+    """A step that is no agent, so that the answer stays what it was."""
+
+    __slots__ = ()
 
 
 class Series(Builder[Out_co]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._effects import reading
-from adk_fluent.builders._flow import Builder, Race
+from adk_fluent.builders._flow import Builder, Race, Silent
 from adk_fluent.builders._keys import as_key, as_written
 from adk_fluent.builders._operands import (
     as_agent,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 
-class Tap(Builder):
+class Tap(Silent):
     """Looks at state and changes nothing; made by `tap`."""
 
     __slots__ = ("_effects", "_fn")
@@ -65,7 +65,7 @@ class Tap(Builder):
         return TapNode(self.name, self._fn, self._effects, location=self._location)
 
 
-class Expect(Builder):
+class Expect(Silent):
     """Stops the run when its predicate does not hold; made by `expect`."""
 
     __slots__ = ("_message", "_predicate")
