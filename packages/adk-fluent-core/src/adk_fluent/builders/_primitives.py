@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._effects import reading
-from adk_fluent.builders._flow import Builder, Race
+from adk_fluent.builders._flow import Builder, Race, Silent
 from adk_fluent.builders._keys import as_key, as_written
 from adk_fluent.builders._operands import (
     as_agent,
@@ -18,6 +18,7 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._settings import as_text
+from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     Effects,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     )
 
 
-class Tap(Builder):
+class Tap(Silent):
     """Looks at state and changes nothing; made by `tap`."""
 
     __slots__ = ("_effects", "_fn")
@@ -67,7 +68,7 @@ class Tap(Builder):
         return TapNode(self.name, self._fn, self._effects, location=self._location)
 
 
-class Expect(Builder):
+class Expect(Silent):
     """Stops the run when its predicate does not hold; made by `expect`."""
 
     __slots__ = ("_message", "_predicate")
@@ -82,7 +83,7 @@ class Expect(Builder):
         return ExpectNode(self.name, self._predicate, self._message, location=self._location)
 
 
-class MapOver(Builder):
+class MapOver(Builder[Out_co]):
     """A body for each item of a list; made by `map_over`."""
 
     __slots__ = (
@@ -133,7 +134,7 @@ class MapOver(Builder):
         )
 
 
-class Timeout(Builder):
+class Timeout(Builder[Out_co]):
     """A body that is cancelled when it takes too long; made by `timeout`."""
 
     __slots__ = ("_body", "_seconds")
@@ -206,6 +207,10 @@ def expect(
     return Expect(predicate, message, name)
 
 
+@overload
+def race(*branches: Builder[Value], name: str | None = ...) -> Race[Value]: ...
+@overload
+def race(*branches: StepLike, name: str | None = ...) -> Race: ...
 def race(*branches: StepLike, name: str | None = None) -> Race:
     """Run branches at the same time; the first success wins, the others are cancelled and undone.
 
@@ -216,6 +221,30 @@ def race(*branches: StepLike, name: str | None = None) -> Race:
     return Race(*branches) if name is None else Race(name, *branches)
 
 
+@overload
+def map_over(
+    key: KeyLike,
+    body: Builder[Value],
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    on_error: OnError = ...,
+    name: str | None = ...,
+) -> MapOver[list[Value]]: ...
+@overload
+def map_over(
+    key: KeyLike,
+    body: StepLike,
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    on_error: OnError = ...,
+    name: str | None = ...,
+) -> MapOver: ...
 def map_over(
     key: KeyLike,
     body: StepLike,
@@ -242,8 +271,8 @@ def map_over(
         on_error: What becomes of an item that fails. ``"raise"`` ends the map with its error.
             ``"collect"`` gives it None for a result; under ``{output_key}_errors`` is a list that
             has, at the same index, ``{"code": ..., "message": ...}``, and None for the others.
-            ``"skip"`` leaves it out of the results. Both log it as a warning and keep it in
-            `RunResult.discarded`.
+            ``"skip"`` leaves it out of the results. Both log it as a warning, keep it in
+            `RunResult.discarded`, and leave it out of `RunResult.output`.
         name: The step's name.
     """
     return MapOver(
@@ -258,6 +287,10 @@ def map_over(
     )
 
 
+@overload
+def timeout(body: Builder[Value], seconds: float, *, name: str | None = ...) -> Timeout[Value]: ...
+@overload
+def timeout(body: StepLike, seconds: float, *, name: str | None = ...) -> Timeout: ...
 def timeout(body: StepLike, seconds: float, *, name: str | None = None) -> Timeout:
     """Cancel a body with `StepTimeoutError` when it takes longer than some seconds.
 

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict
 
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
+from adk_fluent.builders._types import Out_co
 from adk_fluent.errors import BuildError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class CardOptions(TypedDict, total=False):
     auth: Any
 
 
-class Running:
+class Running(Generic[Out_co]):
     """Methods that need the whole pipeline, and the backends only when they are called."""
 
     __slots__ = ("_runs",)
@@ -219,7 +220,7 @@ class Running:
 
     # --- run -----------------------------------------------------------------------------------
 
-    async def run(self, message: Message, **options: Unpack[RunOptions]) -> RunResult:
+    async def run(self, message: Message, **options: Unpack[RunOptions]) -> RunResult[Out_co]:
         """Run to the end.
 
         Args:
@@ -227,9 +228,12 @@ class Running:
             **options: See `RunOptions`.
 
         Returns:
-            The events in order; it also has the answer, the final state and what it used.
+            The events in order; it also has the answer, as text and as a value of its type, the
+            final state and what it used.
         """
-        return await self._run(message, options, remember=True)
+        from adk_fluent.builders._outputs import with_types
+
+        return with_types(await self._run(message, options, remember=True), self.to_ir())
 
     def stream(
         self, message: Message, **options: Unpack[RunOptions]
@@ -250,7 +254,7 @@ class Running:
         hold(lease, followed)
         return followed
 
-    async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult:
+    async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult[Out_co]:
         """Go on with the run of a session: one that waits, that failed, or whose process died.
 
         Args:

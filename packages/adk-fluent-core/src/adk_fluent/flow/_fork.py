@@ -24,7 +24,7 @@ from adk_fluent.flow._position import new_id
 from adk_fluent.flow._signals import PAUSE, STOP, Joined, Signal
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand, is_race
 from adk_fluent.ir import MapOverNode, Node, TimeoutNode
-from adk_fluent.protocol import compose_answer
+from adk_fluent.protocol import compose_value
 
 if TYPE_CHECKING:
     from adk_fluent.flow._run_state import RunState
@@ -274,7 +274,10 @@ class ForkRun(Generic[E]):
             return
         # what an item did not write is not its result, even if the key is set
         frame["results"][key] = (
-            compose_answer(child.scope.texts)
+            compose_value(
+                (path.removeprefix(child.start).removeprefix("."), said)
+                for path, said in child.scope.said
+            )
             if node.result_key is None
             else child.isolation.writes.get(node.result_key)
         )
