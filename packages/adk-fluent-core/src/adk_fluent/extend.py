@@ -1,8 +1,8 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `merges_dicts`,
-`to_agent_event`, `is_journal_key` and `request_model` are about ADK's objects and import ADK. What
-commands need is in `adk_fluent.cli`.
+`to_agent_event`, `is_journal_key`, `request_model` and questions in a model's place are about ADK's
+objects and import ADK. What commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
+    from adk_fluent.backends.adk._waiting._in_place import (
+        AnswerInPlace,
+        answers_in_place,
+        ask_in_place,
+        refuse_in_place,
+    )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
@@ -57,6 +63,8 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
+            "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
+            " refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
@@ -82,11 +90,14 @@ __all__ = [
     "LOG",
     "METADATA_KEY",
     "Answer",
+    "AnswerInPlace",
     "CurrentStep",
     "LayerObject",
     "StorageFault",
     "answer_of",
+    "answers_in_place",
     "article",
+    "ask_in_place",
     "caller",
     "current_step",
     "describe",
@@ -99,6 +110,7 @@ __all__ = [
     "one_of",
     "provided",
     "public_address",
+    "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
     "request_model",
