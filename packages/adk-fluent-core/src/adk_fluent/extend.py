@@ -1,8 +1,9 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `copy_events`,
-`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event` and
-`write_state` are about ADK's objects and import ADK. What commands need is in `adk_fluent.cli`.
+`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event`, `write_state`
+and questions in a model's place are about ADK's objects and import ADK. What commands need is in
+`adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
+    from adk_fluent.backends.adk._waiting._in_place import (
+        AnswerInPlace,
+        answers_in_place,
+        ask_in_place,
+        refuse_in_place,
+    )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
@@ -59,6 +66,8 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
+            "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
+            " refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
@@ -84,11 +93,14 @@ __all__ = [
     "LOG",
     "METADATA_KEY",
     "Answer",
+    "AnswerInPlace",
     "CurrentStep",
     "LayerObject",
     "StorageFault",
     "answer_of",
+    "answers_in_place",
     "article",
+    "ask_in_place",
     "caller",
     "copy_events",
     "current_step",
@@ -103,6 +115,7 @@ __all__ = [
     "one_of",
     "provided",
     "public_address",
+    "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
     "request_model",
