@@ -111,6 +111,12 @@ def branch_of(ctx: Any) -> str | None:
     return getattr(getattr(ctx, "_invocation_context", ctx), "branch", None)
 
 
+def state_written(ctx: Any) -> Data:
+    """What a call has written to state so far."""
+    actions = getattr(ctx, "actions", None) or getattr(ctx, "_event_actions", None)
+    return {} if actions is None else dict(actions.state_delta)
+
+
 # --- what tools do -------------------------------------------------------------------------------
 
 
@@ -139,12 +145,12 @@ def _dumped(value: Any) -> Any:
 def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     """Do to state and actions what a tool has done to them."""
     given = {key: each for key, each in effects.items() if key != "state_delta"}
-    actions = context.actions
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
         context.state[key] = each
     if not given:
         return
+    actions = context.actions
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)

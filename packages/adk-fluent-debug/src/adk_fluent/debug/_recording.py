@@ -167,7 +167,7 @@ class RecordedRun:
 
     @cached_property
     def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls, in the order in which they began."""
+        """Its model calls, in the order in which they began, without those that were never sent."""
         return list(self._models())
 
     @cached_property
@@ -206,6 +206,8 @@ class RecordedRun:
                 continue
             number = entry["model_call"]
             end = ends.get(number, {"cancelled": True})
+            if end.get("unsent"):
+                continue
             yield LLMInteraction(
                 agent_name=entry["agent"],
                 branch=entry.get("branch"),

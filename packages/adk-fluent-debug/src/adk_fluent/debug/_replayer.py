@@ -15,6 +15,7 @@ from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, middleware_everywhere, one_of
+from adk_fluent.ir import AdkAgentNode, walk
 from adk_fluent.protocol import (
     BackendBase,
     Middleware,
@@ -59,7 +60,7 @@ class ReplayerBackend(BackendBase[Any]):
             tool itself; ``"live_then_record"`` does so, too, and records the run (`recorded`).
         tools: ``"replay"`` answers tool calls from the recording and does to state and actions what
             the tools did; ``"live"`` runs the tools; a mapping says it for each tool by name, and
-            those that it does not name are replayed.
+            those that it does not name are replayed; the name of no tool is an error of the run.
         redact: What was taken out of the recording, as it was given to the `Recorder`.
         session_service: Where sessions are kept; None keeps them in memory.
         patience: Seconds to wait for something that was recorded and does not happen, before the
@@ -239,6 +240,26 @@ class ReplayerBackend(BackendBase[Any]):
     def is_live(self, tool: str) -> bool:
         """Whether a tool is to run itself."""
         return self._modes.get(tool, self._modes.get("", "replay")) == "live"
+
+    def check_tools(self, root: Node | None) -> None:
+        """Refuse names of tools in ``tools=`` that neither the recording nor the pipeline has.
+
+        Raises:
+            UnknownNameError: There is one.
+        """
+        recorded = {each.tool_name for each in self.recording.tool_interactions}
+        named = self._modes.keys() - {"", *recorded}
+        if not named or root is None:
+            return
+        nodes = list(walk(root))
+        tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
+        if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
+            hasattr(each.value, "get_tools") for each in tools
+        ):
+            return  # what else they have is known when it is asked
+        known = recorded | {each.name for each in (*tools, *nodes)}
+        for name in sorted(named):
+            one_of(name, sorted(known), "tools")
 
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
