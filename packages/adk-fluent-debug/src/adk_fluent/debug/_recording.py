@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
+_ADK_FILE: Final = "generated-recordings.yaml"
 
 Data = dict[str, Any]
 
@@ -389,6 +390,48 @@ class Recording:
         if made.edited:
             LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
         return made
+
+    def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:
+        """Write its calls in the form of ADK's own recordings, for ``adk conformance``.
+
+        ADK's form has no room for calls that failed or were not answered, nor for events, state,
+        and what tools have done to it. Runs become user messages, in order.
+
+        Args:
+            path: A file, which ADK calls ``generated-recordings.yaml``; or the folder of a test
+                case, in which it is called so.
+
+        Returns:
+            The file.
+
+        Raises:
+            RecordingFileError: The file cannot be written, or a call has no place in it.
+        """
+        from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
+
+        file = Path(path)
+        if file.is_dir():
+            file /= _ADK_FILE
+        export(self, file)
+        return file
+
+    @classmethod
+    def from_adk_recordings(cls, path: str | os.PathLike[str]) -> Recording:
+        """Read a recording that ADK's own plugin or ``adk conformance record`` has written.
+
+        It holds model calls and tool calls, and no events, state or times. A replay answers with
+        them; what tools have done to state is not known.
+
+        Args:
+            path: The file, or the folder of the test case.
+
+        Raises:
+            RecordingFileError: The file cannot be read, or is no such recording.
+        """
+        from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
+
+        file = Path(path)
+        return load(file / _ADK_FILE if file.is_dir() else file)
 
     def to_pytest(
         self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
