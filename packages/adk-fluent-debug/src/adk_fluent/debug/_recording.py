@@ -412,11 +412,11 @@ class Recording:
         file = Path(path)
         if file.is_dir():
             file /= _ADK_FILE
-        export(self, file)
+        export(self.runs, file)
         return file
 
     @classmethod
-    def from_adk_recordings(cls, path: str | os.PathLike[str]) -> Recording:
+    def from_adk_recordings(cls, path: str | os.PathLike[str]) -> Self:
         """Read a recording that ADK's own plugin or ``adk conformance record`` has written.
 
         It holds model calls and tool calls, and no events, state or times. A replay answers with
@@ -431,7 +431,11 @@ class Recording:
         from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
 
         file = Path(path)
-        return load(file / _ADK_FILE if file.is_dir() else file)
+        if file.is_dir():
+            file /= _ADK_FILE
+        made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
+        made.path = file
+        return made
 
     def to_pytest(
         self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"

@@ -15,14 +15,11 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._recording import RecordedRun, Recording
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from adk_fluent.debug._recording import LLMInteraction, ToolInteraction
 
 Data = dict[str, Any]
 
@@ -30,19 +27,20 @@ Data = dict[str, Any]
 _HAS_MANY: Final = "llm_responses" in schema.LlmRecording.model_fields
 
 
-def export(recording: Recording, file: Path) -> None:
-    """Write the calls of a recording as ADK does; those without an answer are left out, as there.
+def export(runs: Iterable[Any], file: Path) -> None:
+    """Write the calls of runs as ADK does; those without an answer are left out, as there.
+
+    Args:
+        runs: Each a `RecordedRun`.
+        file: The file.
 
     Raises:
         RecordingFileError: The file cannot be written, or a call has no place in it.
     """
     made: list[schema.Recording] = []
     left_out = 0
-    for index, run in enumerate(recording.runs):
-        calls: list[LLMInteraction | ToolInteraction] = [
-            *run.llm_interactions,
-            *run.tool_interactions,
-        ]
+    for index, run in enumerate(runs):
+        calls: list[Any] = [*run.llm_interactions, *run.tool_interactions]
         for call in sorted(calls, key=lambda each: each.entry):
             if call.error or call.cancelled or "within" in run.tape[call.entry]:
                 left_out += 1
@@ -106,15 +104,15 @@ def _without_ids(content: Data) -> Data:
     return {**content, "parts": parts}
 
 
-def load(file: Path) -> Recording:
-    """Read the calls of a file that ADK has written.
+def load(file: Path) -> list[Data]:
+    """Read the calls of a file that ADK has written, as runs of a recording.
 
     Raises:
         RecordingFileError: It cannot be read, or is none.
     """
     try:
         data: Any = load_yaml_file(file)
-        runs = _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
+        return _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
     except OSError as error:
         raise RecordingFileError(
             "the recording cannot be read", path=str(file), found=error.strerror or "no such file"
@@ -126,9 +124,6 @@ def load(file: Path) -> Recording:
             found=f"{type(error).__name__}: {error!s:.160}",
             help="take a generated-recordings.yaml of `adk conformance record`",
         ) from error
-    made = Recording([RecordedRun(each) for each in runs], {"source": "google-adk"})
-    made.path = file
-    return made
 
 
 def _runs(rows: list[Data]) -> list[Data]:
