@@ -141,8 +141,7 @@ class RunRecorder(Middleware):
             return
         self._begin(ctx)
         wrote = {key: each for key, each in event.state_delta.items() if _is_kept(key)}
-        kept = replace(event, state_delta=json_safe(wrote), raw=None)
-        self._add({"event": _Later(_event_data, kept)})
+        self._add({"event": _Later(_event_data, (event, json_safe(wrote) if wrote else {}))})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -233,7 +232,8 @@ class RunRecorder(Middleware):
         before = _adk.state_written(call.ctx)
         end: Data = {}
         try:
-            reply = await next(replace(call, sink=Sink(forward, call.emitted)))
+            heard = replace(call, sink=Sink(forward, call.emitted)) if call.stream else call
+            reply = await next(heard)
             kept = [_adk.keep_response(each) for each in reply.responses]
             end = {**_is_late(), "responses": _Later(_all_of, kept)}
         except BaseException as error:
@@ -315,8 +315,9 @@ def _all_of(texts: Sequence[str]) -> list[Any]:
     return [json.loads(each) for each in texts]
 
 
-def _event_data(event: AgentEvent) -> Data:
-    return event.to_dict()
+def _event_data(kept: tuple[AgentEvent, Data]) -> Data:
+    event, wrote = kept
+    return replace(event, state_delta=wrote, raw=None).to_dict()
 
 
 def _entry(entry: Data) -> Data:
