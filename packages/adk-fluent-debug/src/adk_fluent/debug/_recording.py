@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
@@ -21,12 +20,12 @@ from adk_fluent.debug._file import (
     write,
 )
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG
 from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
@@ -316,7 +315,7 @@ class Recording:
         Raises:
             RecordingFileError: The file cannot be written.
         """
-        file = Path(path)
+        file = _path(path)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             write(file, self.to_json())
@@ -350,7 +349,7 @@ class Recording:
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
         """
-        file = Path(path)
+        file = _path(path)
         try:
             text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -388,6 +387,8 @@ class Recording:
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not is_stream(text) and data.get("checksum") != checksum(body)
         if made.edited:
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
             LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
         return made
 
@@ -409,7 +410,7 @@ class Recording:
         """
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
-        file = Path(path)
+        file = _path(path)
         if file.is_dir():
             file /= _ADK_FILE
         export(self.runs, file)
@@ -430,7 +431,7 @@ class Recording:
         """
         from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
 
-        file = Path(path)
+        file = _path(path)
         if file.is_dir():
             file /= _ADK_FILE
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
@@ -462,12 +463,18 @@ class Recording:
                 "this recording cannot be replayed: it holds no content",
                 help="record with Recorder(capture_content=True)",
             )
-        file = Path(path)
+        file = _path(path)
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
         _to_pytest.write_test(file, target, name, self.path)
         return file
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    from pathlib import Path  # noqa: PLC0415  # slow to import
+
+    return Path(path)
 
 
 def _states(run: RecordedRun) -> Iterator[Data]:

@@ -14,8 +14,7 @@ from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe, middleware_everywhere, one_of
-from adk_fluent.ir import AdkAgentNode, walk
+from adk_fluent.extend import describe, one_of
 from adk_fluent.protocol import (
     BackendBase,
     Middleware,
@@ -124,6 +123,8 @@ class ReplayerBackend(BackendBase[Any]):
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
+
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
@@ -251,6 +252,8 @@ class ReplayerBackend(BackendBase[Any]):
         named = self._modes.keys() - {"", *recorded}
         if not named or root is None:
             return
+        from adk_fluent.ir import AdkAgentNode, walk  # noqa: PLC0415  # slow to import
+
         nodes = list(walk(root))
         tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
         if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
@@ -285,6 +288,8 @@ class ReplayerBackend(BackendBase[Any]):
         left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 
