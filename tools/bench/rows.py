@@ -580,6 +580,13 @@ ROWS: tuple[Row, ...] = (
         judge=at_most(1.05, "ours none"),
     ),
     Row(
+        "replay",
+        "replay of ten steps whose models took 50 ms each",
+        "< 100 ms, a fifth of the live run",
+        cases={"ours": Case("recorded", "run-replayed", 10, [10, 0], 2)},
+        judge=under(0.100),
+    ),
+    Row(
         "debug-import",
         "import of adk_fluent.debug, cold process",
         "< 60 ms, no google.*",
