@@ -32,6 +32,8 @@ _JSON: Final = frozenset({"application/json", "application/a2a+json"})
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _STEPS: Final = {ord(b): step for step, both in ((1, "[{"), (-1, "]}")) for b in both}
 _NOT_BRACKETS: Final = bytes(each for each in range(256) if each not in _STEPS)
+#: Bytes above the limit that are read nonetheless: a client that still sends reads no answer.
+_DISCARDED: Final = 16 << 20
 _MANY: Final = 10_000  # principals whose rate is remembered
 _STATUS: Final = {
     400: ("INVALID_ARGUMENT", -32600),
@@ -174,25 +176,25 @@ class Guard:
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._limits.body_bytes
+        large = RefusedError(413, f"The body has more than {most} bytes", connection="close")
         declared = headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared[:20]) > most:
-            raise RefusedError(413, f"The body has more than {most} bytes", connection="close")
-        body = bytearray()
+        if declared.isdecimal() and int(declared[:20]) > most + _DISCARDED:
+            raise large
+        body, size = bytearray(), 0
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                while True:
+                more = True
+                while more and size <= most + _DISCARDED:
                     message = await receive()
-                    if message["type"] == "http.disconnect":
-                        break
-                    body += message.get("body", b"")
-                    if len(body) > most:
-                        raise RefusedError(
-                            413, f"The body has more than {most} bytes", connection="close"
-                        )
-                    if not message.get("more_body", False):
-                        break
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size <= most:
+                        body += chunk
+                    more = message.get("more_body", False)  # a client that is gone sends no more
         except TimeoutError:
             raise RefusedError(408, "The body did not arrive in time", connection="close") from None
+        if size > most:
+            raise large
         return bytes(body)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: RefusedError) -> None:

@@ -250,6 +250,7 @@ class A2AServer:
             *rest,
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
+        app.router.redirect_slashes = False  # which would send clients to whatever Host says
         return Guard(
             app,
             auth=self._auth,
