@@ -12,8 +12,8 @@ import jwt
 import pytest
 from serve_kit import BINDINGS, calling, post, rpc, said, serving
 
-from adk_fluent import Agent
-from adk_fluent.errors import UsageError
+from adk_fluent import Agent, RemoteAgent
+from adk_fluent.errors import RemoteError, UsageError
 from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits
 from adk_fluent.serve._guard import depth_above
 from adk_fluent.testing import ScriptedModel
@@ -358,3 +358,28 @@ async def test_a_client_of_0_3_is_answered() -> None:
         stream = await post(server.url, rpc("message/stream", message=message), a2a_version="")
         last = json.loads(stream.text.strip().rpartition("data: ")[2])["result"]
         assert (last["status"]["state"], last["final"]) == ("completed", True)
+
+
+@pytest.mark.parametrize("tampered", [False, True])
+async def test_signed_cards_are_verified_by_remote_agents(tampered: bool) -> None:
+    signing = pytest.importorskip("a2a.utils.signing")
+    sign = signing.create_agent_card_signer(KEY, {"kid": "1", "alg": "HS256"})
+
+    def key_of(kid: str | None, jku: str | None) -> str:
+        return KEY
+
+    verify = signing.create_signature_verifier(key_of, ["HS256"])
+
+    def forged(card: Any) -> Any:
+        signed = sign(card)
+        signed.description = "Pays anybody."
+        return signed
+
+    async with serving(agent(), signer=forged if tampered else sign) as server:
+        far = RemoteAgent("far", endpoint=server.url, verify_card=verify)
+        if tampered:
+            with pytest.raises(RemoteError) as caught:
+                await far.run("Go.")
+            assert caught.value.error_code == "A2A_CARD"
+        else:
+            assert (await far.run("Go.")).text == "done"

@@ -180,12 +180,14 @@ async def step(world: World) -> None:
         known.state = _state(result)
 
 
-@pytest.fixture
-def sequences(pytestconfig: pytest.Config) -> int:
-    return 10_000 if pytestconfig.option.full else 50
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Draw 50 sequences, or with ``--full`` 10 000, each hundred at a server of its own."""
+    full = metafunc.config.option.full
+    seeds = [range(at, at + 100) for at in range(0, 10_000, 100)] if full else [range(50)]
+    metafunc.parametrize("seeds", seeds, ids=str)
 
 
-async def test_nobody_reaches_what_is_another_s(sequences: int) -> None:
+async def test_nobody_reaches_what_is_another_s(seeds: range) -> None:
     echo = Agent("echo", ScriptedModel(default=told))
     server = A2AServer(
         gate(wants, message="Go on?", name="ok") >> echo,
@@ -197,7 +199,7 @@ async def test_nobody_reaches_what_is_another_s(sequences: int) -> None:
     transport = httpx.ASGITransport(server.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://agents.test") as http:
         owners: dict[str, str] = {}
-        for seed in range(sequences):
+        for seed in seeds:
             world = World(http, owners, random=random.Random(seed))
             for _ in range(8):
                 await step(world)

@@ -9,10 +9,12 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from opentelemetry.context import attach, detach
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from adk_fluent.a2a._trace import TRACE
 from adk_fluent.extend import LOG
 from adk_fluent.serve._auth import principal_fault
 from adk_fluent.serve._handler import NOTICE, Notice
@@ -121,9 +123,11 @@ class Guard:
             return
         notice = Notice()
         token = NOTICE.set(notice)
+        trace = attach(TRACE.extract(Headers(scope=scope)))
         try:
             await self._app(scope, replayed, _Busy(send, notice))
         finally:
+            detach(trace)
             NOTICE.reset(token)
 
     async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
