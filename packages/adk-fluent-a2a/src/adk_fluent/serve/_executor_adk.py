@@ -20,6 +20,7 @@ from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
+from adk_fluent.serve._handler import NEW
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
 
@@ -270,11 +271,12 @@ class _Turn:
                     return
                 await self._resume(Resume(tuple(answers_in(said, questions))), questions)
                 return
-            if not await executor.free(self._context, self._where):
+            parts, state = prompt_of(said, executor.inputs)
+            exists = not self._context.call_context.state.get(NEW)
+            if exists and not await executor.free(self._context, self._where):
                 await self.end(TaskState.TASK_STATE_REJECTED, _BUSY)
                 return
-            parts, state = prompt_of(said, executor.inputs)
-            exists = await executor.write(self._where, state)
+            exists = exists and await executor.write(self._where, state)
             await self._follow(parts, None if exists else state)
 
     async def end(self, state: TaskState, said: str) -> None:

@@ -35,6 +35,8 @@ class Notice:
 
 #: Its methods are wrapped by decorators that tell no types.
 _SDK: Final[Any] = DefaultRequestHandler
+#: The key of a call's state that says whether its context is a new one.
+NEW: Final = "adk_fluent_new_context"
 #: The notice of the request that is being answered.
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
 
@@ -131,6 +133,7 @@ class Handler(DefaultRequestHandler):
         if message.task_id and not message.context_id:  # the SDK would make up another context
             task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
             message.context_id = task.context_id
+        context.state[NEW] = not message.context_id
 
     on_message_send = _unary(_SDK.on_message_send)
     on_message_send_stream = _stream(_SDK.on_message_send_stream)

@@ -26,7 +26,7 @@ from adk_fluent.serve._limits import Limits
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Generator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable
 
     from google.adk.sessions.base_session_service import BaseSessionService
     from starlette.requests import Request
@@ -69,6 +69,8 @@ class A2AServer:
         answers: The kinds of questions that clients may answer. A run that waits on another kind
             fails.
         extended_card: A card that is shown to principals only.
+        signer: Signs each card that is shown, such as
+            ``a2a.utils.signing.create_agent_card_signer(key, {"kid": "1", "alg": "ES256"})``.
 
     Raises:
         UsageError: An argument cannot be used.
@@ -91,6 +93,7 @@ class A2AServer:
         outputs: Iterable[str | FieldRef] = (),
         answers: Collection[PendingKind] = ("gate", "confirmation", "input"),
         extended_card: AgentCard | None = None,
+        signer: Callable[[AgentCard], AgentCard] | None = None,
     ) -> None:
         if push is not None:
             raise UnsupportedConfigError(
@@ -101,7 +104,8 @@ class A2AServer:
         _check(card, auth, limits, extended_card)
         self._node = pipeline.to_ir()
         self._card = card
-        self._extended = extended_card
+        self._extended = extended_card if extended_card is None else _copy(extended_card)
+        self._sign = signer or _unsigned
         self._auth = auth
         self._limits = limits or Limits()
         self._stores = open_stores(
@@ -216,8 +220,7 @@ class A2AServer:
     # --- the app -------------------------------------------------------------------------------
 
     def _made(self, given: AgentCard) -> ASGIApp:
-        card = AgentCard()
-        card.CopyFrom(given)
+        card = _copy(given)
         state_security(card, self._auth)
         card.capabilities.streaming = True
         card.capabilities.push_notifications = False
@@ -228,7 +231,7 @@ class A2AServer:
             agent_executor=self._executor,
             task_store=self._stores.tasks,
             agent_card=card,
-            extended_agent_card=self._extended,
+            extended_agent_card=None if self._extended is None else self._sign(self._extended),
             validate_input_modes=True,
             event_stream=self._stores.stream,
             interrupted_task_timeout=_PARKED_SECONDS,
@@ -245,11 +248,12 @@ class A2AServer:
         routes = [
             Route(_HEALTH, _healthy, methods=["GET"]),
             Route(_READY, self._ready, methods=["GET"]),
-            *card_routes(card, base, max_age=300),
+            *card_routes(card, base, max_age=300, sign=self._sign),
             *calls,
             *rest,
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
+        app.router.redirect_slashes = False  # which would send clients to whatever Host says
         return Guard(
             app,
             auth=self._auth,
@@ -300,6 +304,16 @@ class _Uvicorn(uvicorn.Server):
         """Begin to listen."""
         await super().startup(sockets)
         self.listening.set()
+
+
+def _copy(card: AgentCard) -> AgentCard:
+    made = AgentCard()
+    made.CopyFrom(card)
+    return made
+
+
+def _unsigned(card: AgentCard) -> AgentCard:
+    return card
 
 
 def _check(card: object, auth: object, limits: object, extended: object) -> None:
