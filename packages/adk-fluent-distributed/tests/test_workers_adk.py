@@ -25,6 +25,7 @@ from adk_fluent.extend import this_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [
     pytest.mark.adk,
@@ -179,7 +180,7 @@ async def test_a_worker_that_cannot_say_that_it_lives_ends_what_it_runs(
         assert (await engine.status("r")).status == "running"  # for others
 
 
-async def test_a_worker_that_is_told_to_end_lets_calls_end_first(any_url: str) -> None:
+async def test_a_worker_that_is_told_to_end_lets_calls_end_first(postgres: str) -> None:
     began, go, ran = asyncio.Event(), asyncio.Event(), list[str]()
     loop = asyncio.get_running_loop()
 
@@ -193,7 +194,7 @@ async def test_a_worker_that_is_told_to_end_lets_calls_end_first(any_url: str) -
         ran.append("after")
 
     pipeline = Pipeline("job", slow) >> Pipeline("far", after).execution_boundary()
-    async with DbosEngine(any_url, poll_seconds=0.02) as engine:
+    async with DbosEngine(postgres, poll_seconds=0.02) as engine:
         engine.register(pipeline)
         serving = asyncio.create_task(engine.serve(drain_seconds=SECONDS))
         await engine.submit(pipeline, "Go.", run_id="r")
@@ -205,9 +206,9 @@ async def test_a_worker_that_is_told_to_end_lets_calls_end_first(any_url: str) -
         assert (stands.status, stands.segment, ran) == ("running", "far", ["slow"])
 
 
-async def test_a_queue_that_is_full(any_url: str) -> None:
+async def test_a_queue_that_is_full(tmp_path: Path) -> None:
     pipeline = Agent("a").mock("A")
-    async with DbosEngine(any_url, max_queued=2) as engine:
+    async with DbosEngine(f"sqlite:///{tmp_path / 'r.sqlite'}", max_queued=2) as engine:
         for id in ("r1", "r2", "r2"):
             await engine.submit(pipeline, "Go.", run_id=id)
         with pytest.raises(DistributedRunError, match="the queue of 'a' is full"):
@@ -217,7 +218,7 @@ async def test_a_queue_that_is_full(any_url: str) -> None:
             await engine.status("r3")
 
 
-async def test_versions_side_by_side(any_url: str) -> None:
+async def test_versions_side_by_side(postgres: str) -> None:
     """Each worker takes the calls of its own version, from one database."""
 
     def version(*more: Any) -> Pipeline:
@@ -227,11 +228,11 @@ async def test_versions_side_by_side(any_url: str) -> None:
         version(Agent("b").mock("One")),
         version(Agent("b").mock("B"), Agent("c").mock("Two")),
     )
-    async with DbosEngine(any_url, poll_seconds=0.02) as engine:
+    async with DbosEngine(postgres, poll_seconds=0.02) as engine:
         for pipeline in (two, one):
             await engine.submit(pipeline, "Go.", run_id=f"r{pipeline is two:d}")
     for pipeline, id, said in ((one, "r0", "One"), (two, "r1", "Two")):
-        async with DbosEngine(any_url, poll_seconds=0.02) as engine:
+        async with DbosEngine(postgres, poll_seconds=0.02) as engine:
             engine.register(pipeline)
             serving = asyncio.create_task(engine.serve())
             async with asyncio.timeout(SECONDS):
@@ -247,18 +248,18 @@ async def test_versions_side_by_side(any_url: str) -> None:
 
 
 async def test_a_call_in_the_queue_of_another_version_goes_back(
-    any_url: str, database: Database, caplog: pytest.LogCaptureFixture
+    postgres: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     mine, its = Agent("mine").mock("Mine"), Agent("other").mock("Other")
-    calls = create_engine(database.address.url.replace("postgresql:", "postgresql+psycopg:"))
-    async with DbosEngine(any_url, poll_seconds=0.02) as engine:
+    calls = create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
+    async with DbosEngine(postgres, poll_seconds=0.02) as engine:
         await engine.submit(its, "Go.", run_id="r")
         queue = f"{split(mine).fingerprint[:16]}/mine"
-        table = "dbos.workflow_status" if database.is_postgres else "workflow_status"
+        table = "dbos.workflow_status"
         with calls.begin() as db:
             own = db.execute(text(f"select queue_name from {table}")).scalar_one()  # of ours
             db.execute(text(f"update {table} set queue_name = :queue"), {"queue": queue})  # of ours
-    async with DbosEngine(any_url, poll_seconds=0.02) as engine:
+    async with DbosEngine(postgres, poll_seconds=0.02) as engine:
         engine.register(mine)
         serving = asyncio.create_task(engine.serve())
         async with asyncio.timeout(SECONDS):
