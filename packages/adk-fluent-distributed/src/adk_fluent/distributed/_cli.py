@@ -14,6 +14,7 @@ from adk_fluent.cli import FINDINGS, load, note
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._dbos import DbosEngine
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
+from adk_fluent.distributed._processes import ProcessIsolation
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,6 +129,18 @@ def cancel(run: str, database: str, as_json: bool) -> None:
     metavar="SECONDS",
     help="What runs may come to its end for so long after SIGTERM.",
 )
+@click.option(
+    "--memory-mb",
+    type=click.IntRange(1),
+    metavar="MIB",
+    help="Memory of each process of a segment with isolation='process'; on Linux.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="What a call in such a process may take, after which the process is killed.",
+)
 @_database
 def worker(  # noqa: PLR0917  # click calls it by name
     target: str,
@@ -135,6 +148,8 @@ def worker(  # noqa: PLR0917  # click calls it by name
     concurrency: int,
     lease: float,
     drain: float,
+    memory_mb: int | None,
+    timeout: float | None,
     database: str,
 ) -> None:
     """Run segments of submitted runs of TARGET, until interrupted or told to end by SIGTERM.
@@ -159,7 +174,8 @@ def worker(  # noqa: PLR0917  # click calls it by name
         with _on_termination(drained), suppress(asyncio.CancelledError):
             await serving
 
-    _in_engine(database, call, concurrency=concurrency, lease_seconds=lease)
+    isolation = ProcessIsolation(target, memory_mb, timeout)
+    _in_engine(database, call, concurrency=concurrency, lease_seconds=lease, isolation=isolation)
 
 
 @contextmanager

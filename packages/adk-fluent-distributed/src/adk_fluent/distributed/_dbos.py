@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
 from adk_fluent.distributed._engine import EngineCapabilities
-from adk_fluent.distributed._errors import DistributedRunError, EngineError
+from adk_fluent.distributed._errors import BoundaryError, DistributedRunError, EngineError
 from adk_fluent.distributed._runs import (
     answering,
     checked_id,
@@ -26,12 +26,13 @@ from adk_fluent.extend import describe
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from dbos import DBOSClient, WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus
+    from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._runtime import Runtime
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.distributed._station_adk import Station
@@ -60,6 +61,8 @@ class DbosEngine:
         lease_seconds: Seconds without a sign of life after which this process counts as dead on
             another machine; on this one, its process is looked for.
         poll_seconds: Seconds between two looks into a queue.
+        isolation: How segments with ``isolation="process"`` run here; without it this process
+            serves none.
         max_queued: Calls that may wait in a queue before `submit` refuses another run; None is any
             number. Runs that were begun go on in any case.
 
@@ -80,8 +83,10 @@ class DbosEngine:
         concurrency: int = 4,
         lease_seconds: float = 30.0,
         poll_seconds: float = 0.1,
+        isolation: ProcessIsolation | None = None,
         max_queued: int | None = None,
     ) -> None:
+        self._isolation = isolation
         if max_queued is not None:
             _check_number("max_queued", max_queued, whole=True)
         self._max_queued = max_queued
@@ -369,7 +374,9 @@ class DbosEngine:
                     queues[queue] = given if scaling is not None else self._concurrency
                     most[queue] = None if scaling is None else scaling.max_instances
                 if segments is None or not serving:
+                    names = station.plan.names
                     queues[dbos.queue_of(fingerprint, dbos.ALL)] = self._concurrency
+                self._check_isolation(station.plan, names)
             runtime = self._runtime
             if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
                 return runtime
@@ -383,10 +390,32 @@ class DbosEngine:
             self._runtime = made
             return made
 
+    def _check_isolation(self, plan: SegmentPlan, names: Iterable[str]) -> None:
+        """Refuse segments that need processes of their own, where nobody says how.
+
+        Raises:
+            BoundaryError: There is one.
+        """
+        for name in names:
+            boundary = plan[name].boundary
+            if boundary is not None and boundary.isolation == "process" and not self._isolation:
+                raise BoundaryError(
+                    f"this engine cannot host segment {name!r}",
+                    found="isolation='process', and nothing says what its process imports",
+                    help="DbosEngine(..., isolation=ProcessIsolation('path.py:pipeline')), or "
+                    "adk-fluent worker",
+                )
+
     def _new_runtime(self) -> Runtime:
         from adk_fluent.distributed._runtime import Runtime  # noqa: PLC0415  # imports DBOS
 
-        return Runtime(self._database, self._stations, lease=self._lease, poll=self._poll)
+        return Runtime(
+            self._database,
+            self._stations,
+            lease=self._lease,
+            poll=self._poll,
+            isolation=self._isolation,
+        )
 
     # --- calls ---------------------------------------------------------------------------------
 

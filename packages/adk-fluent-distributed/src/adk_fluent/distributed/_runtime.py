@@ -19,6 +19,7 @@ from adk_fluent.distributed._call import SegmentCall, SegmentResult
 from adk_fluent.distributed._database import unusable
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
+from adk_fluent.distributed._processes import Processes
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG, describe
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
     from adk_fluent.distributed._database import Address, Database
+    from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._station_adk import Station
 
 APP: Final = "adk_fluent"
@@ -105,8 +107,7 @@ async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
         try:
-            station = runtime.station(call.fingerprint)
-            return (await station.advance(call, runtime.workers.is_at_work)).to_dict()
+            return (await runtime.advance(call)).to_dict()
         except asyncio.CancelledError as error:
             if runtime.is_closed:
                 raise _ClosedError from error
@@ -177,18 +178,28 @@ class Runtime:
         stations: What is served, by fingerprint; may grow.
         lease: Seconds without a sign of life after which this process counts as dead elsewhere.
         poll: Seconds between two looks into a queue.
+        isolation: How segments run that are to have processes of their own.
     """
 
     _current: Runtime | None = None
 
     def __init__(
-        self, database: Database, stations: Mapping[str, Station], *, lease: float, poll: float
+        self,
+        database: Database,
+        stations: Mapping[str, Station],
+        *,
+        lease: float,
+        poll: float,
+        isolation: ProcessIsolation | None = None,
     ) -> None:
         self.address = database.address
         self.workers = Workers(database, lease=lease)
         self.queues: dict[str, int] = {}
         self.client = new_client(database.address)
         self._stations = stations
+        self._processes: Processes | None = None
+        if isolation is not None:
+            self._processes = Processes(isolation, database.address.url, lease=lease)
         self._lease, self._poll = lease, poll
         self._over = threading.Event()
         self._watchers: list[threading.Thread] = []
@@ -260,9 +271,13 @@ class Runtime:
             each.join()
         self._stop()
 
-    def station(self, fingerprint: str) -> Station:
-        """What runs the pipeline of a call."""
-        return self._stations[fingerprint]
+    async def advance(self, call: SegmentCall) -> SegmentResult:
+        """Run a call here, or in a process of its own."""
+        station = self._stations[call.fingerprint]
+        boundary = station.plan[call.segment].boundary
+        if self._processes is not None and boundary is not None and boundary.isolation == "process":
+            return await self._processes.advance(call)
+        return await station.advance(call, self.workers.is_at_work)
 
     def serves(self, call: SegmentCall) -> bool:
         """Whether a call is one of a pipeline that is served here."""
@@ -325,6 +340,8 @@ class Runtime:
     def _stop(self) -> None:
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
+        if self._processes is not None:
+            self._processes.close()
         try:
             self._hand_over(self.workers.id)
             self.workers.leave()

@@ -238,8 +238,9 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
         raise _not_hosted(
             segment, f"serialization={boundary.serialization!r}", "a codec of its own"
         )
-    if boundary.isolation != "none":
-        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "a host")
+    if boundary.isolation == "container" or (boundary.isolation == "process" and url == ""):
+        needs = "DbosEngine" if boundary.isolation == "process" else "a host of containers"
+        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", needs)
     transport = boundary.transport or TransportConfig()
     _check_transport(segment, transport, url)
     if transport.timeout_seconds is not None:
