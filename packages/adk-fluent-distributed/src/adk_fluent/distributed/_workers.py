@@ -95,7 +95,7 @@ class Workers:
 
     def beat(self) -> bool:
         """Give a sign of life; whether this is a worker still, and nobody took it for dead."""
-        with self._table() as (do, now):
+        with self._table(lock=False) as (do, now):
             done = do(f"update {_TABLE} set beat = :now where id = :id", now=now, id=self.id)
             return bool(done.rowcount)
 
@@ -105,6 +105,9 @@ class Workers:
 
     def take_dead(self) -> list[str]:
         """Take the dead workers that no living one looks after; `bury` them when that is done."""
+        with self._table(lock=False) as (do, now):  # mostly there are none
+            if all(each.is_alive(now) for each in _all(do)):
+                return []
         with self._table() as (do, now):
             known = _all(do)
             alive = {each.id: each.is_alive(now) for each in known}
@@ -120,21 +123,22 @@ class Workers:
 
     def bury(self, id: str) -> None:
         """Forget a worker, whose work has been given to others."""
-        with self._table() as (do, _):
+        with self._table(lock=False) as (do, _):
             do(f"delete from {_TABLE} where id = :id", id=id)
 
     def is_at_work(self, owner: str) -> bool:
         """Whether the owner of a run, as core names it, is a process that counts as alive."""
-        with self._table() as (do, now):
+        with self._table(lock=False) as (do, now):
             return any(each.owns(owner) and each.is_alive(now) for each in _all(do))
 
     @contextmanager
-    def _table(self) -> Generator[tuple[Callable[..., Any], float]]:
+    def _table(self, *, lock: bool = True) -> Generator[tuple[Callable[..., Any], float]]:
         from sqlalchemy import text  # noqa: PLC0415  # slow
         from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # slow
 
         try:
-            with self._database.begin(lock=_TABLE) as db:  # of two that look, one looks first
+            # of two that look, one looks first
+            with self._database.begin(lock=_TABLE if lock else "") as db:
 
                 def do(statement: str, **values: Any) -> Any:
                     return db.execute(text(statement), values)
