@@ -6,15 +6,18 @@ import asyncio
 import json
 import signal
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from adk_fluent.cli import FINDINGS, load, note
+from adk_fluent.cli import FINDINGS, Target, load, note
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._dbos import DbosEngine
+from adk_fluent.distributed._deploy import files, write
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
 from adk_fluent.distributed._processes import ProcessIsolation
+from adk_fluent.distributed._segments import split
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -176,6 +179,41 @@ def worker(  # noqa: PLR0917  # click calls it by name
 
     isolation = ProcessIsolation(target, memory_mb, timeout)
     _in_engine(database, call, concurrency=concurrency, lease_seconds=lease, isolation=isolation)
+
+
+@click.command()
+@click.argument("target")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the files go; what is there already is not written over.",
+)
+@click.option("--image", default="adk-fluent-worker:latest", show_default=True, help="The image.")
+@click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True)
+@click.option("--drain", type=click.IntRange(0), default=30, show_default=True, metavar="SECONDS")
+def deploy(target: str, output: Path, image: str, concurrency: int, drain: int) -> None:
+    """Write a Dockerfile and a manifest for Kubernetes that run the workers of TARGET.
+
+    Nothing is built or started.
+    """
+    made = files(
+        split(load(target)),
+        Target.parse(target),
+        image=image,
+        concurrency=concurrency,
+        drain=drain,
+    )
+    try:
+        for path in write(output, made):
+            click.echo(path)
+    except OSError as error:
+        raise UsageError(
+            "the files cannot be written",
+            found=f"{type(error).__name__}: {error}",
+            help="name a folder of its own: --output deploy",
+        ) from error
 
 
 @contextmanager

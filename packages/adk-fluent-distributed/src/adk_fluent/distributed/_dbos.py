@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
+from adk_fluent.distributed._deploy import is_container_of
 from adk_fluent.distributed._engine import EngineCapabilities
 from adk_fluent.distributed._errors import BoundaryError, DistributedRunError, EngineError
 from adk_fluent.distributed._runs import (
@@ -26,7 +27,7 @@ from adk_fluent.extend import describe
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from dbos import DBOSClient, WorkflowStatus
@@ -390,21 +391,31 @@ class DbosEngine:
             self._runtime = made
             return made
 
-    def _check_isolation(self, plan: SegmentPlan, names: Iterable[str]) -> None:
-        """Refuse segments that need processes of their own, where nobody says how.
+    def _check_isolation(self, plan: SegmentPlan, names: Sequence[str]) -> None:
+        """Refuse segments that are to be kept apart, where this process does not.
 
         Raises:
             BoundaryError: There is one.
         """
         for name in names:
             boundary = plan[name].boundary
-            if boundary is not None and boundary.isolation == "process" and not self._isolation:
-                raise BoundaryError(
-                    f"this engine cannot host segment {name!r}",
-                    found="isolation='process', and nothing says what its process imports",
-                    help="DbosEngine(..., isolation=ProcessIsolation('path.py:pipeline')), or "
-                    "adk-fluent worker",
+            asked = "none" if boundary is None else boundary.isolation
+            if asked == "process" and self._isolation is None:
+                found = "nothing says what its process imports"
+                help = (
+                    "DbosEngine(..., isolation=ProcessIsolation('path.py:pipeline')), or "
+                    "adk-fluent worker"
                 )
+            elif asked == "container" and not (len(names) == 1 and is_container_of(name)):
+                found = "this process is not its container"
+                help = "`adk-fluent deploy` writes what runs it; submit(...) works everywhere"
+            else:
+                continue
+            raise BoundaryError(
+                f"this engine cannot host segment {name!r}",
+                found=f"isolation={asked!r}, and {found}",
+                help=help,
+            )
 
     def _new_runtime(self) -> Runtime:
         from adk_fluent.distributed._runtime import Runtime  # noqa: PLC0415  # imports DBOS

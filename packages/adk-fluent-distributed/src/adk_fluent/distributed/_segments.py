@@ -238,9 +238,8 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
         raise _not_hosted(
             segment, f"serialization={boundary.serialization!r}", "a codec of its own"
         )
-    if boundary.isolation == "container" or (boundary.isolation == "process" and url == ""):
-        needs = "DbosEngine" if boundary.isolation == "process" else "a host of containers"
-        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", needs)
+    if boundary.isolation != "none" and url == "":
+        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "DbosEngine")
     transport = boundary.transport or TransportConfig()
     _check_transport(segment, transport, url)
     if transport.timeout_seconds is not None:
