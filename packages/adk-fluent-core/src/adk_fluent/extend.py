@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adk_fluent._words import article, describe, public_address
     from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
+    from adk_fluent.backends._owner import this_process
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
     from adk_fluent.backends.adk._hooks._calls import request_model
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
+    from adk_fluent.flow._gates import answer_fault
     from adk_fluent.protocol._json import json_safe
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
@@ -60,6 +62,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_words": "article describe public_address",
             "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
+            "backends._owner": "this_process",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
             "backends.adk._hooks._calls": "request_model",
@@ -71,6 +74,7 @@ else:  # a type checker must see a misspelt name, not Any
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
+            "flow._gates": "answer_fault",
             "protocol._json": "json_safe",
             "protocol._json_schema": "schema_misfit",
         }.items()
@@ -97,6 +101,7 @@ __all__ = [
     "CurrentStep",
     "LayerObject",
     "StorageFault",
+    "answer_fault",
     "answer_of",
     "answers_in_place",
     "article",
@@ -124,6 +129,7 @@ __all__ = [
     "run_sync",
     "schema_misfit",
     "storage_fault",
+    "this_process",
     "to_agent_event",
     "unregister_middleware",
     "write_state",
