@@ -33,6 +33,7 @@ from adk_fluent.eval._running._models_adk import Models, prompt_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
+from adk_fluent.eval._running._replies_adk import Replies
 from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
@@ -175,8 +176,9 @@ class CaseRun:
             metrics = service.metrics
         else:
             runner = Runner(app=app, **services)
+            replies = Replies(self._case.answers or {})
             service = LightEvalService(
-                runner, case, outcome.session_id, recorder, user, self._score
+                runner, case, outcome.session_id, recorder, user, replies, self._score
             )
             metrics = []
         request = InferenceRequest(

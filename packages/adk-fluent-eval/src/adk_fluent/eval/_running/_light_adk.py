@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from adk_fluent.eval._running._recorder_adk import Recorder
+    from adk_fluent.eval._running._replies_adk import Replies
     from adk_fluent.eval._running._user_adk import User
 
 #: ADK's statuses.
@@ -54,6 +55,7 @@ class LightEvalService(BaseEvalService):
         session_id: The session of the run.
         recorder: Records the run.
         user: Says the messages.
+        replies: Answers what the pipeline asks.
         score: Computes the metrics from ADK's invocations.
     """
 
@@ -64,6 +66,7 @@ class LightEvalService(BaseEvalService):
         session_id: str,
         recorder: Recorder,
         user: User,
+        replies: Replies,
         score: Callable[[list[Any]], Awaitable[list[MetricScore]]],
     ) -> None:
         self._runner = runner
@@ -72,6 +75,7 @@ class LightEvalService(BaseEvalService):
         self._session_id = session_id
         self._recorder = recorder
         self._user = user
+        self._replies = replies
         self._score = score
 
     async def perform_inference(
@@ -117,16 +121,11 @@ class LightEvalService(BaseEvalService):
         recorder.begin(message)
         said = Event(author="user", content=message)
         events.append(said)
-        running = self._runner.run_async(
-            user_id=self._session.user_id, session_id=self._session_id, new_message=message
-        )
         try:
-            async with aclosing(running) as stream:
-                async for event in stream:
-                    recorder.add(event)
-                    if not event.partial:
-                        said.invocation_id = said.invocation_id or event.invocation_id
-                        events.append(event)
+            reply: Event | None = said
+            while reply is not None:
+                await self._run_message(reply, said, events)
+                reply = self._replies.to(recorder)
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
@@ -137,6 +136,20 @@ class LightEvalService(BaseEvalService):
             problem = error_line(error, None)
             recorder.failed(error)
         return recorder.end(problem)
+
+    async def _run_message(self, message: Event, said: Event, events: list[Event]) -> None:
+        running = self._runner.run_async(
+            user_id=self._session.user_id, session_id=self._session_id, new_message=message.content
+        )
+        async with aclosing(running) as stream:
+            async for event in stream:
+                self._recorder.add(event)
+                if not event.partial:
+                    said.invocation_id = said.invocation_id or event.invocation_id
+                    # what goes on with an answer has another id, and is of the same turn
+                    turn = {"invocation_id": said.invocation_id}
+                    is_other = event.invocation_id != said.invocation_id
+                    events.append(event.model_copy(update=turn) if is_other else event)
 
     async def evaluate(
         self, evaluate_request: EvaluateRequest

@@ -86,7 +86,7 @@ class SuiteRun:
             options.get("artifact_service"),
             options.get("memory_service"),
             options.get("plugins") or (),
-            options.get("prices") or _installed_prices(),
+            _prices_of(options.get("prices")),
             options.get("timeout_s"),
             _model_of(options.get("model"), "model="),
             _cache_of(options.get("cache")),
@@ -271,11 +271,21 @@ def _cache_of(given: Any) -> ResponseCache | None:
     return given if given is None or isinstance(given, ResponseCache) else ResponseCache(given)
 
 
-def _installed_prices() -> PriceBook | None:
-    """The first price book of an installed layer."""
+def _prices_of(given: Any) -> PriceBook | None:
+    """A price book, or what the price book of an installed layer makes of the prices."""
+    if hasattr(given, "price"):
+        return given
     for each in provided("price_books"):
         found: Any = each.object
-        return found if hasattr(found, "price") else found()
+        if given is not None and not hasattr(found, "price"):
+            return found(given)
+        if given is None:
+            return found if hasattr(found, "price") else found()
+    if given is not None:
+        raise EvalError(
+            "prices= as rows or a file are read by adk-fluent-cost, which is not installed",
+            help="pip install adk-fluent-cost, or give a price book",
+        )
     return None
 
 
@@ -324,12 +334,26 @@ def _check_suite(
         _check_tools(case, target)
         _check_mock_arguments(case, target)
         _check_steps(case, target)
+        _check_answers(case, target, settings)
         _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             raise case.error(
                 "max_cost_usd= needs prices, and there is no price book",
                 help="give run(prices=...), or: pip install adk-fluent-cost",
             )
+
+
+def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    known = {*target.steps, *target.tools}
+    for name in case.answers or {}:
+        if name not in known and not target.open:
+            raise _unknown(case, f"it answers {name!r}", name, known, "steps and tools")
+    if case.answers and settings.engine == "local":
+        raise case.error(
+            'questions cannot be answered with engine="local"',
+            found="ADK's LocalEvalService takes an answer for a turn of its own",
+            help='use engine="light"',
+        )
 
 
 def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
