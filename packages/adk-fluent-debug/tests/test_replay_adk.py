@@ -25,7 +25,7 @@ from adk_fluent.debug._adk import load_error
 from adk_fluent.errors import StepTimeoutError, UnknownNameError, UsageError
 from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
-from adk_fluent.testing import Call, ScriptedModel, reply
+from adk_fluent.testing import Call, ScriptedModel, reply, rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,25 @@ async def test_races_maps_and_timeouts_end_as_they_did() -> None:
     assert result.state["won"] == "hare"
     assert result.text.endswith("instead")
     assert asyncio.get_running_loop().time() - began < 5
+
+
+@pytest.mark.parametrize("on_error", ["collect", "skip"])
+async def test_items_that_failed_fail_in_a_replay_too(on_error: Any) -> None:
+    def build(model: ScriptedModel) -> Any:
+        each = Agent("each", model).instruct("{_item}").history("none")
+        return map_over("orders", each, on_error=on_error, concurrency=2, name="map")
+
+    down = reply(raises=ConnectionError("down"))
+    script = ScriptedModel(
+        default="seen", rules=[rule(lambda asked: "bad" in asked.system, reply=down)]
+    )
+    state = {"orders": ["A", "bad", "C"]}
+    recording = await recorded(build(script), state=state)
+    result = await build(ScriptedModel()).run("Go", backend=ReplayerBackend(recording))
+    assert not recording.diff(result), recording.diff(result).summary
+    results = ["seen", None, "seen"] if on_error == "collect" else ["seen", "seen"]
+    assert result.state["results"] == results
+    assert len(result.discarded) == 1
 
 
 async def test_a_timeout_strikes_without_waiting() -> None:
@@ -275,7 +294,7 @@ async def test_live_then_record_records_the_run_as_it_goes_now() -> None:
 
 async def test_tools_may_run_all_or_by_name() -> None:
     recording = await recorded(clerk())
-    for tools, runs in (("live", 1), ({"refund": "live"}, 1), ({"other": "live"}, 0)):
+    for tools, runs in (("live", 1), ({"refund": "live"}, 1), ({"refund": "replay"}, 0)):
         RAN.clear()
         backend = ReplayerBackend(recording, tools=tools)  # pyright: ignore[reportArgumentType]
         assert (await clerk().run("Refund A1", backend=backend)).text == "A1 is refunded."
@@ -362,3 +381,15 @@ async def test_fragments_come_back_as_they_were() -> None:
     ]
     assert not diff_events(recording.events, again)
     assert [event.content for event in again if event.is_partial] == ["Good ", "day."]
+
+
+async def test_the_name_of_no_tool_is_refused() -> None:
+    with Recorder() as kept:
+        await clerk().run("Refund A1")
+    wrong = ReplayerBackend(kept.recording, tools={"refnd": "live"})
+    with pytest.raises(UnknownNameError, match="refund"):
+        await clerk().run("Refund A1", backend=wrong)
+    live = ReplayerBackend(kept.recording, tools={"refund": "live", "clerk": "replay"})
+    RAN.clear()
+    await clerk().run("Refund A1", backend=live)
+    assert RAN == ["A1"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
@@ -15,6 +13,7 @@ from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
@@ -25,6 +24,7 @@ Data = dict[str, Any]
 def write(file: Path, text: str) -> None:
     """Write beside the file, and put it in its place when it is whole and on the disk."""
     import tempfile  # noqa: PLC0415  # slow to import, and seldom needed
+    from pathlib import Path  # noqa: PLC0415  # the same
 
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
     try:
@@ -42,8 +42,10 @@ def write(file: Path, text: str) -> None:
 
 def checksum(body: Mapping[str, Any]) -> str:
     """What tells that a file is as it was written."""
+    from hashlib import sha256  # noqa: PLC0415  # OpenSSL, which is slow to import
+
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_cut_off(text: str, error: Exception) -> bool:
@@ -152,3 +154,51 @@ def _typed(data: Any, path: str, here: str, wanted: Mapping[str, type | tuple[ty
                 field=f"{here}.{key}".lstrip("."),
                 found=describe(value) if key in data else "nothing",
             )
+
+
+# --- files of lines ------------------------------------------------------------------------------
+
+
+def is_stream(text: str) -> bool:
+    """Whether a text is that of a file of lines."""
+    first = text[: text.find("\n")]
+    return first.startswith(f'{{"format":"{FORMAT}"') and '"lines":true' in first
+
+
+def unstreamed(text: str, path: str) -> Data:
+    """A recording of lines in the form of one that was saved.
+
+    The last line may be cut off: what wrote it was killed. A run that did not end has no status.
+
+    Raises:
+        RecordingFileError: Another line is none of a recording.
+    """
+    head, *lines = text.split("\n")
+    made: Data = json.loads(head)
+    del made["lines"]
+    runs: list[Data] = []
+    whole = lines[:-1]  # what follows the last end of a line was cut off
+    for number, line in enumerate(whole, start=2):
+        try:
+            _read(runs, json.loads(line))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise RecordingFileError(
+                "this is no line of a recording", path=path, field=f"line {number}"
+            ) from error
+    if lines and lines[-1]:
+        from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
+        LOG.warning("%s was cut off in its last line, which is left out", path)
+    return {**made, "runs": runs}
+
+
+def _read(runs: list[Data], line: Data) -> None:
+    number: int = line["run"]
+    if number == len(runs):
+        runs.append({"tape": []})
+    if number < 0:
+        raise IndexError(number)
+    if "entry" in line:
+        runs[number]["tape"].append(line["entry"])
+    else:
+        runs[number] = {**line["known"], "tape": runs[number]["tape"]}

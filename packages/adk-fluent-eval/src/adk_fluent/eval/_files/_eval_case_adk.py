@@ -108,7 +108,9 @@ def invalid(source: Source, at: At, error: ValidationError) -> Exception:
     # parts of unions, such as ``list[Part]``, are not in the file
     way = tuple(step for step in first["loc"] if isinstance(step, int) or step.isidentifier())
     count = f", and {len(more)} more" if more else ""
-    return source.error((*at, *way), f"{first['msg']}{count}")
+    is_unknown = first["type"] == "extra_forbidden"
+    help = "remove it, or upgrade google-adk, of which a newer one may have written it"
+    return source.error((*at, *way), f"{first['msg']}{count}", help=help if is_unknown else None)
 
 
 def scenario_of(case: FluentCase, simulation: UserSimulation) -> ConversationScenario:
