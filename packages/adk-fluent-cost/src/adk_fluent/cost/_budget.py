@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ModelCall,
         NextModel,
         NextRun,
+        PriceBook,
         RunCall,
     )
 
@@ -269,6 +270,21 @@ class Budget(Middleware):
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
+
+    @property
+    def allows_unknown(self) -> bool:
+        """Whether models without a price are called, and not counted."""
+        return self._allows
+
+    def price(self, model: str, usage: Usage, own: PriceBook | None = None) -> Money | Unknown:
+        """Return what a call costs by the prices of the budget.
+
+        Args:
+            model: The model.
+            usage: Its tokens.
+            own: Prices that a candidate brings.
+        """
+        return quoted(self._prices, model, Spent(usage), self._now(), own).money
 
     # --- before the request --------------------------------------------------------------------
 

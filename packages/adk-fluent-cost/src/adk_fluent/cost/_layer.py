@@ -10,7 +10,10 @@ LAYER = Layer(
         "commands": Entry(
             "adk_fluent.cost._cli:estimate", "estimate", "Estimate what a pipeline will cost."
         ),
-        "checkers": Entry("adk_fluent.cost._checkers:check_selectors", "selectors"),
+        "checkers": (
+            Entry("adk_fluent.cost._checks._selectors:check_selectors", "selectors"),
+            Entry("adk_fluent.cost._checks._budgets:check_budgets", "budgets"),
+        ),
         "passes": "adk_fluent.cost._passes:PASSES",
         "run_options": Entry(
             "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."

@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from adk_fluent.ir import Ref
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,3 +39,10 @@ class Models:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Models, (self._given,))
+
+
+def name_of(model: Any) -> str:
+    """Return the name of a model, given as a name, a reference or an instance; "" is none."""
+    value = model.value if isinstance(model, Ref) else model
+    found = value if isinstance(value, str) else getattr(value, "model", "")
+    return found if isinstance(found, str) else ""

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adk_fluent.cost._estimate._chances import chances_of, total_of
 from adk_fluent.cost._estimate._range import NEVER, ONCE, Range
+from adk_fluent.cost._models import name_of
 from adk_fluent.cost._selecting._candidates import table_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
@@ -26,7 +27,6 @@ from adk_fluent.ir import (
     Node,
     ParallelNode,
     RaceNode,
-    Ref,
     RemoteAgentNode,
     RouteNode,
     SequenceNode,
@@ -125,10 +125,10 @@ class Walk:
         while todo:
             node, model, share, parent = todo.pop()
             if isinstance(node, AppNode) and node.execution and node.execution.default_model:
-                model = _name(node.execution.default_model) or model
+                model = name_of(node.execution.default_model) or model
             if isinstance(node, AgentNode):
                 first = node.selector.candidates[0].model if node.selector else node.model
-                model = _name(first) or model
+                model = name_of(first) or model
             at = len(self.positions)
             self.positions.append(Position(node, model, share=share))
             if parent >= 0:
@@ -359,9 +359,3 @@ def _of_one_way(mean: float, ways: list[Range], node: RouteNode) -> Range:
 def _seen(node: AgentNode, here: Position) -> Range:
     """What of earlier steps is in an agent's prompt."""
     return {"transcript": here.sees, "input": here.before}.get(node.history, NEVER)
-
-
-def _name(model: Any) -> str:
-    value = model.value if isinstance(model, Ref) else model
-    found = value if isinstance(value, str) else getattr(value, "model", "")
-    return found if isinstance(found, str) else ""

@@ -1,0 +1,1 @@
+"""What ``adk-fluent check`` finds about money."""
