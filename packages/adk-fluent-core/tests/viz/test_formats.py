@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from pictured_pipelines import FOLDER, pictures
 
-from adk_fluent.backends.viz import VizBackend, render, to_dot, to_mermaid, to_svg
+from adk_fluent.backends.viz import VizBackend, render, to_dot, to_html, to_mermaid, to_svg
 from adk_fluent.backends.viz import diagram as drawn
 from adk_fluent.backends.viz._html import SCRIPT
 from adk_fluent.errors import UsageError
@@ -240,6 +240,23 @@ CHECKS = {"svg": check_svg, "html": check_html, "mermaid": check_mermaid, "dot":
 @pytest.mark.parametrize("format", FORMATS)
 def test_hostile_texts_break_nothing(format: Format, hostile: Node) -> None:
     CHECKS[format](render(hostile, format))
+
+
+def test_notes_and_texts_break_nothing() -> None:
+    picture = drawn(AgentNode("a"), notes=lambda node: HOSTILE.values())
+    check_html(to_html(picture, "\n".join(HOSTILE.values())))
+    check_dot(to_dot(picture))
+    check_mermaid(to_mermaid(picture))
+
+
+def test_notes_stand_in_the_boxes_of_their_nodes() -> None:
+    inner = SequenceNode("s", (AgentNode("a"), LoopNode("l", AgentNode("b"))))
+    picture = drawn(inner, notes=lambda node: [f"note of {node.name}"])
+    noted = {box.title: box.lines[-1] for box in picture.boxes if "note of" in str(box.lines)}
+    assert noted == {"a": "note of a", "loop l": "note of l", "b": "note of b"}
+    folded = drawn(inner, depth=1, notes=lambda node: [f"note of {node.name}"])
+    assert folded.boxes[2].kind == "folded"
+    assert folded.boxes[2].lines[-1] == "note of l"
 
 
 @pytest.mark.parametrize("format", FORMATS)

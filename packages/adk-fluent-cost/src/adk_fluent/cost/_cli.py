@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 import click
 
 from adk_fluent.cli import load
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._estimate import estimate_cost
+from adk_fluent.cost._report import CostReport
+
+_PERCENTILES: Final = (50, 90, 99)
 
 
 def _shares(
@@ -27,6 +30,32 @@ def _shares(
         if not equals or not name.strip():
             raise click.BadParameter(f"{value!r} is not NAME=NUMBER.")
     return made
+
+
+def _reports(
+    ctx: click.Context, param: click.Parameter, files: tuple[Path, ...]
+) -> list[CostReport] | None:
+    """The reports in some files; None if there are none."""
+    return [_report(each) for each in files] or None
+
+
+def _report(file: Path) -> CostReport:
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{file} cannot be read: {error}.") from error
+    for each in (text, *reversed(text.splitlines())):  # a run prints its events before
+        try:
+            data: Any = json.loads(each)
+        except ValueError:
+            continue
+        if isinstance(data, dict) and ("cost" in data or "records" in data):
+            found = cast("dict[str, Any]", data)
+            try:
+                return CostReport.from_dict(found.get("cost", found))
+            except ValueError as error:
+                raise click.BadParameter(f"{file}: {error}.") from error
+    raise click.BadParameter(f"{file} has no report of costs.")
 
 
 @click.command()
@@ -56,6 +85,21 @@ def _shares(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A YAML file of prices, USD per million tokens.",
 )
+@click.option("--percentiles", is_flag=True, help="Add the percentiles 50, 90 and 99 of a run.")
+@click.option(
+    "--report",
+    "measured",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    callback=_reports,
+    help="JSON of what a run cost, to stand beside the estimate: of CostReport, or what "
+    "`adk-fluent run --cost --json` has printed. May be repeated, once for each run.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write a page to this file: the pipeline as a picture, with the money at each step.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate(
     target: str,
@@ -67,6 +111,9 @@ def estimate(
     output_tokens: float,
     model: str,
     prices: Path | None,
+    percentiles: bool,
+    measured: list[CostReport] | None,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Estimate what a pipeline will cost, without running it.
@@ -85,5 +132,14 @@ def estimate(
         ),
         prices=prices,
         default_model=model,
+        percentiles=_PERCENTILES if percentiles else (),
     )
-    click.echo(json.dumps(made.to_dict(), indent=2) if as_json else made.to_markdown())
+    if html is not None:
+        try:
+            html.write_text(made.to_html(measured), "utf-8", newline="\n")
+        except OSError as error:
+            raise click.UsageError(f"{html} cannot be written: {error.strerror}.") from error
+    if as_json:
+        click.echo(json.dumps(made.to_dict(measured), indent=2))
+    else:
+        click.echo(made.to_markdown(measured))

@@ -200,11 +200,16 @@ def shown(cost: Money) -> str:
     return str(Money(rounded))
 
 
+def in_table(name: str) -> str:
+    """Return a name as it can stand in a table of Markdown."""
+    return " ".join(name.replace("|", "\\|").split()) or "-"
+
+
 def _table(title: str, lines: list[CostLine]) -> Iterator[str]:
     yield f"| {title} | cost | calls | input tokens | output tokens |"
     yield "|---|---:|---:|---:|---:|"
     for each in lines:
-        name = each.name.replace("|", "\\|").replace("\n", " ") or "-"
+        name = in_table(each.name)
         cost = shown(each.cost)
         if each.unpriced:
             cost = f"{cost} + {each.unpriced} unpriced" if each.unpriced < each.calls else "unknown"

@@ -36,6 +36,8 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from adk_fluent.backends.viz._diagram import Box, DataLink
     from adk_fluent.backends.viz._fit import Limit
     from adk_fluent.backends.viz._parts import Limits, Part
@@ -51,6 +53,7 @@ def diagram(
     data_flow: bool = True,
     depth: Limit = "fit",
     max_nodes: Limit = "fit",
+    notes: Callable[[Node], Iterable[str]] | None = None,
 ) -> Diagram:
     """The picture of a pipeline as data.
 
@@ -60,10 +63,11 @@ def diagram(
         data_flow: Show which step reads what which other step wrote to state.
         depth: Levels of composites that are shown; see `Options`.
         max_nodes: Boxes at most, beside start and end; see `Options`.
+        notes: Given a node, more lines for its box; frames have none.
     """
 
     def draw(limits: Limits) -> Diagram:
-        drawing = _Drawing(config, outermost=_inner(node))
+        drawing = _Drawing(config, _inner(node), notes)
         return drawing.of(node, shown_parts(node, limits), data_flow=data_flow)
 
     return fitting(draw, depth, max_nodes)
@@ -74,9 +78,14 @@ def _inner(node: Node) -> Node:
 
 
 class _Drawing(Pieces):
-    def __init__(self, config: ExecutionConfig | None, outermost: Node) -> None:
+    def __init__(
+        self,
+        config: ExecutionConfig | None,
+        outermost: Node,
+        notes: Callable[[Node], Iterable[str]] | None,
+    ) -> None:
         super().__init__()
-        self.config, self.outermost = config, outermost
+        self.config, self.outermost, self.notes = config, outermost, notes
         self.targets: dict[str, int] = {}
         self.transfers: list[tuple[int, str]] = []
 
@@ -161,12 +170,14 @@ class _Drawing(Pieces):
         node = part.node
         if node is None:
             return self.box(folded_words(None, part.hidden), cluster, part.keys)
+        notes = () if self.notes is None else tuple(self.notes(node))
         if part.hidden and not isinstance(node, AgentNode | RemoteAgentNode):
-            return self.box(folded_words(node, part.hidden), cluster, part.keys, hint(node))
-        words = box_words(node, self.config)
-        if part.hidden:
-            kind, title, lines = words
-            words = (kind, title, (*lines, f"{part.hidden} steps below are not shown"))
+            kind, title, lines = folded_words(node, part.hidden)
+            words = (kind, title, (*lines, *notes))
+            return self.box(words, cluster, part.keys, hint(node))
+        kind, title, lines = box_words(node, self.config)
+        hidden = (f"{part.hidden} steps below are not shown",) if part.hidden else ()
+        words = (kind, title, (*lines, *hidden, *notes))
         sure, removes = surely_writes(node), None if part.parts else removed_by(node)
         box = self.box(words, cluster, keys_of(node), hint(node), sure=sure, removes=removes)
         if isinstance(node, TransferNode):

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.backends.viz._svg import escaped, to_svg
+from adk_fluent.backends.viz._text import clean
 
 if TYPE_CHECKING:
     from adk_fluent.backends.viz._diagram import Diagram
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 _STYLE: Final = """\
 html,body{margin:0;height:100%;background:#fff}
 @media (prefers-color-scheme:dark){html,body{background:#111827}}
-#view{height:100%;overflow:hidden;cursor:grab;touch-action:none;outline-offset:-2px}
+body{display:flex;flex-direction:column}
+#text{margin:12px 16px;font:14px/1.5 system-ui,sans-serif;white-space:pre-line;color:#1f2937}
+@media (prefers-color-scheme:dark){#text{color:#f3f4f6}}
+#view{flex:1;min-height:0;overflow:hidden;cursor:grab;touch-action:none;outline-offset:-2px}
 #view svg{transform-origin:0 0;display:block}
 @media print{#view{height:auto;overflow:visible}#view svg{transform:none!important}}
 """
@@ -63,13 +67,20 @@ _POLICY: Final = (
 )
 
 
-def to_html(diagram: Diagram) -> str:
-    """The picture as a page: drag or arrow keys move it, Ctrl and the wheel or + and - zoom."""
+def to_html(diagram: Diagram, text: str = "") -> str:
+    """The picture as a page: drag or arrow keys move it, Ctrl and the wheel or + and - zoom.
+
+    Args:
+        diagram: The picture.
+        text: Lines that stand above it.
+    """
+    lines = "\n".join(map(clean, text.splitlines()))
+    above = f'<div id="text">{escaped(lines)}</div>\n' if text else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(diagram.title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n"
-        f'<div id="view" tabindex="0">\n{to_svg(diagram)}</div>\n'
+        f'{above}<div id="view" tabindex="0">\n{to_svg(diagram)}</div>\n'
         f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import ceil, inf, isclose, nan
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+from adk_fluent.cost._estimate._measured import Measured
+from adk_fluent.cost._estimate._sampling import percentiles_of
 from adk_fluent.cost._estimate._walk import Walk
 from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._report import in_table
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.ir import AgentNode, Node
 from adk_fluent.protocol import Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from adk_fluent.cost._estimate._walk import Position
     from adk_fluent.cost._prices._books import PriceBooks, Prices
+    from adk_fluent.cost._report import CostReport
 
 #: What agents without a model are called in reports.
 DEFAULT: Final = "(default model)"
@@ -43,6 +48,7 @@ class CostModel:
         opaque: Steps whose model calls nobody knows: remote agents, and agents built with ADK.
         unbounded: Loops and maps that nothing bounds.
         assumptions: What was assumed.
+        percentiles: What so many percent of the runs cost at most, by percentile, if asked for.
     """
 
     mean: float
@@ -56,14 +62,21 @@ class CostModel:
     opaque: tuple[str, ...]
     unbounded: tuple[str, ...]
     assumptions: TrafficAssumptions
+    percentiles: dict[float, float] = field(default_factory=dict[float, float])
+    _positions: Sequence[Position] = field(default=(), repr=False, compare=False)
 
     @property
     def total_estimated(self) -> float:
         """All runs of a day, on average; the spec's name of `daily`."""
         return self.daily
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as JSON data; an infinite bound is None."""
+    def to_dict(self, measured: Iterable[CostReport] | None = None) -> dict[str, Any]:
+        """Return the estimate as JSON data; an infinite bound is None.
+
+        Args:
+            measured: Reports of runs, one for each: what they cost stands under ``measured``.
+        """
+        beside = {} if measured is None else {"measured": Measured.of(measured).to_dict()}
         return {
             "mean_usd": self.mean,
             "lo_usd": self.lo,
@@ -75,6 +88,8 @@ class CostModel:
             "unpriced_models": self.unpriced,
             "opaque": list(self.opaque),
             "unbounded": list(self.unbounded),
+            "percentiles": {f"p{each:g}": usd for each, usd in self.percentiles.items()},
+            **beside,
         }
 
     def summary(self) -> str:
@@ -85,6 +100,9 @@ class CostModel:
             f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
             f"${day} a day of {self.assumptions.invocations_per_day:g} runs",
         ]
+        if self.percentiles:
+            rows = (f"p{each:g} ${usd:.6f}" for each, usd in self.percentiles.items())
+            lines.append(f"percentiles of a run: {', '.join(rows)}")
         if self.unpriced:
             lines.append(f"not in it, since no price is known: {', '.join(self.unpriced)}")
         if self.opaque:
@@ -93,14 +111,45 @@ class CostModel:
             lines.append(f"nothing bounds: {', '.join(self.unbounded)}")
         return "\n".join(lines)
 
-    def to_markdown(self) -> str:
-        """Return the estimate as text with a table of agents in Markdown."""
-        rows = [
-            f"| {name} | {self.calls.get(name, 0):.2f} | ${usd:.6f} |"
-            for name, usd in self.per_agent.items()
-        ]
-        table = ["| agent | calls a run | a run |", "|---|---:|---:|", *rows]
-        return self.summary() + ("\n\n" + "\n".join(table) if rows else "")
+    def to_markdown(self, measured: Iterable[CostReport] | None = None) -> str:
+        """Return the estimate as text with a table of agents in Markdown.
+
+        Args:
+            measured: Reports of runs, one for each: what they cost stands beside the estimate.
+        """
+        seen = None if measured is None else Measured.of(measured)
+        names = (
+            [*self.per_agent, *(each for each in seen.agents if each not in self.per_agent)]
+            if seen
+            else self.per_agent
+        )
+        table = ["| agent | calls a run | a run |", "|---|---:|---:|"]
+        for name in names:
+            usd = f"${self.per_agent[name]:.6f}" if name in self.per_agent else "-"
+            table.append(f"| {in_table(name)} | {self.calls.get(name, 0):.2f} | {usd} |")
+        if seen is not None:
+            table[0] += " measured calls | measured |"
+            table[1] += "---:|---:|"
+            for row, name in enumerate(names, 2):
+                table[row] += f" {seen.calls(name):.2f} | {seen.said(name)} |"
+        text = self._text(seen)
+        return text + ("\n\n" + "\n".join(table) if names else "")
+
+    def to_html(self, measured: Iterable[CostReport] | None = None) -> str:
+        """Return a page with the picture of the pipeline, and the money in the box of each step.
+
+        A step that stands in several places has in each what all of them cost.
+
+        Args:
+            measured: Reports of runs, one for each: what agents cost stands beside the estimate.
+        """
+        seen = None if measured is None else Measured.of(measured)
+        from adk_fluent.cost._estimate._picture import picture  # noqa: PLC0415  # few draw
+
+        return picture(self._positions, self._text(seen), seen)
+
+    def _text(self, measured: Measured | None) -> str:
+        return self.summary() + (f"\n{measured.summary()}" if measured else "")
 
     def __str__(self) -> str:
         return self.summary()
@@ -112,6 +161,7 @@ def estimate_cost(
     *,
     prices: Prices | None = None,
     default_model: str = "",
+    percentiles: Iterable[float] = (),
 ) -> CostModel:
     """Return what a pipeline will cost, without running anything.
 
@@ -126,9 +176,13 @@ def estimate_cost(
             (`TrafficAssumptions.from_results`).
         prices: As in `cost_attribution`.
         default_model: The model of agents that name none.
+        percentiles: Such as ``(50, 90, 99)``; above 0 and up to 100. They are those of 10 000 runs
+            (of large pipelines 1 000 at least) drawn at random with a fixed seed: branches,
+            iterations of loops that end early, failures, hand-overs and rejected answers; tokens,
+            tool rounds and items of maps are as assumed.
 
     Raises:
-        UsageError: It is no pipeline, or the assumptions contradict it.
+        UsageError: It is no pipeline, a percentile is none, or the assumptions contradict it.
         PriceError: The prices are none.
     """
     is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
@@ -173,6 +227,8 @@ def estimate_cost(
         opaque=tuple(dict.fromkeys(walk.opaque)),
         unbounded=tuple(dict.fromkeys(walk.unbounded)),
         assumptions=traffic,
+        percentiles=percentiles_of(walk.positions, percentiles),
+        _positions=walk.positions,
     )
 
 
