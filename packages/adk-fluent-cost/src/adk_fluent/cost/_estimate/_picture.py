@@ -54,7 +54,7 @@ def picture(positions: Sequence[Position], text: str, measured: Measured | None)
                 yield f"${cost.usd:.6f} a run"
             yield f"{cost.calls:.2f} calls"
         elif cost is not None and cost.usd:
-            yield f"${cost.usd:.6f} a run, all in it"
+            yield f"${cost.usd:.6f} a run in all"
         is_agent = isinstance(node, AgentNode | AdkAgentNode | RemoteAgentNode)
         if measured is not None and is_agent:
             yield f"measured: {measured.said(node.name)}, {measured.calls(node.name):.2f} calls"
