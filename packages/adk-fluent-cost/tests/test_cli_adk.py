@@ -65,3 +65,16 @@ def test_as_a_line_of_json(desk: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_prices_of_the_pipeline_hold(desk: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, _, err = run(capsys, f"{desk}:own", "hi")
     assert "Cost: $0.002 for 1 model call\n" in err
+
+
+def test_what_a_run_printed_stands_beside_an_estimate(
+    desk: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run(capsys, f"{desk}:pipeline", "hi", "--json")
+    printed = tmp_path / "run.jsonl"
+    printed.write_text(out)
+    with pytest.raises(SystemExit):
+        main(["estimate", f"{desk}:pipeline", "--report", str(printed)])
+    out = capsys.readouterr().out
+    assert "| clerk | 1.00 | $0.000650 | 1.00 | $0.000550 |" in out
+    assert "| odd | 1.00 | - | 1.00 | unknown |" in out

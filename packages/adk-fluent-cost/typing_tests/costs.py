@@ -67,3 +67,7 @@ model = estimate_cost(agent, TrafficAssumptions(avg_output_tokens={"a": 200}))
 assert_type(model, CostModel)
 assert_type(model.total_estimated, float)
 TrafficAssumptions(500)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+again = estimate_cost(agent, percentiles=(50, 99.9))
+assert_type(again.percentiles, dict[float, float])
+assert_type(again.to_html([report]), str)
+again.to_markdown(report)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000
 LEAST: Final = 1_000
-_DRAWS: Final = 1_000_000
+_DRAWS: Final = 300_000
 _SEED: Final = 2026
 _WHOLE: Final = 100
 #: Of so many repetitions in one run, the sum is drawn or taken at its average, not each of them.
