@@ -256,7 +256,7 @@ assert_type(gate(approved, payload=made("ok"), response_schema=dict[str, int]).n
 assert_type(triage >> gate(response_schema=int) >> worker, Pipeline)
 assert_type(gate(response_schema=int | None), Gate)
 assert_type(race(triage, worker, plain, name="fastest").branch(boss), Race)
-map_over("items", triage >> worker, item_key="item", concurrency=4)
+map_over("items", triage >> worker, item_key="item", concurrency=4, on_error="skip")
 assert_type(map_over("items", plain, name="each"), MapOver)
 assert_type(timeout(triage | worker, 1.5, name="quick"), Timeout)
 

@@ -151,6 +151,7 @@ race(a, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, re
 map_over(3, a)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 map_over("k", 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 map_over("k", a, concurrency="4")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+map_over("k", a, on_error="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 timeout(a, "3")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 timeout(3, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 

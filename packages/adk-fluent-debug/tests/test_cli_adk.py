@@ -1,4 +1,4 @@
-"""``adk-fluent record``, ``replay`` and ``diff`` as a person calls them."""
+"""``adk-fluent record``, ``replay``, ``show`` and ``diff`` as a person calls them."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[s
     assert code == FINDINGS
     assert "differs at .content: 'Good day.' -> 'asked a model'" in out
     code, out, _ = call(capsys, "diff", "a.json", "b.json", "--unified")
+    code, out, _ = call(capsys, "diff", "a.json", "b.json", "--json")
+    assert code == FINDINGS
+    assert json.loads(out)["lanes"].keys() == {"desk"}
+    code, out, _ = call(capsys, "diff", "a.json", "b.json", "--unified")
     assert '- "content": "Good day."' in out.replace("-  ", "- ").replace("-\t", "- ")
     assert call(capsys, "diff", "a.json", "a.json")[0] == OK
 
@@ -70,12 +74,59 @@ def test_a_changed_pipeline_is_a_finding(capsys: pytest.CaptureFixture[str]) -> 
     assert "not asked for" in out
 
 
+def test_state_is_given_as_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--state", "n=3", "--state", "who=Ann"]
+    assert call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json", *given)[0] == OK
+    assert Recording.load("a.json").runs[0].state == {"n": 3, "who": "Ann"}
+    code, out, _ = call(capsys, "show", "a.json", "--state-at", "0")
+    assert (code, json.loads(out)) == (OK, {"n": 3, "who": "Ann", "said": "Good day."})
+    assert call(capsys, "show", "a.json", "--state-at", "1")[0] == USAGE
+
+
+SHOP = """
+from adk_fluent import Agent
+from adk_fluent.testing import Call, ScriptedModel
+
+def refund(order: str) -> str:
+    raise ConnectionError("no \\x1b[31m bank")
+
+model = ScriptedModel(default=Call("refund", {"order": "A" * 200}))
+shop = (Agent("a").mock("one") | Agent("b").mock("two")) >> Agent("clerk", model).tool(refund)
+"""
+
+
+def test_what_is_recorded_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("shop.py").write_text(SHOP, "utf-8")
+    code, _, _ = call(capsys, "record", "shop.py:shop", "Refund it", "-o", "a.json")
+    assert code != OK
+    code, out, _ = call(capsys, "show", "a.json")
+    assert code == OK
+    lines = out.splitlines()
+    assert lines[0] == "a.json: 1 run, 3 model calls, 1 tool call"
+    assert "  user: 'Refund it'" in lines
+    assert [each.split()[2:4] for each in lines if "says" in each] == [["a", "says"], ["b", "says"]]
+    [tool] = [each for each in lines if "tool refund" in each]
+    assert "A" * 71 in tool
+    assert "A" * 73 not in tool
+    assert tool.endswith("...): ConnectionError: no \\x1b[31m bank")
+    assert lines[-1] == "  failed: ConnectionError: no \\x1b[31m bank"
+    assert "A" * 200 in call(capsys, "show", "a.json", "--full")[1]
+    [run] = json.loads(call(capsys, "show", "a.json", "--json")[1])["runs"]
+    spans = {lane["name"]: [each["kind"] for each in lane["spans"]] for lane in run["lanes"]}
+    assert spans == {
+        "a": ["model", "event"],
+        "b": ["model", "event"],
+        "clerk": ["model", "event", "tool"],
+    }
+    assert run["lanes"][2]["spans"][2]["status"] == "error"
+
+
 def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     Path("x.json").write_text("[", "utf-8")
     code, _, err = call(capsys, "replay", "x.json", "desk.py:desk")
     assert code == USAGE
     assert "ADKF950" in err or "no recording" in err
-    assert call(capsys, "record", "desk.py:desk", "Hello", "-o", "a", "--state", "[")[0] == USAGE
+    assert call(capsys, "record", "desk.py:desk", "Hello", "-o", "a", "--state", "n")[0] == USAGE
 
 
 def test_a_test_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_wrong_use(cli: Callable[..., Run], tmp_path: Path) -> None:
 
 
 def test_another_database(capsys: pytest.CaptureFixture[str]) -> None:
-    assert called("status", "r", "--database", "postgresql://u:pa55@host/db") == 3
+    assert called("status", "r", "--database", "mysql://u:pa55@host/db") == 3
     err = capsys.readouterr().err
     assert "DbosEngine takes the url of a SQLite file" in err
     assert "pa55" not in err

@@ -64,12 +64,23 @@ def is_long(state: State) -> bool:
     return len(state.get("heavy") or "") > 0
 
 
+def not_q(state: State) -> None:
+    if state["item"] == "q":
+        raise ValueError("q")
+
+
 WHEREVER = {
     "route": Agent("a").mock("x").writes("k")
     >> Route("k").eq("x", bounded("heavy", "h")).otherwise(Agent("o").mock("o")),
     "loop": (bounded("heavy", "h") >> Agent("b").mock("b")) * until(is_long, max=3),
     "parallel": FanOut(bounded("heavy", "h"), bounded("light", "l"), Agent("c").mock("c")),
     "map": map_over("items", bounded("heavy", "h") >> upper, item_key="item", output_key="all"),
+    "map that collects": map_over(
+        "items", bounded("heavy", "h") >> not_q >> upper, item_key="item", on_error="collect"
+    ),
+    "map that skips in a boundary": map_over(
+        "items", Pipeline(not_q, upper), item_key="item", result_key="heavy", on_error="skip"
+    ).execution_boundary(),
     "fallback": bounded("heavy", "h").mock(RuntimeError("down")) // Agent("b").mock("b"),
 }
 
@@ -225,7 +236,7 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
     from google.adk.sessions import InMemorySessionService
 
     from adk_fluent.distributed import SegmentCall
-    from adk_fluent.distributed._station_adk import Station, message_of
+    from adk_fluent.distributed._station_adk import Station
 
     calls: list[str] = []
 
@@ -234,7 +245,8 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
 
     heavy = (Agent("b").mock("B") >> note).named("heavy").execution_boundary()
     station = Station(Agent("a").mock("A") >> note >> heavy, None, InMemorySessionService())
-    fingerprint, message = station.plan.fingerprint, message_of("Go.")
+    fingerprint = station.plan.fingerprint
+    message, _ = await station.message_of("Go.", "r", "user")
     first = SegmentCall("r", "pipeline", 0, fingerprint, "user", message)
     results = [await station.advance(each) for each in (first, first)]
     assert [(each.status, each.next) for each in results] == [("running", "heavy")] * 2

@@ -12,6 +12,7 @@ WHEELS: Final[dict[str, str]] = {
     "distributed": "adk-fluent-distributed",
     "eval": "adk-fluent-eval",
     "middleware": "adk-fluent-middleware",
+    "serve": "adk-fluent-a2a",
     "state": "adk-fluent-state",
     "telemetry": "adk-fluent-middleware",
 }
@@ -27,6 +28,8 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "middleware": "middleware",
         "record": "debug",
         "replay": "debug",
+        "serve": "a2a",
+        "show": "debug",
         "status": "distributed",
         "submit": "distributed",
         "worker": "distributed",
@@ -78,6 +81,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "StateSchema": "state",
         "StructuredLogMiddleware": "middleware",
         "Temp": "state",
+        "TimeTravel": "debug",
         "TrafficAssumptions": "cost",
         "UserScoped": "state",
         "cost_attribution": "cost",
@@ -91,9 +95,4 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "structured_log": "middleware",
         "token_budget": "middleware",
     },
-}
-
-#: Part of adk_fluent and command -> the wheel of which a later version will bring it.
-LATER: Final[dict[str, str]] = {
-    "serve": "adk-fluent-a2a",
 }

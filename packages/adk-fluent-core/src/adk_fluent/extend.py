@@ -1,8 +1,8 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
-Every name is imported when it is first used, so importing this costs nothing; `merges_dicts`,
-`to_agent_event`, `is_journal_key` and `request_model` are about ADK's objects and import ADK. What
-commands need is in `adk_fluent.cli`.
+Every name is imported when it is first used, so importing this costs nothing; `copy_events`,
+`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event` and
+`write_state` are about ADK's objects and import ADK. What commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
+    from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
@@ -57,6 +58,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
+            "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
@@ -88,9 +90,11 @@ __all__ = [
     "answer_of",
     "article",
     "caller",
+    "copy_events",
     "current_step",
     "describe",
     "find_middleware",
+    "initial_state",
     "is_journal_key",
     "json_safe",
     "layer_errors",
@@ -109,4 +113,5 @@ __all__ = [
     "storage_fault",
     "to_agent_event",
     "unregister_middleware",
+    "write_state",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Final, get_args, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._effects import reading
@@ -25,11 +25,14 @@ from adk_fluent.ir import (
     ExpectNode,
     MapOverNode,
     Node,
+    OnError,
     Ref,
     TapNode,
     TimeoutNode,
     TransferNode,
 )
+
+_ON_ERROR: Final[tuple[OnError, ...]] = get_args(OnError)
 
 if TYPE_CHECKING:
     from adk_fluent.builders._base import AgentLike, StepLike
@@ -83,7 +86,10 @@ class Expect(Silent):
 class MapOver(Builder[Out_co]):
     """A body for each item of a list; made by `map_over`."""
 
-    __slots__ = ("_body", "_concurrency", "_item_key", "_list_key", "_output_key", "_result_key")
+    __slots__ = (
+        *("_body", "_concurrency", "_item_key", "_list_key", "_on_error", "_output_key"),
+        "_result_key",
+    )
     _kind = "map_over"
 
     def __init__(
@@ -95,6 +101,7 @@ class MapOver(Builder[Out_co]):
         output_key: KeyLike = "results",
         result_key: KeyLike | None = None,
         concurrency: int | None = None,
+        on_error: OnError = "raise",
         name: str | None = None,
     ) -> None:
         super().__init__(name)
@@ -105,6 +112,11 @@ class MapOver(Builder[Out_co]):
         self._concurrency: int | None = (
             None if concurrency is None else positive(concurrency, "concurrency", whole=True)
         )
+        if on_error not in _ON_ERROR:
+            raise UsageError(
+                f"on_error= takes {', '.join(map(repr, _ON_ERROR))}", found=describe(on_error)
+            )
+        self._on_error: OnError = on_error
         self._body = as_node(body, "the body of map_over")
         self._board(passengers(body))
 
@@ -117,6 +129,7 @@ class MapOver(Builder[Out_co]):
             self._output_key,
             self._result_key,
             self._concurrency,
+            self._on_error,
             location=self._location,
         )
 
@@ -217,6 +230,7 @@ def map_over(
     output_key: KeyLike = ...,
     result_key: KeyLike | None = ...,
     concurrency: int | None = ...,
+    on_error: OnError = ...,
     name: str | None = ...,
 ) -> MapOver[list[Value]]: ...
 @overload
@@ -228,6 +242,7 @@ def map_over(
     output_key: KeyLike = ...,
     result_key: KeyLike | None = ...,
     concurrency: int | None = ...,
+    on_error: OnError = ...,
     name: str | None = ...,
 ) -> MapOver: ...
 def map_over(
@@ -238,9 +253,13 @@ def map_over(
     output_key: KeyLike = "results",
     result_key: KeyLike | None = None,
     concurrency: int | None = None,
+    on_error: OnError = "raise",
     name: str | None = None,
 ) -> MapOver:
     """Run a body once for each item of a list in state; results in the list's order.
+
+    What the body writes is gone afterwards, but for the results, what a reducer joins, and keys of
+    ``user:`` and ``app:``.
 
     Args:
         key: State key of the list.
@@ -249,6 +268,11 @@ def map_over(
         output_key: Where the list of results is written.
         result_key: The key of the body's state that is an item's result; None takes its answer.
         concurrency: Items at the same time, at most; None is all.
+        on_error: What becomes of an item that fails. ``"raise"`` ends the map with its error.
+            ``"collect"`` gives it None for a result; under ``{output_key}_errors`` is a list that
+            has, at the same index, ``{"code": ..., "message": ...}``, and None for the others.
+            ``"skip"`` leaves it out of the results. Both log it as a warning and keep it in
+            `RunResult.discarded`.
         name: The step's name.
     """
     return MapOver(
@@ -258,6 +282,7 @@ def map_over(
         output_key=output_key,
         result_key=result_key,
         concurrency=concurrency,
+        on_error=on_error,
         name=name,
     )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.viz import Format
     from adk_fluent.backends.viz import Options as PictureOptions
-    from adk_fluent.builders._execution import Runs
+    from adk_fluent.builders._execution import Lease, Runs
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
@@ -49,9 +49,10 @@ class RunOptions(TypedDict, total=False):
         config: How to run; None is `ExecutionConfig()`.
         user_id: Whose session it is.
         session_id: The session to go on with; None starts a new one.
-        session_service: Where sessions are kept; None keeps them in memory. ``run`` and ``stream``
-            remember those as long as this builder lives, so a later call can go on with one;
-            ``ask`` and ``map`` do so only for a `session_id` you name.
+        session_service: Where sessions are kept; None keeps them in memory: those that you name by
+            `session_id` as long as this builder lives. One that ``run`` or ``stream`` was given no
+            id for goes with the last `RunResult` of it, or with its stream, once no question is
+            open in it; ``ask`` and ``map`` keep none.
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
         listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
@@ -66,6 +67,22 @@ class RunOptions(TypedDict, total=False):
     backend: Backend[Any] | None
     listeners: Sequence[EventListener] | None
     middleware: Sequence[AnyMiddleware] | None
+
+
+class CardOptions(TypedDict, total=False):
+    """What `Running.to_agent_card` takes in addition.
+
+    Attributes:
+        name: What the agent is called; None is the pipeline's name.
+        version: The agent's own version.
+        skills: ``a2a.types.AgentSkill`` objects in the place of those of its agents and tools.
+        auth: What `A2AServer` takes as ``auth``; its security scheme is stated.
+    """
+
+    name: str | None
+    version: str
+    skills: Sequence[Any] | None
+    auth: Any
 
 
 class Running(Generic[Out_co]):
@@ -181,24 +198,25 @@ class Running(Generic[Out_co]):
             credential_service=credential_service,
         )
 
-    def to_agent_card(self, *, description: str, endpoint: str) -> Any:
-        """An A2A agent card that advertises the pipeline.
+    def to_agent_card(
+        self, *, description: str | None = None, endpoint: str, **options: Unpack[CardOptions]
+    ) -> Any:
+        """An A2A agent card that advertises the pipeline: an ``a2a.types.AgentCard``.
 
         Args:
-            description: What it does.
+            description: What it does; None takes the pipeline's own description.
             endpoint: URL under which it is served.
+            **options: See `CardOptions`.
 
         Raises:
-            UnsupportedNodeError: No version of adk-fluent-a2a does this yet.
+            MissingLayerError: The layer ``a2a`` is not installed.
+            UsageError: The endpoint is not a URL that a card can state, or a skill is not one.
         """
-        from adk_fluent.errors import UnsupportedNodeError
+        from adk_fluent._registry import provided, require_layer
 
-        raise UnsupportedNodeError(
-            ".to_agent_card(...) does not work yet: serving comes with a later version of "
-            "adk-fluent-a2a",
-            node=self.to_ir(),
-            help="serve it with google.adk.a2a's to_a2a(pipeline.to_agent())",
-        )
+        require_layer("a2a", ".to_agent_card(...)")
+        (make,) = (each.object for each in provided("agent_cards") if each.layer == "a2a")
+        return make(self.to_ir(), description=description, endpoint=endpoint, **options)
 
     # --- run -----------------------------------------------------------------------------------
 
@@ -215,8 +233,7 @@ class Running(Generic[Out_co]):
         """
         from adk_fluent.builders._outputs import with_types
 
-        backend, compiled, rest = self._ready(options, remember=True)
-        return with_types(await backend.run(compiled, message, **rest), self.to_ir())
+        return with_types(await self._run(message, options, remember=True), self.to_ir())
 
     def stream(
         self, message: Message, **options: Unpack[RunOptions]
@@ -227,8 +244,15 @@ class Running(Generic[Out_co]):
             message: What the user says: text, a Part, a Content, or a list of those.
             **options: See `RunOptions`.
         """
-        backend, compiled, rest = self._ready(options, remember=True)
-        return backend.stream(compiled, message, **rest)
+        from adk_fluent.builders._execution import hold
+
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=True)
+        events = backend.stream(compiled, message, **rest)
+        if lease is None:
+            return events
+        followed = runs.follow(compiled, lease, events)
+        hold(lease, followed)
+        return followed
 
     async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult[Out_co]:
         """Go on with the run of a session: one that waits, that failed, or whose process died.
@@ -296,8 +320,7 @@ class Running(Generic[Out_co]):
         from adk_fluent.builders._execution import unanswered, waits
 
         remember = options.get("session_id") is not None
-        backend, compiled, rest = self._ready(options, remember=remember)
-        result = await backend.run(compiled, message, **rest)
+        result = await self._run(message, options, remember=remember)
         text = result.text
         if result.pending:
             raise waits(result, self.to_ir())
@@ -399,10 +422,20 @@ class Running(Generic[Out_co]):
 
         run_sync("close", self.aclose, instead="aclose")
 
+    async def _run(self, message: Message, options: RunOptions, *, remember: bool) -> RunResult:
+        from adk_fluent.builders._execution import hold
+
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=remember)
+        result = await backend.run(compiled, message, **rest)
+        if lease is not None:
+            hold(lease, result)
+            await runs.settle(compiled, lease, asks=bool(result.pending))
+        return result
+
     def _ready(
-        self, options: RunOptions, *, remember: bool
-    ) -> tuple[Backend[Any], Any, dict[str, Any]]:
-        """What runs, the compiled pipeline, and the options that are the run's own."""
+        self, message: Message, options: RunOptions, *, remember: bool
+    ) -> tuple[Runs, Backend[Any], Any, dict[str, Any], Lease | None]:
+        """What runs, the compiled pipeline, the run's own options, and what keeps its session."""
         from adk_fluent.builders._execution import check_options, new_adk, with_middlewares
 
         check_options(options)
@@ -412,7 +445,11 @@ class Running(Generic[Out_co]):
         if (more := given.pop("middleware", None)) is not None:
             config = with_middlewares(config, ir, more)
         compiled = runs.compiled(ir, config, backend)
-        return backend or (runs.adk if remember else new_adk()), compiled, given
+        if backend is not None or not remember:
+            return runs, backend or new_adk(), compiled, given, None
+        kept_here = "session_service" not in given
+        lease = runs.lease(compiled, message, given) if kept_here else None
+        return runs, runs.adk, compiled, given, lease
 
     def _kept(self) -> Runs:
         from adk_fluent.builders._execution import LOCK, Runs

@@ -10,6 +10,7 @@ from adk_fluent.cli._attribute import Target, attribute_of
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
 from adk_fluent.cli._keys import credentials, no_key, require_credentials
 from adk_fluent.cli._main import main
+from adk_fluent.cli._state_option import state_option
 from adk_fluent.cli._status import is_interactive
 from adk_fluent.cli._target import load, module_of
 from adk_fluent.cli._transcript import note
@@ -33,4 +34,5 @@ __all__ = [
     "no_key",
     "note",
     "require_credentials",
+    "state_option",
 ]

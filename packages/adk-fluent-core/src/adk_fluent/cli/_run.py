@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,6 +19,7 @@ from adk_fluent.cli._keys import require_credentials
 from adk_fluent.cli._later import tell_what_waits
 from adk_fluent.cli._lines import Lines
 from adk_fluent.cli._parts import Attachment, FileError, attached, message_of
+from adk_fluent.cli._state_option import state_option
 from adk_fluent.cli._target import load
 from adk_fluent.cli._text import why_no_message
 from adk_fluent.cli._transcript import note
@@ -35,24 +35,6 @@ if TYPE_CHECKING:
 
 #: Where layers put options of this command.
 _SLOT: Final = "run_options"
-
-
-def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=VALUE, where VALUE is JSON or else plain text."""
-    state: dict[str, Any] = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"{value!r} is not KEY=VALUE.")
-        try:
-            state[key.strip()] = json.loads(text, parse_constant=_refuse_constant)
-        except json.JSONDecodeError:
-            state[key.strip()] = text
-    return state
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise click.BadParameter(f"{word} is no JSON; for the text write '\"{word}\"'.")
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -159,13 +141,7 @@ def _reported(options: Sequence[RunOption], *, as_json: bool) -> Generator[None]
     callback=_name,
     help="The app it belongs to.",
 )
-@click.option(
-    "--state",
-    multiple=True,
-    callback=_pairs,
-    metavar="KEY=VALUE",
-    help="What a new session's state starts with; VALUE is JSON or text. May be repeated.",
-)
+@state_option
 @click.option("--max-llm-calls", type=click.IntRange(min=1), help="Model calls at most, per run.")
 @click.option(
     "--timeout",

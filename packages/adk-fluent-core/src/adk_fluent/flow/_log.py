@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from adk_fluent.protocol import Data
 
@@ -187,11 +187,14 @@ class UndoLog:
         for key, (_, value) in sorted(entries, key=lambda entry: entry[1][0]):
             isolation.writes[key] = value
 
-    def settle(self, scope: Scope) -> None:
-        """Close a scope that succeeded: its writes are now its parent's."""
+    def settle(self, scope: Scope, keys: Container[str] | None = None) -> None:
+        """Close a scope that succeeded: its writes are now its parent's, or those to some keys."""
         parent = scope.parent
         if parent is not None:
-            parent.take_over(scope.final())
+            final = scope.final()
+            parent.take_over(
+                final if keys is None else {key: final[key] for key in final if key in keys}
+            )
             parent.data["t"] |= scope.touched
             if parent.listens:
                 parent.data["x"].extend([path, said] for path, said in scope.said)

@@ -55,7 +55,7 @@ class Note:
             undone), ``transfer``, ``gate`` (a person approved), ``refused`` (or did not),
             ``journal`` (the position is written down) or ``around`` (what stands around a step
             says something in its name, or writes).
-        discarded: Scopes whose events no longer count; for ``discarded`` only.
+        discarded: Scopes whose events no longer count; for ``discarded`` and ``joined`` only.
         transfer_to: The agent handed over to; for ``transfer`` only.
         text: What is told; for ``refused`` and ``around`` only.
     """

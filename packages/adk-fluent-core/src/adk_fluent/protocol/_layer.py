@@ -27,6 +27,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "middleware": "MiddlewareDesc, of which the entry has the name: to be chosen by that",
         "commands": "click command of adk-fluent; the entry's name is the command's",
         "backends": "Backend class; the entry's name is the backend's",
+        "agent_cards": "function: a pipeline's IR, endpoint and options to its agent card",
         "cards": "function: an agent card in any form to its `name`, `endpoint` and `text`",
         "price_books": "PriceBook, or a function without arguments that makes one",
         "pytest_fixtures": "module with pytest fixtures and hooks",

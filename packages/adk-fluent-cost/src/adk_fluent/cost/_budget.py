@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
-from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._attribution import PRICES_SCHEMA
 from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
+from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._requests import (
+    LEFT,
     Spent,
     Watched,
     invocation_of,
@@ -148,7 +149,7 @@ class Budget(Middleware):
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
         self._clock: Clock = clock or SystemClock()
         self._owner: tuple[str, str, str, str] | None = None
-        self._fallbacks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._models = Models([fallback_model])
         self._check()
 
     def _check(self) -> None:
@@ -180,6 +181,21 @@ class Budget(Middleware):
             text: object = value
             if not (isinstance(text, str) and text) and not (option != "name" and text is None):
                 raise UsageError(f"Budget({option}=...) takes text", found=describe(value))
+
+    def __content_key__(self) -> tuple[Any, ...]:
+        """Return what tells it apart from another budget, as plain data."""
+        model, decides = self.fallback_model, self.on_exceed
+        return (
+            *(str(self.limit), self.scope, decides, self.reserve_output, self._allows),
+            *(type(self.ledger).__qualname__, self.budget_key, self.name, model),
+        )
+
+    @property
+    def __process_memory__(self) -> str:
+        """What is kept in the memory of one process alone, and what to do about that."""
+        if not isinstance(self.ledger, MemoryLedger) or self.scope == "process":
+            return ""
+        return 'what was spent; Budget(..., ledger=SqliteLedger("budgets.db")) keeps it in a file'
 
     def new(self) -> Self:
         """Return the instance for one run; the ledger is the same for all."""
@@ -297,7 +313,7 @@ class Budget(Middleware):
 
     async def _instead(self, call: ModelCall, account: str) -> tuple[ModelCall, Reservation] | None:
         """The call of the cheaper model, if there is money for that."""
-        model = self._fallback()
+        model = self._models[0]
         if model.model == requested(call):
             return None
         # ADK's cache is the other model's; and whoever asks again asks the first one
@@ -309,16 +325,6 @@ class Budget(Middleware):
             return None
         LOG.info("%s is exceeded: agent %s asks %s", self.name, call.agent, model.model)
         return other, held
-
-    def _fallback(self) -> Any:
-        import asyncio  # noqa: PLC0415  # as slow to import as all else here; whoever runs has it
-
-        from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
-
-        loop = asyncio.get_running_loop()  # clients belong to one
-        if loop not in self._fallbacks:
-            self._fallbacks[loop] = resolve_model(self.fallback_model)
-        return self._fallbacks[loop]
 
     def _most(self, call: ModelCall) -> Money:
         """What a request may cost.
@@ -379,6 +385,8 @@ class Budget(Middleware):
             float(left.usd),
             {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
         )
+        if (told := LEFT.get()) is not None:
+            told.append(left)
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
 

@@ -1,8 +1,8 @@
 """Debugging of agents: a run becomes a file that anybody can replay, compare and turn into a test.
 
-A `Recorder` records runs, a `ReplayerBackend` runs a pipeline on what was recorded, and
-`diff_events` says what differs. Names are imported on first use; ADK is imported when something
-runs.
+A `Recorder` records runs, a `ReplayerBackend` runs a pipeline on what was recorded, `diff_events`
+says what differs, and `TimeTravel` forks a session at an event. Names are imported on first use;
+ADK is imported when something runs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
+    from adk_fluent.debug._time_travel import TimeTravel
 else:
     _MODULES = {
         "_diff": ("EventChange", "EventDiff", "diff_events"),
@@ -39,6 +40,7 @@ else:
         "_recording": ("LLMInteraction", "RecordedRun", "Recording", "ToolInteraction"),
         "_replayer": ("ReplayerBackend",),
         "_replaying": ("ReplayReport", "replay", "replay_async"),
+        "_time_travel": ("TimeTravel",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -62,6 +64,7 @@ __all__ = [
     "ReplayMismatchError",
     "ReplayReport",
     "ReplayerBackend",
+    "TimeTravel",
     "ToolInteraction",
     "UnusedInteractionsError",
     "diff_events",

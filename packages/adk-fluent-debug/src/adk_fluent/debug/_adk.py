@@ -148,7 +148,6 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
-        value: Any = getattr(made, name)
         if isinstance(value, dict):
             getattr(actions, name).update(value)
         else:
@@ -236,3 +235,24 @@ async def seed(service: Any, app_name: str, user_id: str, session_id: str | None
         event.actions.state_delta = {}  # the state is that after them
         await service.append_event(session, event)
     return session.id
+
+
+def edit_event(event: Event, said: str | types.Content) -> None:
+    """Let an event say something else.
+
+    Text takes the place of its text, also in the state that the event writes; calls and results
+    in it stay. A Content takes the place of all that it says.
+    """
+    content = event.content or types.Content()
+    if not isinstance(said, str):
+        event.content = said.model_copy(update={"role": said.role or content.role})
+        return
+    parts = content.parts or []
+    before = "".join(each.text for each in parts if each.text and not each.thought)
+    kept = [each for each in parts if not each.text or each.thought]
+    content.parts = [*kept, types.Part(text=said)]
+    calls = [each for each in kept if each.function_call or each.function_response]
+    if calls:  # models say something and call then
+        content.parts = [types.Part(text=said), *kept]
+    delta = event.actions.state_delta
+    delta.update({key: said for key, value in delta.items() if before and value == before})

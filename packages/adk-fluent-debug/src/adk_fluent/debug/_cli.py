@@ -1,22 +1,25 @@
-"""``adk-fluent replay``, ``record`` and ``diff``."""
+"""``adk-fluent replay``, ``record``, ``show`` and ``diff``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
-from adk_fluent.cli import FINDINGS, OK, load, note
+from adk_fluent.cli import FINDINGS, OK, load, note, require_credentials, state_option
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
+from adk_fluent.debug._show import data_of, json_of, text_of
+from adk_fluent.extend import run_sync
 
 _FILE = click.Path(path_type=Path)
+_LINES = ".jsonl"
 
 
 @click.command()
@@ -78,34 +81,63 @@ def replay(
 @click.argument("target")
 @click.argument("message")
 @click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
-@click.option("--state", metavar="JSON", default="{}", help="What the session's state starts with.")
+@state_option
 @click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
-def record(target: str, message: str, output: Path, state: str, *, without_content: bool) -> None:
-    """Run pipeline TARGET with MESSAGE, print its answer, and record the run."""
-    try:
-        start: Any = json.loads(state)
-    except ValueError as error:
-        raise click.BadParameter(f"it is no JSON: {error}", param_hint="--state") from error
-    if not isinstance(start, dict):
-        raise click.BadParameter("it is no mapping", param_hint="--state")
+def record(
+    target: str, message: str, output: Path, state: dict[str, Any], *, without_content: bool
+) -> None:
+    """Run pipeline TARGET with MESSAGE, print its answer, and record the run.
+
+    A FILE that ends with .jsonl is written while the run goes on.
+    """
     pipeline = load(target)
-    recorder = Recorder(capture_content=not without_content)
+    require_credentials(pipeline.to_ir())
+    stream = output if output.suffix == _LINES else None
+    recorder = Recorder(capture_content=not without_content, stream=stream)
     try:
         with recorder:
-            click.echo(pipeline.ask(message, state=cast("dict[str, Any]", start)))
+            result = run_sync("record", lambda: pipeline.run(message, state=state))
+        click.echo(result.text)
+        for each in result.pending:
+            note(f"it waits for an answer to {each.name}: {each.message}")
     finally:
         if recorder.recording.runs:  # a run that failed is what one wants to look at
-            recorder.save(output)
+            if stream is None:
+                recorder.save(output)
             note(f"{recorder.recording!r} in {output}")
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("--full", is_flag=True, help="Cut no value off.")
+@click.option("--state-at", type=int, metavar="N", help="Print state after event N alone, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None:
+    """Show what recording FILE holds: who did what, when, and what came of it."""
+    recording = Recording.load(file)
+    if state_at is not None:
+        states = recording.state_snapshots
+        if not -len(states) <= state_at < len(states):
+            raise click.BadParameter(f"there are {len(states)} events", param_hint="--state-at")
+        click.echo(json_of(states[state_at]))
+    else:
+        click.echo(json_of(data_of(recording)) if as_json else text_of(recording, full=full))
 
 
 @click.command("diff")
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
 @click.option("--unified", is_flag=True, help="Print every difference, as a unified diff.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_context
-def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool) -> None:
+def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool, as_json: bool) -> None:
     """Show where the events of two recordings differ; exits with 1 if they do."""
     found = diff_events(Recording.load(before).events, Recording.load(after).events)
-    click.echo(found.unified() if unified and found else found.summary)
+    if as_json:
+        lanes = {lane: str(each) for lane, each in found.by_lane.items()}
+        first = None if found.first is None else str(found.first)
+        outcome = {"ok": not found, "events": found.counts, "difference": first, "lanes": lanes}
+        click.echo(json.dumps(outcome))
+    else:
+        click.echo(found.unified() if unified and found else found.summary)
     ctx.exit(FINDINGS if found else OK)

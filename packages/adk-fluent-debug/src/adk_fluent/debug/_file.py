@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -152,3 +152,49 @@ def _typed(data: Any, path: str, here: str, wanted: Mapping[str, type | tuple[ty
                 field=f"{here}.{key}".lstrip("."),
                 found=describe(value) if key in data else "nothing",
             )
+
+
+# --- files of lines ------------------------------------------------------------------------------
+
+
+def is_stream(text: str) -> bool:
+    """Whether a text is that of a file of lines."""
+    first = text[: text.find("\n")]
+    return first.startswith(f'{{"format":"{FORMAT}"') and '"lines":true' in first
+
+
+def unstreamed(text: str, path: str) -> Data:
+    """A recording of lines in the form of one that was saved.
+
+    The last line may be cut off: what wrote it was killed. A run that did not end has no status.
+
+    Raises:
+        RecordingFileError: Another line is none of a recording.
+    """
+    head, *lines = text.split("\n")
+    made: Data = json.loads(head)
+    del made["lines"]
+    runs: list[Data] = []
+    whole = lines[:-1]  # what follows the last end of a line was cut off
+    for number, line in enumerate(whole, start=2):
+        try:
+            _read(runs, json.loads(line))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise RecordingFileError(
+                "this is no line of a recording", path=path, field=f"line {number}"
+            ) from error
+    if lines and lines[-1]:
+        LOG.warning("%s was cut off in its last line, which is left out", path)
+    return {**made, "runs": runs}
+
+
+def _read(runs: list[Data], line: Data) -> None:
+    number: int = line["run"]
+    if number == len(runs):
+        runs.append({"tape": []})
+    if number < 0:
+        raise IndexError(number)
+    if "entry" in line:
+        runs[number]["tape"].append(line["entry"])
+    else:
+        runs[number] = {**line["known"], "tape": runs[number]["tape"]}

@@ -6,6 +6,7 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._content import mapped, payloads, without_content
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.debug._run_recorder import RunRecorder
+    from adk_fluent.debug._stream import Stream
 
 Data = dict[str, Any]
 
@@ -41,7 +43,8 @@ class Recorder(Middleware):
     It stands inside all other middlewares: what is recorded is what models and tools really got.
 
     Credentials are taken out before anything is written: under their keys, wherever the same value
-    recurs, and in prose. Until then everything recorded is held in memory.
+    recurs, and in prose. Everything recorded is held in memory until then. With ``stream=``, it is
+    appended to a file while it happens, too: a process that is killed leaves what happened.
 
     Live (bidirectional) runs have no model calls that could be recorded: their events are.
 
@@ -52,6 +55,8 @@ class Recorder(Middleware):
             `Recording.state_at` rests; what events write is recorded in either case.
         redact: What is taken out beside credentials: a function of plain data that returns it
             changed, or an object with such a ``redact``, as a `Redactor` is.
+        stream: A file to which each call and event is appended when it happens, as lines of JSON;
+            `Recording.load` reads it. It is written over when the first run begins.
 
     Raises:
         UsageError: An argument is of the wrong type.
@@ -64,6 +69,8 @@ class Recorder(Middleware):
         capture_content: bool = True,
         capture_state: bool = True,
         redact: Redact | None = None,
+        *,
+        stream: str | os.PathLike[str] | None = None,
     ) -> None:
         for name, value in (("capture_content", capture_content), ("capture_state", capture_state)):
             if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
@@ -72,6 +79,8 @@ class Recorder(Middleware):
         self.capture_state: bool = capture_state
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
+        self._file = None if stream is None else Path(stream)
+        self._stream: Stream | None = None
         self._runs: list[RunRecorder] = []
         self._blocks: list[AbstractContextManager[None]] = []
         self._built: tuple[tuple[Any, ...], Recording] | None = None
@@ -101,9 +110,32 @@ class Recorder(Middleware):
 
         return Middleware() if is_within(self) else RunRecorder(self)
 
+    @property
+    def streams(self) -> bool:
+        """Whether what happens is written while it happens."""
+        return self._file is not None
+
     def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun."""
+        """Take in a run that has begun.
+
+        Raises:
+            RecordingFileError: The file for the stream cannot be written.
+        """
+        if self._file is not None and self._stream is None:
+            from adk_fluent.debug._stream import Stream  # noqa: PLC0415  # seldom needed
+
+            self._stream = Stream(
+                self._file, self._metadata(), self.redaction, capture_content=self.capture_content
+            )
+        run.number = len(self._runs)
         self._runs.append(run)
+        self.went_on(run)
+
+    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
+        """Write to the stream what a run has done, or else what is known of it."""
+        if self._stream is not None and run.number is not None:
+            part = run.known() if entry is None else {"tape": [entry]}
+            self._stream.add(run.number, part)
 
     def knows(self, session_id: str) -> bool:
         """Whether it has recorded an earlier run of a session."""
@@ -148,13 +180,15 @@ class Recorder(Middleware):
         for run in raw:
             clean = mapped(run, partial(self._scrubbed, secrets))
             runs.append(RecordedRun(clean if self.capture_content else without_content(clean)))
-        metadata: Data = {
+        return Recording(runs, self._metadata())
+
+    def _metadata(self) -> Data:
+        return {
             "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": _versions(),
             "capture_content": self.capture_content,
             "capture_state": self.capture_state,
         }
-        return Recording(runs, metadata)
 
 
 def _versions() -> Data:

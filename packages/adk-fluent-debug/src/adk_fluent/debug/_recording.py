@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, check, checksum, is_cut_off, write
+from adk_fluent.debug._file import (
+    FORMAT,
+    VERSION,
+    check,
+    checksum,
+    is_cut_off,
+    is_stream,
+    unstreamed,
+    write,
+)
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG
 from adk_fluent.protocol import AgentEvent, Usage
@@ -142,7 +151,7 @@ class RecordedRun:
 
     @property
     def status(self) -> str:
-        """How it ended: ``completed``, ``waiting``, ``failed`` or ``cancelled``."""
+        """How it ended: ``completed``, ``waiting``, ``failed``, ``cancelled``; "" if cut off."""
         return self.data.get("status", "")
 
     @property
@@ -332,7 +341,8 @@ class Recording:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file.
 
-        A file that was edited is read all the same; that is logged, and `edited` says it.
+        A file that was edited is read all the same; that is logged, and `edited` says it. Files of
+        ``Recorder(stream=...)`` are read as far as they were written, and have no checksum.
 
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
@@ -361,7 +371,7 @@ class Recording:
             RecordingFileError: It is no recording, or of a newer version.
         """
         try:
-            data: Any = json.loads(text)
+            data: Any = unstreamed(text, path) if is_stream(text) else json.loads(text)
         except (ValueError, RecursionError) as error:
             whole = "it ends too early" if is_cut_off(text, error) else str(error)
             raise RecordingFileError(
@@ -373,7 +383,7 @@ class Recording:
         check(data, path)
         made = cls([RecordedRun(each) for each in data["runs"]], data["metadata"])
         body = {key: value for key, value in data.items() if key != "checksum"}
-        made.edited = data.get("checksum") != checksum(body)
+        made.edited = not is_stream(text) and data.get("checksum") != checksum(body)
         if made.edited:
             LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
         return made

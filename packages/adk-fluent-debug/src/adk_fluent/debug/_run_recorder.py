@@ -38,6 +38,14 @@ class Keeper(Protocol):
     capture_content: bool
     capture_state: bool
 
+    @property
+    def streams(self) -> bool:
+        """Whether what happens is written while it happens."""
+        ...
+
+    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
+        """Write to the stream what a run has done, or else what is known of it."""
+
     def begun(self, run: RunRecorder) -> None:
         """Take in a run that has begun."""
 
@@ -70,6 +78,7 @@ class RunRecorder(Middleware):
         tape: What happened, in order; requests are not yet data.
         status: How the run ended.
         session_id: The session it runs in.
+        number: Which of the recorder's runs it is; None until it has begun.
     """
 
     at_boundary = True
@@ -78,6 +87,7 @@ class RunRecorder(Middleware):
         self.tape: list[Data] = []
         self.status: str = ""
         self.session_id: str = ""
+        self.number: int | None = None
         self._recorder = recorder
         self._began = 0.0
         self._count = 0
@@ -104,7 +114,10 @@ class RunRecorder(Middleware):
             self.status = "failed" if isinstance(error, Exception) else "cancelled"
             self._error = dump_error(error)
             raise
-        self.status = "waiting" if reply.paused else "completed"
+        else:
+            self.status = "waiting" if reply.paused else "completed"
+        finally:
+            self._recorder.went_on(self)
         return reply
 
     async def on_event(self, ctx: Any, event: AgentEvent) -> None:
@@ -157,6 +170,8 @@ class RunRecorder(Middleware):
         if within is not None and within[0] is self._recorder:
             entry["within"] = within[1]
         self.tape.append(entry)
+        if self._recorder.streams:
+            self._recorder.went_on(self, _entry(entry))
 
     def _number(self) -> int:
         self._count += 1
@@ -229,6 +244,10 @@ class RunRecorder(Middleware):
 
     def data(self) -> Data:
         """The run as it stands in a file, nothing taken out yet."""
+        return {**self.known(), "tape": [_entry(each) for each in self.tape]}
+
+    def known(self) -> Data:
+        """What is known of the run beside what has happened in it, which is left out."""
         from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
 
         made: Data = {
@@ -240,7 +259,7 @@ class RunRecorder(Middleware):
             made["error"] = self._error
         if self._root is not None:
             made["pipeline"] = pipeline_data(self._root)
-        made["tape"] = [_entry(each) for each in self.tape]
+        made["tape"] = []
         return made
 
 

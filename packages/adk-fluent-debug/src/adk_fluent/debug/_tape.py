@@ -70,6 +70,7 @@ class Tape:
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
         self.entries: list[Data] = run.tape
+        self._is_cut_off = not run.status
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         self.calls: list[Taped] = []
         self._by_number: dict[int, Taped] = {}
@@ -126,6 +127,8 @@ class Tape:
             difference = first_difference(each.asked, asked)
             if difference is None:
                 each.used = True
+                if each.end is None and self._is_cut_off:
+                    raise _cut_off(each)
                 self.turnstile.done(each.start)
                 return each
             if nearest is None and each in here:
@@ -164,6 +167,17 @@ def _mismatch(
         node=agent,
         found=f"recorded: {shown(difference.recorded)}\n         now:      {shown(difference.now)}",
         help=_HELP,
+    )
+
+
+def _cut_off(taped: Taped) -> ReplayMismatchError:
+    what = f"tool {taped.tool!r}, called by agent" if taped.tool else "agent"
+    return ReplayMismatchError(
+        f"replay: {what} {taped.agent!r} was at work where the recording ends",
+        agent=taped.agent,
+        node=taped.agent,
+        found="the run was cut off before this call was answered",
+        help="replay with on_mismatch='live' to go on from here",
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from adk_fluent.cli import FINDINGS, load, note
+from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._dbos import DbosEngine
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
 from adk_fluent.errors import UsageError
@@ -148,11 +148,11 @@ def _of_run(url: str, call: Callable[[DbosEngine], Coroutine[Any, Any, RunStatus
     Raises:
         EngineError: It is missing.
     """
-    path = DbosEngine(url).url.removeprefix("sqlite:///")
-    if not Path(path).exists():
+    path = Address.of(url).path
+    if path is not None and not path.exists():
         raise EngineError(
             "there is no such database of runs",
-            found=path,
+            found=str(path),
             help="name the one that runs are submitted to: --database sqlite:///FILE",
         )
     return _in_engine(url, call)

@@ -6,10 +6,10 @@ import asyncio
 import math
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from adk_fluent.distributed._call import SegmentCall, status_of
+from adk_fluent.distributed._database import Address, Database, unusable
 from adk_fluent.distributed._engine import EngineCapabilities
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._runs import (
@@ -17,13 +17,12 @@ from adk_fluent.distributed._runs import (
     checked_id,
     checked_user,
     failed_run,
-    first_line,
     new_id,
     refuse_other,
     unknown_run,
 )
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe, public_address
+from adk_fluent.extend import describe
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ class DbosEngine:
     queues of its segments, from which workers take it: `serve`, or ``adk-fluent worker``. When a
     process dies, another goes on where the run's session stands.
 
-    Sessions and artifacts are kept beside the database: ``runs.sqlite`` has
-    ``runs.sessions.sqlite`` and ``runs.artifacts/``.
+    Sessions and artifacts are in tables of their own; with SQLite in a file beside that of the
+    calls: ``runs.sqlite`` has ``runs.sessions.sqlite``.
 
     Args:
         url: The database, as ``sqlite:///runs.sqlite``; it is made if it is not there.
@@ -82,8 +81,9 @@ class DbosEngine:
         _check_number("concurrency", concurrency, whole=True)
         _check_number("lease_seconds", lease_seconds)
         _check_number("poll_seconds", poll_seconds)
-        self._path = _path_of(url)
-        self.url: str = f"sqlite:///{self._path}"
+        self._address = Address.of(url)
+        self._database = Database(self._address)
+        self.url: str = self._address.shown
         self._config = config
         self._concurrency = concurrency
         self._lease, self._poll = lease_seconds, poll_seconds
@@ -146,7 +146,7 @@ class DbosEngine:
             EngineError: The database cannot be used.
             UsageError: The message or the id is none, or the state cannot cross.
         """
-        call = self._call(pipeline, message, run_id, state, user_id)
+        call = await self._call(pipeline, message, run_id, state, user_id)
         known = await self._last(call.run_id)
         if known is None:
             await self._enqueue(call, whole=False)
@@ -174,7 +174,7 @@ class DbosEngine:
             DistributedRunError: A step failed, or the run was cancelled; see `answer`.
             EngineError: The engine was closed meanwhile; `run` with the same id goes on.
         """
-        call = self._call(pipeline, message, run_id, state, user_id)
+        call = await self._call(pipeline, message, run_id, state, user_id)
         station = self._stations[call.fingerprint]
         runtime = await self._launched()
         with runtime.waiting(call.run_id) as over:
@@ -183,7 +183,7 @@ class DbosEngine:
                 try:
                     await runtime.begin(call)
                 except Exception as error:
-                    raise _unusable(error) from error
+                    raise unusable(error, self._address) from error
                 pause = _LOOK  # it ends here, unless another process began it in the same moment
                 row = await self._last(call.run_id)
             while not (stands := self._known(row, call)).is_over:
@@ -300,25 +300,18 @@ class DbosEngine:
         if self._runtime is not None:
             runtime, self._runtime = self._runtime, None
             await asyncio.to_thread(runtime.close)
+        if self._control is not None:
+            control, self._control = self._control, None
+            await asyncio.to_thread(control.destroy)
+        await asyncio.to_thread(self._database.close)
 
     # --- what is served ------------------------------------------------------------------------
 
     def _station(self, pipeline: Pipeline | Node) -> Station:
-        from google.adk.sessions.sqlite_session_service import (  # noqa: PLC0415  # slow
-            SqliteSessionService,
-        )
+        from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
 
-        from adk_fluent.distributed._station_adk import Station, artifacts  # noqa: PLC0415  # ADK
-
-        base = Path(self._path)
-        sessions = SqliteSessionService(str(base.with_suffix(f".sessions{base.suffix}")))
-        station = Station(
-            pipeline,
-            self._config,
-            sessions,
-            artifacts(base.with_suffix(".artifacts")),
-            url=self.url,
-        )
+        sessions, artifacts = adk.stores(self._database)
+        station = adk.Station(pipeline, self._config, sessions, artifacts, url=self._address.url)
         known = self._stations.setdefault(station.plan.fingerprint, station)
         known.refuse_other(station)
         return known
@@ -364,11 +357,11 @@ class DbosEngine:
     def _new_runtime(self) -> Runtime:
         from adk_fluent.distributed._runtime import Runtime  # noqa: PLC0415  # imports DBOS
 
-        return Runtime(self.url, self._path, self._stations, lease=self._lease, poll=self._poll)
+        return Runtime(self._database, self._stations, lease=self._lease, poll=self._poll)
 
     # --- calls ---------------------------------------------------------------------------------
 
-    def _call(
+    async def _call(
         self,
         pipeline: Pipeline | Node,
         message: Any,
@@ -378,16 +371,20 @@ class DbosEngine:
     ) -> SegmentCall:
         from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
 
-        plan = self.register(pipeline)
+        station = self._station(pipeline)
+        plan, given = station.plan, adk.state_of(state)
+        run_id = new_id() if run_id is None else checked_id(run_id)
+        said, names = await station.message_of(message, run_id, checked_user(user_id))
         return SegmentCall(
-            new_id() if run_id is None else checked_id(run_id),
-            plan.segments[0].name,
+            run_id,
+            plan.first,
             0,
             plan.fingerprint,
-            checked_user(user_id),
-            adk.message_of(message),
-            adk.state_of(state),
+            user_id,
+            said,
+            given,
             trace=adk.trace_now(),
+            bytes=names,
         )
 
     async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> str:
@@ -402,7 +399,7 @@ class DbosEngine:
         try:
             await client.enqueue_async(options, call.to_dict())
         except Exception as error:
-            raise _unusable(error) from error
+            raise unusable(error, self._address) from error
         return workflow_id(call.run_id, call.number)
 
     async def _last(self, run_id: str) -> _Found | None:
@@ -411,7 +408,7 @@ class DbosEngine:
         try:
             rows = await client.list_workflows_async(workflow_id_prefix=prefix)
         except Exception as error:
-            raise _unusable(error) from error
+            raise unusable(error, self._address) from error
         # SQLite finds ids in either case
         rows = sorted(
             (row for row in rows if row.workflow_id.startswith(prefix)),
@@ -437,7 +434,7 @@ class DbosEngine:
         from adk_fluent.distributed._runtime import new_client  # noqa: PLC0415  # imports DBOS
 
         if self._control is None:
-            self._control = await asyncio.to_thread(new_client, self.url)
+            self._control = await asyncio.to_thread(new_client, self._address)
         return self._control
 
 
@@ -493,27 +490,3 @@ def _check_number(name: str, number: Any, *, whole: bool = False) -> None:
     if not (good and 0 < number < math.inf):
         kind = "a whole number" if whole else "a number"
         raise UsageError(f"{name}= is {kind} above 0", found=describe(number))
-
-
-def _path_of(url: Any) -> str:
-    """The file of a SQLite url.
-
-    Raises:
-        EngineError: It names none.
-    """
-    name = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
-    if name not in ("", url, ":memory:"):  # memory is no file, and no other process sees it
-        return str(Path(name).absolute())
-    raise EngineError(
-        "DbosEngine takes the url of a SQLite file",
-        found=public_address(url) if isinstance(url, str) else describe(url),
-        help="such as sqlite:///runs.sqlite; a later version takes postgresql://",
-    )
-
-
-def _unusable(error: Exception) -> EngineError:
-    return EngineError(
-        "the database of the engine cannot be used",
-        found=f"{type(error).__name__}: {first_line(error)}",
-        help="see that the file is there, can be written, and has room; runs keep their place",
-    )

@@ -10,6 +10,7 @@ _NAMES = ("DbosEngine", "InlineEngine", "SegmentPlan", "idempotency_key")
 LAYER = Layer(
     "distributed",
     {
+        "checkers": f"{_HERE}._checkers:check_boundaries",
         "commands": (
             Entry(f"{_HERE}._cli:submit", "submit", "Submit a run to workers."),
             Entry(f"{_HERE}._cli:status", "status", "Show how a submitted run stands."),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from dbos import DBOS, DBOSClient, SetWorkflowID
 
 from adk_fluent.distributed._call import SegmentCall, SegmentResult
+from adk_fluent.distributed._database import unusable
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
-from adk_fluent.distributed._runs import first_line
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG, describe
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
+    from adk_fluent.distributed._database import Address, Database
     from adk_fluent.distributed._station_adk import Station
 
 APP: Final = "adk_fluent"
@@ -149,8 +150,7 @@ class Runtime:
     """DBOS, launched; there is one a process.
 
     Args:
-        url: The database.
-        path: Its file.
+        database: The database.
         stations: What is served, by fingerprint; may grow.
         lease: Seconds without a sign of life after which this process counts as dead elsewhere.
         poll: Seconds between two looks into a queue.
@@ -159,12 +159,12 @@ class Runtime:
     _current: Runtime | None = None
 
     def __init__(
-        self, url: str, path: str, stations: Mapping[str, Station], *, lease: float, poll: float
+        self, database: Database, stations: Mapping[str, Station], *, lease: float, poll: float
     ) -> None:
-        self.url = url
-        self.workers = Workers(path, lease=lease)
+        self.address = database.address
+        self.workers = Workers(database, lease=lease)
         self.queues: dict[str, int] = {}
-        self.client = new_client(url)
+        self.client = new_client(database.address)
         self._stations = stations
         self._lease, self._poll = lease, poll
         self._over = threading.Event()
@@ -192,7 +192,7 @@ class Runtime:
         if Runtime._current is not None:
             raise EngineError(
                 "this process runs a DbosEngine already",
-                found=Runtime._current.url,
+                found=Runtime._current.address.shown,
                 help="use that one, or `await engine.aclose()` it first: DBOS allows one a process",
             )
         self.workers.join({name: most.get(name) for name in queues})
@@ -285,11 +285,12 @@ class Runtime:
             self.workers.leave()
         except Exception:  # noqa: BLE001  # others hand it over once this process has ended
             LOG.warning("a worker could not hand over what it ran", exc_info=True)
+        self.client.destroy()
 
     def _config(self) -> DBOSConfig:
         return {
             "name": APP,
-            "system_database_url": self.url,
+            "system_database_url": self.address.url,
             "executor_id": self.workers.id,
             "application_version": VERSION,
             "serializer": JsonSerializer(),
@@ -358,24 +359,20 @@ class _AtWork:
         self._tasks.pop(self._id, None)
 
 
-def new_client(url: str) -> DBOSClient:
-    """A client of the database, which is made if it is not there.
+def new_client(address: Address) -> DBOSClient:
+    """A client of the database, whose tables are made if they are not there.
 
     Raises:
         EngineError: It cannot be opened, or is no database of DBOS's.
     """
     _keep_quiet()
     try:
-        DBOS.migrate(url)
+        DBOS.migrate(address.url)
         return DBOSClient(
-            system_database_url=url,
+            system_database_url=address.url,
             serializer=JsonSerializer(),
             application_name=APP,
             retry_connection_errors=False,
         )
     except Exception as error:
-        raise EngineError(
-            "the database of the engine cannot be used",
-            found=f"{type(error).__name__}: {first_line(error)}",
-            help="give a file that can be written, such as sqlite:///runs.sqlite",
-        ) from error
+        raise unusable(error, address) from error

@@ -1,3 +1,4 @@
+# ruff: noqa: S608  # the statements are ours
 """Who works on a database of runs: kept in a table, so that the living find out who has died."""
 
 from __future__ import annotations
@@ -5,24 +6,26 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sqlite3
 import time
 import uuid
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.distributed._errors import BoundaryError, EngineError
+from adk_fluent.distributed._database import unusable
+from adk_fluent.distributed._errors import BoundaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping
+
+    from adk_fluent.distributed._database import Database
 
 _HOST: Final = platform.node()
-_TABLE: Final = """
-create table if not exists adk_fluent_workers (
-    id text primary key, host text not null, pid integer not null, started text not null,
-    segments text not null, beat real not null, lease real not null, reaper text
-)"""
+_TABLE: Final = "adk_fluent_workers"
+_ALL: Final = f"select id, host, pid, started, beat, lease, reaper, segments from {_TABLE}"
+_JOIN: Final = (
+    f"insert into {_TABLE} values (:id, :host, :pid, :started, :segments, :beat, :lease, null)"
+)
 
 
 class Workers:
@@ -32,16 +35,16 @@ class Workers:
     not beaten for its lease.
 
     Args:
-        path: The SQLite file.
+        database: The database.
         lease: Seconds without a sign of life after which this worker counts as dead elsewhere.
 
     Attributes:
         id: This worker.
     """
 
-    def __init__(self, path: str, *, lease: float) -> None:
+    def __init__(self, database: Database, *, lease: float) -> None:
         self.id: str = f"{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self._path = path
+        self._database = database
         self._lease = lease
 
     def join(self, segments: Mapping[str, int | None]) -> None:
@@ -53,77 +56,59 @@ class Workers:
         Raises:
             BoundaryError: A segment has as many workers as it may have.
         """
-        with self._opened() as db:
+        with self._table() as do:
+            living = [json.loads(row[-1]) for row in do(_ALL).all() if _is_alive(*row[1:6])]
             for name, most in segments.items():
-                there = sum(name in served for served in self._living(db))
+                there = sum(name in served for served in living)
                 if most is not None and there >= most:
                     raise BoundaryError(
                         f"segment {name.partition('/')[2]!r} has all the workers it may have",
                         found=f"{there} workers, and max_instances={most}",
                         help="stop one of them, or allow more",
                     )
-            row = (self.id, _HOST, os.getpid(), _started(os.getpid()), json.dumps([*segments]))
-            db.execute(
-                "insert into adk_fluent_workers values (?, ?, ?, ?, ?, ?, ?, null)",
-                (*row, time.time(), self._lease),
-            )
+            pid, names = os.getpid(), json.dumps([*segments])
+            row = {"host": _HOST, "pid": pid, "started": _started(pid), "segments": names}
+            do(_JOIN, id=self.id, beat=time.time(), lease=self._lease, **row)
 
     def beat(self) -> None:
         """Give a sign of life."""
-        with self._opened() as db:
-            db.execute(
-                "update adk_fluent_workers set beat = ? where id = ?", (time.time(), self.id)
-            )
+        with self._table() as do:
+            do(f"update {_TABLE} set beat = :beat where id = :id", beat=time.time(), id=self.id)
 
     def leave(self) -> None:
         """Be a worker no more."""
-        with self._opened() as db:
-            db.execute("delete from adk_fluent_workers where id = ?", (self.id,))
+        self.bury(self.id)
 
     def take_dead(self) -> list[str]:
         """Take the dead workers that no living one looks after; `bury` them when that is done."""
-        with self._opened() as db:
-            rows = db.execute(
-                "select id, host, pid, started, beat, lease, reaper from adk_fluent_workers"
-            ).fetchall()
+        with self._table() as do:
+            rows = do(_ALL).all()
             alive = {row[0]: _is_alive(*row[1:6]) for row in rows}
-            dead = [
-                id
-                for id, *_, reaper in rows
-                if not alive[id] and (reaper in (None, self.id) or not alive.get(reaper, False))
-            ]
-            db.executemany(
-                "update adk_fluent_workers set reaper = ? where id = ?",
-                [(self.id, id) for id in dead],
-            )
+            free = {None, self.id, *(id for id in alive if not alive[id])}
+            dead = [row[0] for row in rows if not alive[row[0]] and row[6] in free]
+            for id in dead:
+                do(f"update {_TABLE} set reaper = :me where id = :id", me=self.id, id=id)
         return dead
 
     def bury(self, id: str) -> None:
-        """Forget a dead worker, whose work has been given to others."""
-        with self._opened() as db:
-            db.execute("delete from adk_fluent_workers where id = ?", (id,))
-
-    @staticmethod
-    def _living(db: sqlite3.Connection) -> list[list[str]]:
-        rows = db.execute(
-            "select host, pid, started, beat, lease, segments from adk_fluent_workers"
-        ).fetchall()
-        return [json.loads(row[5]) for row in rows if _is_alive(*row[:5])]
+        """Forget a worker, whose work has been given to others."""
+        with self._table() as do:
+            do(f"delete from {_TABLE} where id = :id", id=id)
 
     @contextmanager
-    def _opened(self) -> Generator[sqlite3.Connection]:
+    def _table(self) -> Generator[Callable[..., Any]]:
+        from sqlalchemy import text  # noqa: PLC0415  # slow
+        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # slow
+
         try:
-            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as db:
-                db.execute("begin immediate")  # of two that look, one looks first
-                db.execute(_TABLE)
-                yield db
-                db.execute("commit")
-        except sqlite3.Error as error:
-            raise EngineError(
-                "the database of workers cannot be used",
-                found=f"{self._path}: {error}",
-                help="see that the file is there, can be written, and is a database of this engine",
-            ) from error
+            with self._database.begin(lock=_TABLE) as db:  # of two that look, one looks first
+
+                def do(statement: str, **values: Any) -> Any:
+                    return db.execute(text(statement), values)
+
+                yield do
+        except SQLAlchemyError as error:
+            raise unusable(error, self._database.address) from error
 
 
 def _is_alive(host: str, pid: int, started: str, beat: float, lease: float) -> bool:
@@ -140,8 +125,3 @@ def _started(pid: int) -> str:
         return ""
     fields = stat.rpartition(")")[2].split()
     return "" if fields[0] == "Z" else fields[19]
-
-
-def served(segments: Sequence[str], pipeline: str) -> list[str]:
-    """The names of the queues of segments."""
-    return [f"{pipeline}/{each}" for each in segments]

@@ -246,6 +246,12 @@ class PriceBooks:
         """
         self.books: tuple[PriceBook, ...] = tuple(books)
 
+    def with_own(self, book: PriceBook) -> PriceBooks:
+        """Return the same books with one more, which is asked before the default ones."""
+        default = default_books()
+        own = [each for each in self.books if each not in default]
+        return PriceBooks([*own, book, *default])
+
     @property
     def source(self) -> str:
         """What the books are called."""

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._recorder_adk import Recorder
     from adk_fluent.eval._running._user_adk import User
 
-_STATUS = {
+#: ADK's statuses.
+STATUS = {
     MetricStatus.PASSED: EvalStatus.PASSED,
     MetricStatus.FAILED: EvalStatus.FAILED,
     MetricStatus.NOT_EVALUATED: EvalStatus.NOT_EVALUATED,
@@ -154,7 +155,7 @@ class LightEvalService(BaseEvalService):
             yield EvalCaseResult.model_construct(
                 eval_set_id=inference.eval_set_id,
                 eval_id=inference.eval_case_id,
-                final_eval_status=_STATUS[final],  # the worst one
+                final_eval_status=STATUS[final],  # the worst one
                 overall_eval_metric_results=[_result(each, each.score) for each in scores],
                 eval_metric_result_per_invocation=[
                     EvalMetricResultPerInvocation.model_construct(
@@ -174,7 +175,7 @@ class LightEvalService(BaseEvalService):
 
 
 def _result(score: MetricScore, value: float | None) -> EvalMetricResult:
-    status = _STATUS[score.status]
+    status = STATUS[score.status]
     fields: dict[str, Any] = {"metric_name": score.name, "score": value}
     if score.threshold is not None:
         fields["threshold"] = score.threshold

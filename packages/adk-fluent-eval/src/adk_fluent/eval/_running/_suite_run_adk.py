@@ -15,7 +15,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
-from adk_fluent.backends.adk import resolve_model, to_content
+from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
@@ -26,6 +26,7 @@ from adk_fluent.eval._running._case_run_adk import (
     CaseRun,
     RunSettings,
     add_absent_scores,
+    is_bare,
     new_outcome,
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
@@ -255,14 +256,7 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
 
 
 def _check_local() -> None:
-    """Check that ADK's LocalEvalService can run a case."""
-    if __version__.startswith("1."):
-        raise EvalError(
-            'engine="local" needs google-adk 2.x',
-            found=f"the LocalEvalService of {__version__} runs agents without plugins, so that "
-            "tools cannot be mocked and state is not seen",
-            help='use engine="light"',
-        )
+    """Check that ADK's LocalEvalService is there."""
     try:
         import_module("adk_fluent.eval._running._local_adk")
     except ImportError as error:
@@ -330,10 +324,37 @@ def _check_suite(
         _check_tools(case, target)
         _check_mock_arguments(case, target)
         _check_steps(case, target)
+        _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             raise case.error(
                 "max_cost_usd= needs prices, and there is no price book",
                 help="give run(prices=...), or: pip install adk-fluent-cost",
+            )
+
+
+def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
+    if case.skip is not None or not is_bare(settings.engine):
+        return
+    app, left_out = target.app, {"name", "root_agent", "plugins"}
+    plugins = [
+        each.name  # a pipeline of ours brings its own itself
+        for each in (*app.plugins, *settings.plugins)
+        if not isinstance(each, MiddlewarePlugin)
+    ]
+    more = [each for each in type(app).model_fields if each not in left_out and getattr(app, each)]
+    state = any(each.state_assertions for each in (case, *case.turns))
+    for what, is_asked in (
+        ("tools cannot be mocked", case.mock_tool_outputs),
+        ("state cannot be asserted", state),
+        (f"plugins ({', '.join(plugins)}) are not run", plugins),
+        (f"settings of the App ({', '.join(more)}) do not hold", more),
+    ):
+        if is_asked:
+            raise case.error(
+                f'{what} with engine="local" on google-adk {__version__}',
+                found="its LocalEvalService runs the agent alone, without an App and its plugins",
+                help='use engine="light"',
             )
 
 

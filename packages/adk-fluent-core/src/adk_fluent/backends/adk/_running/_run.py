@@ -334,6 +334,24 @@ class ADKBackend(BackendBase[Compiled]):
                 rewind_before_invocation_id=before_invocation_id,
             )
 
+    def forget(self, app_name: str, user_id: str, session_id: str) -> None:
+        """Forget a session and its artifacts, as far as the backend keeps them in memory itself.
+
+        Args:
+            app_name: The app.
+            user_id: Whose session it is.
+            session_id: The session; it need not be there.
+        """
+        if isinstance(self.session_service, InMemorySessionService):
+            users = self.session_service.sessions.get(app_name, {})
+            users.get(user_id, {}).pop(session_id, None)
+        if isinstance(self.artifact_service, InMemoryArtifactService):
+            held = self.artifact_service.artifacts
+            for path in [
+                each for each in held if each.startswith(f"{app_name}/{user_id}/{session_id}/")
+            ]:
+                held.pop(path, None)
+
     async def _events(
         self,
         compiled: Compiled,

@@ -38,7 +38,15 @@ _GONE: Final = re.compile(r"Session .* not found\.", re.DOTALL)
 _SHOWN: Final = 160  # characters of a store's own error
 #: What to do, by what a store says.
 _STORE_HELP: Final = (
-    ("locked", "another program writes to it, or has it open for writing: end that, and try again"),
+    (
+        "locked",
+        (
+            "SQLite lets one write at a time, and this one waited too long for its turn: too many "
+            "runs write to the file at once, or another program does. Nothing of it was written. "
+            "Do fewer runs at once, or keep sessions in DatabaseSessionService(url, "
+            'connect_args={"timeout": 60}), which waits longer, or in a database server'
+        ),
+    ),
     ("readonly", "it may not be written, or was moved or removed while it was open: put it back"),
     ("disk is full", "free space, and try again; what was committed before is still there"),
     (

@@ -64,7 +64,7 @@ def _written(events: Iterable[Event]) -> set[str]:
     return keys
 
 
-def _first_values(session: Session) -> dict[str, Any]:
+def first_values(session: Session) -> dict[str, Any]:
     """What the session began with, as far as it is known."""
     values = _untouched(session)
     seen: set[str] = set()
@@ -104,7 +104,7 @@ class RewindingSessions(BaseSessionService):
         """As the service does, with the first values kept."""
         before = event.actions.rewind_before_invocation_id
         if before is not None:
-            _keep_first_values(session, event, before)
+            _keepfirst_values(session, event, before)
             if merges_dicts(self._service):
                 await self._clear(session, event)
         return await self._service.append_event(session=session, event=event)
@@ -118,11 +118,11 @@ class RewindingSessions(BaseSessionService):
             await self._service.append_event(session=session, event=first)
 
 
-def _keep_first_values(session: Session, event: Event, before: str) -> None:
+def _keepfirst_values(session: Session, event: Event, before: str) -> None:
     delta = event.actions.state_delta
     ids = [each.invocation_id for each in session.events]
     earlier = _written(session.events[: ids.index(before)])
-    for key, value in _first_values(session).items():
+    for key, value in first_values(session).items():
         if key in earlier:
             continue
         if session.state.get(key) == value:

@@ -1,0 +1,150 @@
+"""A recording in the words of a terminal, or as data for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from adk_fluent.debug._compare import counted
+from adk_fluent.debug._lanes import duration, error_text, lanes, rows
+from adk_fluent.debug._recording import LEFT_OUT, LLMInteraction, ToolInteraction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adk_fluent.debug._lanes import Lane, Span
+    from adk_fluent.debug._recording import RecordedRun, Recording
+    from adk_fluent.protocol import AgentEvent
+
+Data = dict[str, Any]
+
+_SHOWN: Final = 72  # characters of a value
+_PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
+
+
+def text_of(recording: Recording, *, full: bool = False) -> str:
+    """What a recording holds, for people.
+
+    Args:
+        recording: The recording.
+        full: Cut nothing off.
+    """
+    return "\n".join(_lines(recording, 0 if full else _SHOWN))
+
+
+def data_of(recording: Recording) -> Data:
+    """What a recording holds, for programs."""
+    return {
+        "metadata": recording.metadata,
+        "edited": recording.edited,
+        "runs": [
+            {
+                "status": run.status,
+                "duration_ms": duration(run),
+                "message": _said(run),
+                "error": run.data.get("error"),
+                "lanes": [_lane_data(each) for each in lanes(run)],
+            }
+            for run in recording.runs
+        ],
+    }
+
+
+def _lane_data(lane: Lane) -> Data:
+    names = ("kind", "label", "start_ms", "end_ms", "status", "error", "tokens", "entry", "within")
+    spans = [{name: getattr(span, name) for name in names} for span in lane.spans]
+    return {"name": lane.name, "agent": lane.agent, "branch": lane.branch, "spans": spans}
+
+
+def _lines(recording: Recording, limit: int) -> Iterator[str]:
+    name = "recording" if recording.path is None else recording.path.name
+    yield f"{name}: {repr(recording)[len('<Recording: ') : -1]}"
+    versions: Data = recording.metadata.get("versions") or {}
+    made = [f"{each} {versions[each]}" for each in _PACKAGES if each in versions]
+    when = recording.metadata.get("recorded_at")
+    if when or made:
+        yield f"recorded {when or ''}{' with ' if made else ''}{', '.join(made)}"
+    if recording.edited:
+        yield "it was edited after it was recorded"
+    for number, run in enumerate(recording.runs):
+        yield ""
+        yield from _run_lines(number, run, limit)
+
+
+def _run_lines(number: int, run: RecordedRun, limit: int) -> Iterator[str]:
+    tokens = sum(each.usage.total for each in run.llm_interactions if each.usage is not None)
+    head = f"run {number}: {run.status or 'cut off'} in {duration(run):.0f} ms"
+    yield head + (f", {counted(tokens, 'token')}" if tokens else "")
+    if run.resumed:
+        yield f"  resumed with {counted(len(run.answers), 'answer')}"
+    elif said := _said(run):
+        yield f"  user: {_cut(said, limit)}"
+    found = rows(run)
+    width = max((len(lane.name) for lane, _ in found), default=0)
+    for lane, span in found:
+        mark = "| " if span.within else ""
+        start = f"  {span.start_ms:>9.1f} ms  {lane.name:<{width}}  {mark}"
+        for line in _span_lines(span, limit):
+            yield start + line
+            start = " " * (len(start) - len(mark)) + mark
+    if error := run.data.get("error"):
+        yield f"  failed: {_shown(error_text(error), limit)}"
+
+
+def _span_lines(span: Span, limit: int) -> Iterator[str]:
+    what = span.what
+    took = f"{span.end_ms - span.start_ms:.1f} ms"
+    if isinstance(what, LLMInteraction):
+        tokens = f", {counted(span.tokens, 'token')}" if span.tokens else ""
+        how = _how(span, limit)
+        yield f"model {span.label}: {how or took}{tokens}"
+    elif isinstance(what, ToolInteraction):
+        args = ", ".join(f"{key}={_cut(value, limit)}" for key, value in what.args.items())
+        how = _how(span, limit) or f"{_cut(what.result, limit)} in {took}"
+        yield f"tool {span.label}({args}): {how}"
+    else:
+        yield from _event_lines(what, span, limit)
+
+
+def _event_lines(event: AgentEvent, span: Span, limit: int) -> Iterator[str]:
+    if event.content and not (event.is_partial and event.tool_calls):
+        yield f"{'says part' if event.is_partial else 'says'} {_cut(event.content, limit)}"
+    if span.error:
+        yield f"error {_shown(span.error, limit)}"
+    if event.transfer_to:
+        yield f"transfers to {event.transfer_to}"
+    if event.escalate:
+        yield "escalates"
+    for each in event.pending:
+        yield f"asks {each.name}: {_cut(each.message, limit)}"
+    for key, value in event.state_delta.items():
+        yield f"removes {key}" if value is None else f"writes {key} = {_cut(value, limit)}"
+
+
+def _how(span: Span, limit: int) -> str:
+    return "cancelled" if span.status == "cancelled" else _shown(span.error, limit)
+
+
+def _said(run: RecordedRun) -> str:
+    parts: list[Data] = (run.message or {}).get("parts") or []
+    return " ".join(each.get("text") or "[no text]" for each in parts)
+
+
+def _cut(value: Any, limit: int) -> str:
+    """A value as Python writes it, in which no control character does anything."""
+    if value == LEFT_OUT:
+        return LEFT_OUT
+    return _shorter(repr(value), limit)
+
+
+def _shown(text: str, limit: int) -> str:
+    return _shorter(repr(text)[1:-1], limit)
+
+
+def _shorter(text: str, limit: int) -> str:
+    return text if not limit or len(text) <= limit else f"{text[:limit]}..."
+
+
+def json_of(data: Data) -> str:
+    """Data as JSON that every terminal and pipe takes."""
+    return json.dumps(data, ensure_ascii=True, indent=1)

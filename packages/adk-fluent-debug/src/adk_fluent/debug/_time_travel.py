@@ -1,0 +1,324 @@
+"""Time travel: the state of a session at an event, and a session that goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adk_fluent.errors import SessionError, UsageError
+from adk_fluent.extend import LOG, describe, storage_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import BaseSessionService
+    from google.adk.sessions.session import Session
+    from google.genai import types
+
+    from adk_fluent.protocol import AgentEvent, RunResult
+
+Data = dict[str, Any]
+
+_SHARED: Final = ("user:", "app:")
+_TEMPORARY: Final = "temp:"
+_JOURNAL: Final = "journal"
+_BOOKKEEPING: Final = frozenset({_JOURNAL, "claim"})
+
+
+class TimeTravel:
+    """Looks at a session as it was at an event, and forks it there.
+
+    ::
+
+        travel = TimeTravel(session_service)
+        fork = await travel.fork(result, at=result[2].id, edit={result[2].id: "Yes, refund it."})
+        again = await pipeline.resume(session_id=fork.id, session_service=session_service)
+
+    Nothing is executed by this class, and the session that is looked at stays as it is. Running or
+    resuming a pipeline in a fork executes it: models are asked and tools run.
+
+    Events are those of the session, which begin with what the user said and include what says
+    where a run stands; the ids of events of a run are the same.
+
+    Args:
+        session_service: ADK's session service that keeps the sessions.
+
+    Raises:
+        UsageError: It is no session service.
+    """
+
+    def __init__(self, session_service: BaseSessionService) -> None:
+        given: Any = session_service
+        if isinstance(given, type) or not hasattr(given, "append_event"):
+            raise UsageError(
+                "TimeTravel takes a session service of ADK's",
+                found=describe(given),
+                help="such as SqliteSessionService('sessions.db')",
+            )
+        self._service: BaseSessionService = given
+
+    async def state_at(self, session: Session | RunResult, at: int | str) -> dict[str, Any]:
+        """Return the state of a session after an event.
+
+        Keys that begin with ``user:`` or ``app:`` are shared with other sessions: their values are
+        those of now. A value that the session was created with and that an agent not of a
+        pipeline has written over is not known, and absent before that event.
+
+        Args:
+            session: The session, or the result of a run in it.
+            at: The event: its index in the session, from the end where negative, or its id.
+
+        Raises:
+            UsageError: There is no such event.
+            SessionError: There is no such session.
+        """
+        stored = await self._stored(session)
+        return _state(stored, _place(stored, at) + 1)
+
+    async def fork(
+        self,
+        session: Session | RunResult,
+        at: int | str = -1,
+        state: Mapping[str, Any] | None = None,
+        edit: Mapping[int | str, str | types.Content] | None = None,
+        *,
+        session_id: str | None = None,
+    ) -> Session:
+        """Make a session that holds the events of another one up to one of them.
+
+        State is what it was after that event; keys that begin with ``user:`` or ``app:`` are
+        shared with other sessions, and stay as they are. Where the run kept its position
+        (``ExecutionConfig(resumable=True)``, or it waits for an answer), ``pipeline.resume`` goes
+        on in the fork behind the event; otherwise ``pipeline.run`` begins a new run there. Either
+        executes what comes next, and nothing of what is kept. A step of which the event is not the
+        last is executed again. Artifacts are not copied.
+
+        Args:
+            session: The session, or the result of a run in it.
+            at: The last event that is kept: its index in the session, from the end where negative,
+                or its id.
+            state: What is written to state then; None removes a key. Keys that begin with
+                ``user:`` or ``app:`` are written for all sessions that share them.
+            edit: What events say instead, by index or id: text, or a Content. Where an event has
+                written its text to state, too, it writes the new one.
+            session_id: The id of the new session; None makes one.
+
+        Returns:
+            The new session.
+
+        Raises:
+            UsageError: There is no such event, an edited one is not kept or has no content, or
+                state cannot hold what is given.
+            SessionError: There is no such session.
+        """
+        from adk_fluent.extend import (  # noqa: PLC0415  # they import ADK
+            copy_events,
+            initial_state,
+            write_state,
+        )
+
+        _check_state(state)
+        stored = await self._stored(session)
+        stop = _place(stored, at) + 1
+        edits = _edits(stored, stop, edit)
+        kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
+        for place, said in edits.items():
+            _edit(kept[place], said)
+        made = await self._service.create_session(
+            app_name=stored.app_name,
+            user_id=stored.user_id,
+            session_id=session_id,
+            state=initial_state(stored),
+        )
+        ids: Data = {"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id}
+        try:
+            for event in kept:
+                event.actions.state_delta = _own(event.actions.state_delta)
+                await self._service.append_event(session=made, event=event)
+            if state:
+                last = next((each for each in reversed(kept) if each.author != "user"), kept[-1])
+                await write_state(
+                    self._service,
+                    made,
+                    state,
+                    author=last.author,
+                    invocation_id=kept[-1].invocation_id,
+                )
+            whole = await self._service.get_session(**ids)
+        except BaseException:
+            await self._service.delete_session(**ids)
+            raise
+        return made if whole is None else whole
+
+    async def _stored(self, session: Any) -> Session:
+        """The session as it is stored now, with all its events."""
+        id = getattr(session, "session_id", None) or getattr(session, "id", None)
+        app_name, user_id = (getattr(session, name, None) for name in ("app_name", "user_id"))
+        if not (isinstance(id, str) and isinstance(app_name, str) and isinstance(user_id, str)):
+            raise UsageError(
+                "time travel takes a session, or the result of a run in it",
+                found=describe(session),
+            )
+        found = await self._service.get_session(app_name=app_name, user_id=user_id, session_id=id)
+        if found is None:
+            raise SessionError(
+                f"there is no session {id!r} of user {user_id!r} in app {app_name!r}",
+                help="take the session service of the run: run(..., session_service=...)",
+            )
+        return found
+
+
+def _place(session: Session, at: Any) -> int:
+    """The index of an event in its session."""
+    events = session.events
+    if isinstance(at, str):
+        for index, event in enumerate(events):
+            if event.id == at:
+                return index
+        what = f"session {session.id!r} has no event of id {at!r}"
+    elif isinstance(at, int) and not isinstance(at, bool):
+        if -len(events) <= at < len(events):
+            return at % len(events)
+        what = f"session {session.id!r} has no event {at}"
+    else:
+        raise UsageError("at= takes the index or the id of an event", found=describe(at))
+    raise UsageError(
+        what,
+        found=f"it has {len(events)} events",
+        help="an index of session.events, or event.id of an event of a run",
+    )
+
+
+def _own(delta: Mapping[str, Any]) -> Data:
+    """What is written to the session alone."""
+    return {key: value for key, value in delta.items() if not key.startswith(_SHARED)}
+
+
+def _state(session: Session, stop: int) -> Data:
+    from adk_fluent.extend import initial_state, is_journal_key  # noqa: PLC0415  # they import ADK
+
+    state = initial_state(session)
+    for event in session.events[:stop]:
+        state.update(_own(event.actions.state_delta))
+    shared = {key: each for key, each in session.state.items() if key.startswith(_SHARED)}
+    return {
+        key: value
+        for key, value in {**state, **shared}.items()
+        if value is not None and not is_journal_key(key)
+    }
+
+
+def _check_state(state: Any) -> None:
+    if state is None:
+        return
+    if not isinstance(state, Mapping):
+        raise UsageError("state= takes a mapping of keys to values", found=describe(state))
+    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
+
+    given = cast("Mapping[Any, Any]", state)
+    for key in given:
+        if not isinstance(key, str) or key.startswith(_TEMPORARY) or is_journal_key(key):
+            raise UsageError(
+                "state= takes keys that a session keeps",
+                found=f"the key {key!r}",
+                help="temp: keys last as long as a run" if _is_temporary(key) else "a key of yours",
+            )
+    if fault := storage_fault(dict(given)):
+        raise UsageError(f"state= cannot be kept: state{fault.path} {fault.says}", help=fault.help)
+
+
+def _is_temporary(key: Any) -> bool:
+    return isinstance(key, str) and key.startswith(_TEMPORARY)
+
+
+def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
+    """What events are to say, by their indexes."""
+    if edit is None:
+        return {}
+    if not isinstance(edit, Mapping):
+        raise UsageError(
+            "edit= takes a mapping of events to what they say instead", found=describe(edit)
+        )
+    given = cast("Mapping[Any, Any]", edit)
+    made: dict[int, Any] = {}
+    for at, said in given.items():
+        place = _place(session, at)
+        if place >= stop:
+            raise UsageError(
+                "edit= takes events that are kept",
+                found=f"event {at!r}, which comes after at=",
+                help="fork later, or leave it out",
+            )
+        content = session.events[place].content
+        if content is None or not content.parts:
+            raise UsageError(
+                "edit= takes events that say something",
+                found=f"event {at!r} of {session.events[place].author!r} has no content",
+                help="change what it wrote by state={...}",
+            )
+        if not isinstance(said, str) and not hasattr(said, "parts"):
+            raise UsageError("edit= takes text, or a Content", found=describe(said))
+        made[place] = said
+    return made
+
+
+def _edit(event: Event, said: Any) -> None:
+    from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
+
+    edit_event(event, said)
+
+
+# --- where a run stands --------------------------------------------------------------------------
+
+
+def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
+    """The event that says where the run stood after the last one that is kept, if there is one.
+
+    A pipeline says so after each step, in an event of its own or with what the step wrote. Of
+    branches that run at the same time others may come between: what counts is that it tells of
+    nothing that is not kept.
+    """
+    from adk_fluent.extend import to_agent_event  # noqa: PLC0415  # it imports ADK
+
+    last = to_agent_event(events[stop - 1])
+    path, found, between = last.path or "", list[Any](), False
+    for event in events[stop:]:
+        seen = to_agent_event(event)
+        if seen.content is None and seen.metadata.get("why") in _BOOKKEEPING:
+            if seen.metadata["why"] != _JOURNAL:
+                continue
+            if not between or (path and _is_next(path, seen.path or "")):
+                found.append(event)
+            if between:
+                break
+        elif not path or _is_journal(event) or _is_next(path, seen.path or ""):
+            break
+        else:
+            between = True
+    if not found and path and not _is_journal(events[stop - 1]):
+        _tell_cut(last, events[:stop])
+    return found
+
+
+def _is_journal(event: Event) -> bool:
+    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
+
+    return any(map(is_journal_key, event.actions.state_delta))
+
+
+def _is_next(path: str, other: str) -> bool:
+    """Whether a position is that of the same step, of the one behind it, or of the end of both."""
+    above, _, step = path.rpartition(".")
+    beside, _, next_step = other.rpartition(".")
+    in_sequence = step[:1] == next_step[:1] == "s" and above == beside
+    return other == path or in_sequence or f"{path}.".startswith(f"{other}.")
+
+
+def _tell_cut(last: AgentEvent, kept: Iterable[Event]) -> None:
+    if any(map(_is_journal, kept)):
+        LOG.warning(
+            "fork: step %r had more to do after event %s; resuming the fork executes it again",
+            last.node or last.author,
+            last.id,
+        )

@@ -1,0 +1,52 @@
+"""Recorded runs as lanes on a time axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adk_fluent.debug._lanes import duration, lanes, rows
+from adk_fluent.debug._recording import RecordedRun
+
+Data = dict[str, Any]
+
+
+def run(*tape: Data) -> RecordedRun:
+    return RecordedRun({"tape": list(tape)})
+
+
+def event(t: float, author: str, **fields: Any) -> Data:
+    return {"t": t, "event": {"author": author, **fields}}
+
+
+def test_lanes_are_agents_in_branches_in_the_order_in_which_they_begin() -> None:
+    made = lanes(
+        run(
+            {"t": 1, "model_call": 0, "agent": "b", "branch": "p.b", "model": "m"},
+            {"t": 2, "model_call": 1, "agent": "a", "branch": "p.a", "model": "m"},
+            {"t": 5, "reply_of": 1, "responses": [{"usage_metadata": {"prompt_token_count": 7}}]},
+            event(6, "a", branch="p.a", content="hi"),
+            {"t": 7, "tool_call": 2, "agent": "a", "branch": "p.a", "tool": "t", "args": {}},
+            {"t": 9, "result_of": 2, "error": {"type": "builtins:OSError", "message": "down"}},
+            event(10, "root", node="count", branch="p.a"),
+        )
+    )
+    assert [each.name for each in made] == ["b", "a", "p.a/count"]
+    slow, [call, said, tool] = made[0].spans[0], made[1].spans
+    assert (slow.kind, slow.status) == ("model", "cancelled")
+    assert (call.start_ms, call.end_ms, call.tokens, call.status) == (2, 5, 7, "ok")
+    assert (said.kind, said.label, said.start_ms, said.end_ms) == ("event", "a", 6, 6)
+    assert (tool.label, tool.status, tool.error) == ("t", "error", "OSError: down")
+
+
+def test_rows_are_in_the_order_in_which_they_began() -> None:
+    recorded = run(
+        {"t": 1, "tool_call": 0, "agent": "a", "tool": "t"},
+        {"t": 2, "model_call": 1, "agent": "inner", "within": 0},
+        {"t": 3, "reply_of": 1, "responses": []},
+        {"t": 4, "result_of": 0, "result": None},
+        event(5, "a"),
+    )
+    found = [(lane.name, span.kind, span.within) for lane, span in rows(recorded)]
+    assert found == [("a", "tool", False), ("inner", "model", True), ("a", "event", False)]
+    assert duration(recorded) == 5
+    assert (rows(run()), duration(run())) == ([], 0.0)
