@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from pydantic import BaseModel
 
 from adk_fluent import Agent, map_over, race
@@ -12,12 +13,21 @@ from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.protocol import Middleware
-from adk_fluent.testing import Call, ScriptedModel, mock_backend
+from adk_fluent.testing import (
+    AgentHarness,
+    Call,
+    GeminiEmulator,
+    ScriptedModel,
+    mock_backend,
+    reply,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adk_fluent.builders import Builder
+
+pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")]
 
 
 class Invoice(BaseModel):
@@ -30,7 +40,7 @@ WRONG = "the answer of reader does not fit its schema: total: Input should be a 
 THREE = Invoice(total=3)
 
 
-@pytest.fixture(params=["mock", pytest.param("adk", marks=pytest.mark.adk)])
+@pytest.fixture(params=["mock", "adk"])
 def run(request: pytest.FixtureRequest) -> Any:
     async def run(pipeline: Any, **options: Any) -> Any:
         backend = mock_backend() if request.param == "mock" else None
@@ -151,7 +161,6 @@ def lookup() -> str:
     return "found"
 
 
-@pytest.mark.adk
 async def test_the_model_is_told_behind_its_answer_and_nobody_else() -> None:
     requests = Requests()
     model = ScriptedModel(BAD, "sorry", GOOD)
@@ -166,7 +175,6 @@ async def test_the_model_is_told_behind_its_answer_and_nobody_else() -> None:
     assert not any(BAD in text or "does not fit" in text for _, text in later)
 
 
-@pytest.mark.adk
 async def test_the_next_run_of_the_session_sees_only_what_fits() -> None:
     requests = Requests()
     model = ScriptedModel(BAD, GOOD, GOOD)
@@ -178,7 +186,6 @@ async def test_the_next_run_of_the_session_sees_only_what_fits() -> None:
     assert BAD not in texts
 
 
-@pytest.mark.adk
 async def test_an_answer_by_a_tool_of_adk_is_given_again() -> None:
     answer = "set_model_response"
     model = ScriptedModel(
@@ -188,7 +195,6 @@ async def test_an_answer_by_a_tool_of_adk_is_given_again() -> None:
     assert (await agent.run("go")).output == THREE
 
 
-@pytest.mark.adk
 @pytest.mark.parametrize("retries", [0, 1])
 async def test_callbacks_around_the_agent_are_called_once(retries: int) -> None:
     called: list[str] = []
@@ -205,8 +211,38 @@ async def test_callbacks_around_the_agent_are_called_once(retries: int) -> None:
     assert called == ["before", "after"]
 
 
-@pytest.mark.adk
 async def test_tokens_of_all_answers_are_counted() -> None:
     once = await reader(GOOD).run("go")
     twice = await reader(BAD, GOOD).run("go")
     assert twice.usage.total > once.usage.total
+
+
+def test_over_http_the_correction_is_a_turn_of_the_user() -> None:
+    with GeminiEmulator(BAD, GOOD) as gemini:
+        agent = Agent("reader", gemini.model()).output_retries(1) @ Invoice
+        harness = AgentHarness(agent)
+        result = harness.send_sync("go")
+        assert (result.status, result.output) == ("completed", THREE)
+        assert [turn.role for turn in gemini.calls[1].turns] == ["user", "model", "user"]
+
+
+def test_over_http_the_status_is_read() -> None:
+    with GeminiEmulator(reply("cut o", finish_reason="MAX_TOKENS")) as gemini:
+        result = AgentHarness(Agent("writer", gemini.model())).send_sync("go")
+    assert (result.status, result.step, result.output) == ("truncated", "writer", None)
+
+
+async def test_words_said_meanwhile_are_not_held_against_the_type_of_a_delegate() -> None:
+    def file() -> dict[str, str]:
+        """File it."""
+        return {"status": "pending"}
+
+    tool = LongRunningFunctionTool(file)
+    model = ScriptedModel(Call("file", {}, "c1"), "It is filed.", GOOD)
+    clerk = (Agent("reader", model).tool(tool) @ Invoice).writes("k")
+    host = Agent("host").mock(Call("transfer_to_agent", {"agent_name": "reader"})).delegates(clerk)
+    first = await host.run("go")
+    assert (first.status, "k" in first.state) == ("waiting", False)
+    answer = first.pending[0].answer({"status": "done"})
+    second = await host.resume(answer, session_id=first.session_id)
+    assert (second.status, second.state["k"]) == ("completed", {"total": 3})
