@@ -120,11 +120,12 @@ async def test_what_a_middleware_spends_is_charged_once_wherever_it_stands(
     agent, other, usd = case()
     live = CostReport()
     costs = cost_attribution(prices=PRICES, on_record=live.add)
-    for each in (costs, other) if outside else (other, costs):
+    limit = Budget(10, prices=PRICES, reserve_output=100)
+    for each in (limit, costs, other) if outside else (other, costs, limit):
         agent = agent.middleware(each)
     result = await agent.run("hi", config=config)
     assert result.text == "good"
-    assert live.total == cost_of(result).total == Money.of(usd)
+    assert live.total == cost_of(result).total == limit.balance(result).spent == Money.of(usd)
 
 
 @pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
