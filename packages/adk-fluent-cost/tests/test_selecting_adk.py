@@ -312,6 +312,18 @@ async def test_without_money_for_a_better_answer_the_one_there_is_stands() -> No
     assert (result.text, desk.asked, result.errors) == ("cheap says", {"cheap": 1}, [])
 
 
+async def test_an_adaptive_one_has_a_fallback_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is compared where nothing was asked."""
+    caplog.set_level(logging.INFO, "adk_fluent")
+    desk = Desk()
+    candidates = [desk.candidate("good"), desk.candidate("best")]
+    agent = adaptive(desk, candidates=candidates, fallback_model=desk.models["cheap"])
+    limit = Budget(0.05, reserve_output=1000, prices={"cheap": PRICES["cheap"]})
+    assert (await agent.middleware(limit).run("hi")).text == "cheap says"
+    assert desk.asked == {"cheap": 1}
+    assert "would have cost" not in caplog.text
+
+
 async def test_an_error_in_the_place_of_an_answer_will_not_do() -> None:
     desk = Desk(cheap=[reply(error_code="SAFETY")])
     assert (await adaptive(desk).run("hi")).text == "good says"
