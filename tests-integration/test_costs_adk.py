@@ -9,7 +9,7 @@ from google.adk.sessions import InMemorySessionService
 
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
-from adk_fluent.cost import CostReport, Money, cost_attribution, cost_of
+from adk_fluent.cost import CostReport, Money, PriceError, cost_attribution, cost_of
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.middleware import (
     cache,
@@ -157,3 +157,12 @@ async def test_a_case_is_held_to_what_it_may_cost(limit: float, passed: bool) ->
     report = await FluentEvalSuite("desk", agent, [case]).run()
     (outcome,) = report.outcomes
     assert outcome.passed is passed
+
+
+async def test_a_suite_takes_the_prices_that_costs_take() -> None:
+    case = FluentCase("hi", expected_response_contains="good", max_cost_usd=0.01)
+    suite = FluentEvalSuite("desk", Agent("a", model("small", said("good"))), [case])
+    (outcome,) = (await suite.run(prices=PRICES)).outcomes
+    assert outcome.cost_usd == pytest.approx(0.002)
+    with pytest.raises(PriceError, match="typo"):
+        await suite.run(prices={"small": {"typo": 1}})

@@ -29,9 +29,6 @@ GROUP: Final = "adk_fluent.layers"
 #: The slots whose names people write down: in a program, in a file, on the command line.
 SLOTS: Final = ("commands", "middleware", "names")
 
-#: Part of adk_fluent and command -> the wheel that is there and will bring it in a later version.
-LATER: Final[Mapping[str, str]] = {"serve": "adk-fluent-a2a"}
-
 _HEAD: Final = '''\
 """What wheels bring that may be absent. Written by tools/hints.py; do not edit."""
 
@@ -59,9 +56,7 @@ def text(root: Path = ROOT) -> str:
         f"{_HEAD}#: Part of adk_fluent, or layer -> the wheel that brings it.\n"
         f"WHEELS: Final[dict[str, str]] = {{\n{_rows(wheels, 4)}}}\n\n"
         "#: Slot -> name in it -> the layer that provides it.\n"
-        f"PROVIDERS: Final[dict[str, dict[str, str]]] = {{\n{''.join(rows)}}}\n\n"
-        "#: Part of adk_fluent and command -> the wheel of which a later version will bring it.\n"
-        f"LATER: Final[dict[str, str]] = {{\n{_rows(LATER, 4)}}}\n"
+        f"PROVIDERS: Final[dict[str, dict[str, str]]] = {{\n{''.join(rows)}}}\n"
     ).replace("'", '"')
 
 

@@ -479,6 +479,7 @@ ROWS: tuple[Row, ...] = (
         {
             "ours": Case("evaluated", "run-suite", 100, [300, 100]),
             "adk runner": Case("adk", "run-cases", 100, 300),
+            "adk local": Case("local", "run-local", 100, [300, 100]),
         },
         above(1e-3, 100, "adk runner"),
         rounds=5,

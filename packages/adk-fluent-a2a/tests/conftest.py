@@ -1,4 +1,4 @@
-"""What all tests here share: `remote_kit`, made importable. Without the wheel none is run."""
+"""What all tests here share: its kits, made importable. Without the wheel none is run."""
 
 from __future__ import annotations
 
@@ -27,5 +27,7 @@ def _installed() -> bool:
 
 if not _installed():
     collect_ignore_glob = ["test_*.py"]
-elif "remote_kit" not in sys.modules:
-    _provide("remote_kit")
+else:
+    for each in ("remote_kit", "serve_kit"):
+        if each not in sys.modules:
+            _provide(each)

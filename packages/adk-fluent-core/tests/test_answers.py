@@ -255,3 +255,24 @@ async def test_a_type_that_pydantic_cannot_read_is_refused(run: Any, reader: Age
     assert (caught.value.found, caught.value.node) == ("the class Opaque", "reader")
     assert caught.value.help is not None
     assert caught.value.help.startswith("Unable to generate pydantic-core schema")
+
+
+FENCES = ["```json\n{}\n```", "```\n{}\n```", " ```JSON {}```\n", "```json\r\n{}\r\n```\n\n"]
+
+
+@pytest.mark.parametrize("fence", FENCES)
+async def test_json_in_a_fence_is_read(run: Any, fence: str) -> None:
+    fenced = fence.replace("{}", GOOD)
+    assert (await run(agent("invoice", schema=Invoice, mock=fenced))).state["invoice"] == READ
+    several = agent(SCORE, TIER, mock=fence.replace("{}", '{"score": 1, "tier": "gold"}'))
+    assert (await run(several)).state == {"score": 1.0, "user:tier": "gold"}
+
+
+@pytest.mark.parametrize("text", [f"Here: ```json\n{GOOD}\n```", "```", "``````", "```json\n```"])
+async def test_what_is_no_fence_around_all_of_it_is_not(run: Any, text: str) -> None:
+    with pytest.raises(OutputInvalidError, match="Invalid JSON"):
+        await run(agent("invoice", schema=Invoice, mock=text))
+
+
+async def test_a_text_keeps_its_fence(run: Any) -> None:
+    assert (await run(agent("code", mock="```\nx\n```"))).state["code"] == "```\nx\n```"

@@ -58,11 +58,13 @@ chosen = Agent("chosen").model_select(
     strategy="cost_optimized",
     candidates=[
         ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1),
-        ModelCandidate("gemini-2.5-pro", 0.00125, 0.01, quality_tier=2),
+        ModelCandidate("gemini-2.5-pro", prices={"input": 1.25, "output": 10}),
+        ModelCandidate("gemini-2.5-pro", condition=lambda ctx, request: True),
     ],
     budget_key="temp:left",
     fallback_model="gemini-2.5-flash",
 )
+assert_type(chosen.model_select(candidates=[], judge=lambda reply: len(reply.text) > 3), Agent)
 assert_type(chosen, Agent)
 heavy = (reader >> chosen).execution_boundary(
     serialization="arrow",

@@ -78,8 +78,8 @@ worker = (
     .mock(["first", "second"])
 )
 typed = triage @ Ticket
-assert_type(typed, Agent)
-assert_type(triage @ list[Ticket], Agent)
+assert_type(typed, Agent[Ticket])
+assert_type(triage @ list[Ticket], Agent[list[Ticket]])
 assert_type(triage.clone("copy").with_(model="m", history="none"), Agent)
 assert_type(triage.named("again").mock("billing"), Agent)
 
@@ -256,7 +256,8 @@ assert_type(gate(approved, payload=made("ok"), response_schema=dict[str, int]).n
 assert_type(triage >> gate(response_schema=int) >> worker, Pipeline)
 assert_type(gate(response_schema=int | None), Gate)
 assert_type(race(triage, worker, plain, name="fastest").branch(boss), Race)
-assert_type(map_over("items", triage >> worker, item_key="item", concurrency=4), MapOver)
+map_over("items", triage >> worker, item_key="item", concurrency=4, on_error="skip")
+assert_type(map_over("items", plain, name="each"), MapOver)
 assert_type(timeout(triage | worker, 1.5, name="quick"), Timeout)
 
 everything = desk >> score >> tap(print) >> race(triage, worker) >> timeout(desk, 3)

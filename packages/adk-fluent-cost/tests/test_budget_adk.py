@@ -33,7 +33,7 @@ from adk_fluent.cost import (
     price_limit,
 )
 from adk_fluent.errors import AdkFluentError, UsageError
-from adk_fluent.ir import MiddlewareRef
+from adk_fluent.ir import MiddlewareRef, content_hash
 from adk_fluent.protocol import Answer, ModelCall, ModelReply, Sink, Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -315,7 +315,7 @@ async def test_a_function_decides() -> None:
     assert codes(result) == ["BUDGET_EXHAUSTED"]
 
 
-@pytest.mark.parametrize("word", ["panic", "fallback", "ask", None])
+@pytest.mark.parametrize("word", ["panic", "fallback", None])
 async def test_a_function_that_says_something_else(word: Any) -> None:
     def decide(call: ModelCall, left: Money) -> Any:
         return word
@@ -452,7 +452,7 @@ async def test_a_live_run_is_refused() -> None:
         (None, {}),
         (1, {"scope": "planet"}),
         (1, {"on_exceed": "explode"}),
-        (1, {"on_exceed": "ask"}),
+        (1, {"on_exceed": "ask", "fallback_model": "cheap"}),
         (1, {"on_exceed": "fallback"}),
         (1, {"fallback_model": "cheap"}),
         (1, {"on_exceed": "fallback", "fallback_model": 5}),
@@ -609,3 +609,17 @@ def test_no_schedule_overspends_or_leaks(tmp_path: Path, pytestconfig: pytest.Co
 def test_limits_are_exact() -> None:
     assert Budget(0.1).limit.usd == Decimal("0.1")
     assert Budget("0.10").limit == Budget(Money.of("0.1")).limit == Budget(Decimal("0.1")).limit
+
+
+def test_what_tells_budgets_apart(tmp_path: Path) -> None:
+    def hashed(limit: Any, **options: Any) -> str:
+        return content_hash(Agent("a").middleware(budget(limit, **options)).to_ir())
+
+    shared = SqliteLedger(str(tmp_path / "b.db"))
+    assert hashed(1) == hashed("1.00")
+    found = [hashed(1), hashed(2), hashed(1, scope="user"), hashed(1, name="other")]
+    found += [hashed(1, on_exceed="warn"), hashed(1, ledger=shared), hashed(1, budget_key="left")]
+    found += [hashed(1, on_exceed="fallback", fallback_model=model) for model in ("cheap", "dear")]
+    assert len({*found}) == len(found)
+    kept = [budget(1), budget(1, scope="process"), budget(1, ledger=shared)]
+    assert [bool(each.__process_memory__) for each in kept] == [True, False, False]

@@ -25,7 +25,7 @@ from adk_fluent.debug._adk import load_error
 from adk_fluent.errors import StepTimeoutError, UnknownNameError, UsageError
 from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
-from adk_fluent.testing import Call, ScriptedModel, reply
+from adk_fluent.testing import Call, ScriptedModel, reply, rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,25 @@ async def test_races_maps_and_timeouts_end_as_they_did() -> None:
     assert result.state["won"] == "hare"
     assert result.text.endswith("instead")
     assert asyncio.get_running_loop().time() - began < 5
+
+
+@pytest.mark.parametrize("on_error", ["collect", "skip"])
+async def test_items_that_failed_fail_in_a_replay_too(on_error: Any) -> None:
+    def build(model: ScriptedModel) -> Any:
+        each = Agent("each", model).instruct("{_item}").history("none")
+        return map_over("orders", each, on_error=on_error, concurrency=2, name="map")
+
+    down = reply(raises=ConnectionError("down"))
+    script = ScriptedModel(
+        default="seen", rules=[rule(lambda asked: "bad" in asked.system, reply=down)]
+    )
+    state = {"orders": ["A", "bad", "C"]}
+    recording = await recorded(build(script), state=state)
+    result = await build(ScriptedModel()).run("Go", backend=ReplayerBackend(recording))
+    assert not recording.diff(result), recording.diff(result).summary
+    results = ["seen", None, "seen"] if on_error == "collect" else ["seen", "seen"]
+    assert result.state["results"] == results
+    assert len(result.discarded) == 1
 
 
 async def test_a_timeout_strikes_without_waiting() -> None:

@@ -1,10 +1,19 @@
-"""What all tests here share: helpers that are importable, and a folder for a database."""
+"""What all tests here share: helpers that are importable, and databases."""
 
 from __future__ import annotations
 
+import itertools
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBERS = itertools.count()
 
 
 def _provide(name: str) -> None:
@@ -16,6 +25,37 @@ def _provide(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-for helper in ("segmented", "distributed_jobs"):
+for helper in ("segmented", "distributed_jobs", "isolated_jobs", "postgres_server"):
     if helper not in sys.modules:
         _provide(helper)
+
+
+@pytest.fixture(scope="session")
+def postgres_address() -> Iterator[str]:
+    """A server of these tests; without Postgres on this machine, the test is skipped."""
+    import postgres_server
+
+    folder = postgres_server.binaries()
+    if folder is None:
+        pytest.skip(postgres_server.MISSING)
+    with postgres_server.running(folder) as address:
+        yield address
+
+
+@pytest.fixture
+def postgres(postgres_address: str) -> str:
+    """The url of a new database."""
+    import psycopg
+
+    name = f"runs{next(_NUMBERS)}"
+    with psycopg.connect(f"{postgres_address}/postgres", autocommit=True) as db:
+        db.execute(f"create database {name}".encode())
+    return f"{postgres_address}/{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The url of a new database of either kind."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return f"sqlite:///{tmp_path / 'runs.sqlite'}"

@@ -73,7 +73,7 @@ class Cut:
             each.part: backend.compile_segment(plan.node, config, segment=each.part)
             for each in plan.segments
         }
-        self.first = self.segments[plan.segments[0].part]
+        self.first = self.segments[plan[plan.first].part]
 
 
 class CutBackend(BackendBase[Cut]):

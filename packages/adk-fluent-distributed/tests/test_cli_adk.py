@@ -79,6 +79,8 @@ def test_a_run_from_its_submission_to_its_end(cli: Callable[..., Run], url: str)
     assert (code, "waits for an answer, and none was given" in err) == (1, True)
     code, _, err = cli("answer", "r", "okay=yes")
     assert (code, "has no open question 'okay'" in err) == (1, True)
+    code, _, err = cli("answer", "r", "ok=perhaps")
+    assert (code, "is no answer to gate 'ok'" in err) == (2, True)
     assert cli("answer", "r", "ok=yes")[:2] == (0, submitted)
     assert json.loads(cli("status", "r", "--json")[1])["state"] == {"n": 1}  # of its last rest
     work(url)
@@ -107,7 +109,7 @@ def test_wrong_use(cli: Callable[..., Run], tmp_path: Path) -> None:
 
 
 def test_another_database(capsys: pytest.CaptureFixture[str]) -> None:
-    assert called("status", "r", "--database", "postgresql://u:pa55@host/db") == 3
+    assert called("status", "r", "--database", "mysql://u:pa55@host/db") == 3
     err = capsys.readouterr().err
     assert "DbosEngine takes the url of a SQLite file" in err
     assert "pa55" not in err

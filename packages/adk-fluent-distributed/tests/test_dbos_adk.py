@@ -266,13 +266,14 @@ async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
 
 
 async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path) -> None:
+    from adk_fluent.distributed._database import Address, Database
     from adk_fluent.distributed._runtime import queue_of  # imports DBOS
     from adk_fluent.distributed._workers import Workers  # with it
 
     step = Agent("heavy").mock("H").execution_boundary(scaling=ScalingConfig(max_instances=1))
     async with DbosEngine(url) as engine:
         plan = engine.register(Agent("a").mock("A") >> step)
-        other = Workers(str(tmp_path / "runs.sqlite"), lease=30)
+        other = Workers(Database(Address.of(url)), lease=30)
         other.join({queue_of(plan.fingerprint, "heavy"): None})
         with pytest.raises(BoundaryError, match="'heavy' has all the workers it may have"):
             await engine.serve()
@@ -284,26 +285,11 @@ async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path)
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def test_who_is_dead(tmp_path: Path) -> None:
-    from adk_fluent.distributed._workers import Workers  # beside the others
-
-    path = str(tmp_path / "w.sqlite")
-    living, gone = Workers(path, lease=30), Workers(path, lease=30)
-    living.join({"q": None})
-    gone.join({"q": None})
-    assert living.take_dead() == []
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("update adk_fluent_workers set host = 'far', beat = 0 where id = ?", (gone.id,))
-    assert living.take_dead() == [gone.id]
-    assert Workers(path, lease=30).take_dead() == []  # somebody looks after it
-    living.bury(gone.id)
-    assert living.take_dead() == []
-
-
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: DbosEngine("postgresql://u:pa55@host/db"), EngineError),
+        (lambda: DbosEngine("mysql://u:pa55@host/db"), EngineError),
+        (lambda: DbosEngine("postgresql://"), EngineError),
         (lambda: DbosEngine("sqlite:///"), EngineError),
         (lambda: DbosEngine("sqlite:///:memory:"), EngineError),
         (lambda: DbosEngine(cast("Any", 3)), EngineError),

@@ -64,12 +64,23 @@ def is_long(state: State) -> bool:
     return len(state.get("heavy") or "") > 0
 
 
+def not_q(state: State) -> None:
+    if state["item"] == "q":
+        raise ValueError("q")
+
+
 WHEREVER = {
     "route": Agent("a").mock("x").writes("k")
     >> Route("k").eq("x", bounded("heavy", "h")).otherwise(Agent("o").mock("o")),
     "loop": (bounded("heavy", "h") >> Agent("b").mock("b")) * until(is_long, max=3),
     "parallel": FanOut(bounded("heavy", "h"), bounded("light", "l"), Agent("c").mock("c")),
     "map": map_over("items", bounded("heavy", "h") >> upper, item_key="item", output_key="all"),
+    "map that collects": map_over(
+        "items", bounded("heavy", "h") >> not_q >> upper, item_key="item", on_error="collect"
+    ),
+    "map that skips in a boundary": map_over(
+        "items", Pipeline(not_q, upper), item_key="item", result_key="heavy", on_error="skip"
+    ).execution_boundary(),
     "fallback": bounded("heavy", "h").mock(RuntimeError("down")) // Agent("b").mock("b"),
 }
 
@@ -133,10 +144,12 @@ async def test_a_gate_in_a_segment_pauses_the_run() -> None:
 async def test_an_answer_of_no_use_leaves_the_question_open() -> None:
     engine, pipeline = InlineEngine(), gate(message="Sure?", name="sure") >> Agent("b").mock("B")
     asked = await engine.submit(pipeline, "Go.", run_id="r")
-    stands = await engine.answer("r", asked.pending[0].answer("perhaps"))
-    assert (stands.status, stands.pending) == ("waiting", asked.pending)
-    assert stands.error is not None
-    assert "is no answer to gate 'sure'" in stands.error["message"]
+    with pytest.raises(UsageError, match="is no answer to gate 'sure'"):
+        await engine.answer("r", asked.pending[0].answer("perhaps"))
+    with pytest.raises(UsageError, match="more than JSON can hold"):
+        await engine.answer("r", asked.pending[0].answer(object()))
+    stands = await engine.status("r")
+    assert (stands.status, stands.pending, stands.error) == ("waiting", asked.pending, None)
     stands = await engine.answer("r", stands.pending[0].answer(True))
     assert (stands.status, stands.answer, stands.error) == ("completed", "B", None)
 
@@ -225,7 +238,7 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
     from google.adk.sessions import InMemorySessionService
 
     from adk_fluent.distributed import SegmentCall
-    from adk_fluent.distributed._station_adk import Station, message_of
+    from adk_fluent.distributed._station_adk import Station
 
     calls: list[str] = []
 
@@ -234,7 +247,8 @@ async def test_a_call_that_was_done_before_does_nothing() -> None:
 
     heavy = (Agent("b").mock("B") >> note).named("heavy").execution_boundary()
     station = Station(Agent("a").mock("A") >> note >> heavy, None, InMemorySessionService())
-    fingerprint, message = station.plan.fingerprint, message_of("Go.")
+    fingerprint = station.plan.fingerprint
+    message, _ = await station.message_of("Go.", "r", "user")
     first = SegmentCall("r", "pipeline", 0, fingerprint, "user", message)
     results = [await station.advance(each) for each in (first, first)]
     assert [(each.status, each.next) for each in results] == [("running", "heavy")] * 2

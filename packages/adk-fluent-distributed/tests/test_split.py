@@ -95,6 +95,8 @@ def test_an_unknown_segment() -> None:
         ({"isolation": "container"}, "isolation='container'"),
         ({"transport": TransportConfig("http")}, "type='http'"),
         ({"transport": TransportConfig("queue", "pubsub://topics/heavy")}, "pubsub://topics/heavy"),
+        ({"transport": TransportConfig("queue", "mqtt://u:pa55@h")}, "mqtt://h"),
+        ({"transport": TransportConfig("queue", "sqlite:///other.db")}, "other.db"),
         ({"transport": TransportConfig("queue", timeout_seconds=3.0)}, "timeout_seconds="),
         ({"scaling": ScalingConfig(min_instances=1)}, "min_instances="),
     ],
@@ -102,8 +104,9 @@ def test_an_unknown_segment() -> None:
 def test_what_no_engine_of_this_version_hosts(boundary: dict[str, Any], found: str) -> None:
     plan = split(Agent("a") >> Agent("heavy").execution_boundary(**boundary))
     with pytest.raises(BoundaryError, match="cannot host segment 'heavy'") as raised:
-        check_hosting(plan["heavy"], url=None)
+        check_hosting(plan["heavy"], url="")
     assert found in (raised.value.found or "")
+    assert "it needs" in (raised.value.help or "")
 
 
 @pytest.mark.parametrize(

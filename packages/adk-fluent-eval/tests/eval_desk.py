@@ -25,6 +25,8 @@ def answer(asked: Any) -> Any:
     """Call the tool for a message about an order, then say what it returned."""
     from adk_fluent.testing import Call, reply
 
+    if "break" in asked.prompt:
+        raise ValueError("no model")
     last = asked.raw.contents[-1].parts[0]
     if last.function_response is not None:
         return f"it is {last.function_response.response.get('status')}"

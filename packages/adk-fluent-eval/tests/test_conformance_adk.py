@@ -7,7 +7,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from eval_desk import desk, judge
+from eval_desk import answer, desk, judge, look_up, run
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.version import __version__ as adk_version
 
 from adk_fluent import Agent
@@ -24,13 +27,12 @@ from adk_fluent.eval import (
     Turn,
     UserSimulation,
 )
-from adk_fluent.testing import ScriptedModel, reply
+from adk_fluent.ir import ExecutionConfig
+from adk_fluent.testing import Call, ScriptedModel, reply
 
 MAJOR = int(adk_version.partition(".")[0])
 HAS_EXTRA = all(find_spec(name) for name in ("pandas", "rouge_score", "vertexai"))
-LOCAL = pytest.mark.skipif(
-    not HAS_EXTRA or MAJOR < 2, reason="LocalEvalService needs google-adk[eval] 2.x"
-)
+LOCAL = pytest.mark.skipif(not HAS_EXTRA, reason="LocalEvalService needs google-adk[eval]")
 
 pytestmark = pytest.mark.adk
 
@@ -81,6 +83,7 @@ CASES = [
         expected_response_contains="morning",
     ),
     FluentCase("my order", id="rubric", rubrics=["It is polite."]),
+    FluentCase(["good day", "break my order"], id="breaks", expected_trajectory=[]),
     FluentCase("my order", id="later", max_tokens=1, skip="later"),
     FluentCase("my order", id="x", expected_trajectory=[], xfail="known"),
 ]
@@ -90,11 +93,16 @@ def short(actual_response: str) -> float:
     return 1.0 if len(actual_response) < 20 else 0.0
 
 
+#: What ADK's service of 1.x cannot do is left out there.
+BARE = MAJOR < 2
+RUN = [each for each in CASES if not (BARE and (each.mock_tool_outputs or each.state_assertions))]
+
+
 def suite(**more: Any) -> FluentEvalSuite:
     return FluentEvalSuite(
         "s",
         desk(),
-        CASES,
+        RUN,
         [
             *("response_match_score", "hallucinations_v1", *(COUNTS if MAJOR > 1 else ())),
             *("rubric_based_final_response_quality_v1", "final_response_match_v2"),
@@ -140,14 +148,54 @@ def test_both_engines_give_the_same_statuses_and_scores() -> None:
         assert (mine.eval_id, mine.final_eval_status) == (other.eval_id, other.final_eval_status)
 
 
-@pytest.mark.skipif(HAS_EXTRA and MAJOR > 1, reason="it can be used here")
-def test_local_is_refused_with_the_reason_before_any_model_call() -> None:
-    def never(_: Any) -> str:
-        raise AssertionError
+def never(_: Any) -> str:
+    raise AssertionError
 
-    needs = "needs google-adk 2.x" if MAJOR < 2 else r"adk-fluent-eval\[adk\]"
-    with pytest.raises(EvalError, match=needs):
+
+@pytest.mark.skipif(HAS_EXTRA, reason="it can be used here")
+def test_local_is_refused_without_the_extra_before_any_model_call() -> None:
+    with pytest.raises(EvalError, match=r"adk-fluent-eval\[adk\]"):
         FluentEvalSuite("s", desk(answer=never), CASES[:1]).run_sync(engine="local")
+
+
+@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
+@pytest.mark.parametrize(
+    ("fields", "options", "says"),
+    [
+        ({"mock_tool_outputs": {"look_up": 1}}, {}, "tools cannot be mocked"),
+        ({"state_assertions": {"answer": "x"}}, {}, "state cannot be asserted"),
+        ({"input": [Turn("a", state_assertions={"b": 1}), "c"]}, {}, "state cannot be asserted"),
+        ({}, {"plugins": [BasePlugin("audit")]}, r"plugins \(audit\) are not run"),
+    ],
+)
+def test_local_refuses_on_1_x_what_needs_plugins(fields: Any, options: Any, says: str) -> None:
+    given: dict[str, Any] = {"input": "hi", "expected_trajectory": [], **fields}
+    case = FluentCase(**given)
+    suite = FluentEvalSuite("s", desk(answer=never), [case])
+    with pytest.raises(EvalError, match=says) as caught:
+        suite.run_sync(engine="local", **options)
+    assert "runs the agent alone" in str(caught.value)
+
+
+@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
+@pytest.mark.filterwarnings("ignore")
+def test_local_refuses_on_1_x_settings_of_the_app() -> None:
+    app = desk(answer=never).to_app(ExecutionConfig(app_name="a", resumable=True))
+    suite = FluentEvalSuite("s", app, CASES[:1])
+    with pytest.raises(EvalError, match=r"\(resumability_config\) do not hold"):
+        suite.run_sync(engine="local")
+
+
+@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
+@pytest.mark.filterwarnings("ignore")
+def test_on_1_x_no_budget_is_met_by_what_local_does_not_see() -> None:
+    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
+    outer = LlmAgent(name="outer", model=ScriptedModel(Call("inner", {"request": "order"}), "x"))
+    outer.tools = [AgentTool(inner)]
+    made = run(FluentCase("go", max_tool_calls=9, max_tokens=999), outer, engine="local")
+    assert made.status is Status.ERROR
+    for budget in ("max_tokens", "max_tool_calls"):
+        assert f"{budget}: agents inside tools run without plugins: inner" in made.reasons[0]
 
 
 # --- ADK's defects, closed in both engines -------------------------------------------------------
@@ -202,8 +250,6 @@ def test_state_does_not_leak_between_cases_or_into_results(engine: Any) -> None:
         return "noted"
 
     def calls(asked: Any) -> Any:
-        from adk_fluent.testing import Call
-
         return "done" if "[result" in asked.prompt else Call("note", {"order": "A1"})
 
     cases = [FluentCase(f"order {n}", id=str(n), expected_trajectory=["note"]) for n in range(3)]
@@ -235,64 +281,3 @@ def test_a_run_that_takes_too_long_or_reports_an_error_is_an_error(engine: Any) 
     assert (first.status, second.status) == (Status.ERROR, Status.ERROR)
     assert "longer than 0.5 s" in str(first.error)
     assert "SAFETY" in str(second.error)
-
-
-# --- what ADK's service does by itself -----------------------------------------------------------
-
-
-async def by_adk(agent: Any, case: Any, *metrics: str) -> Any:
-    """ADK's result of a case, without anything of ours."""
-    from google.adk.evaluation import base_eval_service as base
-    from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric
-    from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
-    from google.adk.evaluation.local_eval_service import LocalEvalService
-
-    sets = InMemoryEvalSetsManager()
-    sets.create_eval_set(app_name="app", eval_set_id="s")
-    sets.add_eval_case("app", "s", case)
-    service = LocalEvalService(root_agent=agent, eval_sets_manager=sets)
-    request = base.InferenceRequest(
-        app_name="app", eval_set_id="s", inference_config=base.InferenceConfig()
-    )
-    inferences = [each async for each in service.perform_inference(request)]
-    asked = [
-        EvalMetric(metric_name=name, threshold=1.0, criterion=BaseCriterion(threshold=1.0))
-        for name in metrics
-    ]
-    config = base.EvaluateConfig(eval_metrics=asked)
-    evaluation = base.EvaluateRequest(inference_results=inferences, evaluate_config=config)
-    [result] = [each async for each in service.evaluate(evaluation)]
-    return result
-
-
-@LOCAL
-@pytest.mark.filterwarnings("ignore")
-async def test_adk_itself_passes_what_cannot_pass_here() -> None:
-    from google.adk.agents.llm_agent import LlmAgent
-    from google.adk.evaluation.eval_set import EvalSet
-
-    def agent(says: Any = "good morning") -> LlmAgent:
-        return LlmAgent(name="desk", model=ScriptedModel(default=says), output_key="answer")
-
-    asserted = FluentCase(
-        "hi", id="a", expected_trajectory=[], state_assertions={"answer": "it is lost"}
-    )
-    [case] = FluentEvalSuite("s", agent(), [asserted]).to_eval_set().eval_cases
-    # an unknown metric is left out, and state is not looked at
-    result = await by_adk(agent(), case, "tool_trajectory_avg_score", "no_such_metric")
-    assert result.final_eval_status.name == "PASSED"
-    suite = FluentEvalSuite.from_eval_set(EvalSet(eval_set_id="s", eval_cases=[case]), agent())
-    [outcome] = (await suite.run(engine="local")).outcomes
-    assert outcome.status is Status.FAILED
-    assert "it is lost" in outcome.reasons[0]
-    suite.metrics = ("no_such_metric",)
-    with pytest.raises(EvalError, match="unknown metric"):
-        suite.check()
-
-    def broken(_: Any) -> Any:
-        raise ValueError("no model")
-
-    # the reason of a failed run is not in its result
-    result = await by_adk(agent(broken), case, "tool_trajectory_avg_score")
-    assert (result.final_eval_status.name, result.overall_eval_metric_results) == ("FAILED", [])
-    assert "no model" not in result.model_dump_json()

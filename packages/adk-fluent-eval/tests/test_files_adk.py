@@ -236,6 +236,14 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
+def test_a_set_in_which_no_tool_may_be_called_has_its_criterion(tmp_path: Path) -> None:
+    suite = FluentEvalSuite("s", cases=[FluentCase("hi", id="hi", expected_trajectory=[])])
+    suite.to_eval_set_file(tmp_path / "s.evalset.json", config_path=tmp_path / "config.json")
+    config: Any = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    criterion = {"threshold": 1.0, "match_type": "EXACT", "ignore_args": False}
+    assert config == {"criteria": {"tool_trajectory_avg_score": criterion}}
+
+
 def test_eval_sets_of_adk_and_its_configuration(tmp_path: Path) -> None:
     path = written(
         tmp_path / "desk.test.json",
@@ -279,6 +287,9 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
     assert (case.name, case.initial_state) == ("n", {"k": 1})
 
 
+NEWER = {"user_content": {"parts": [{"text": "hi"}]}, "brand_new": 1}
+
+
 @pytest.mark.parametrize(
     ("value", "field", "what"),
     [
@@ -299,6 +310,11 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
             {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]},
             "eval_cases[0].conversation",
             "the conversation is empty",
+        ),
+        (
+            {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": [NEWER]}]},
+            "eval_cases[0].conversation[0].brand_new",
+            "upgrade google-adk",
         ),
     ],
 )

@@ -12,6 +12,7 @@ WHEELS: Final[dict[str, str]] = {
     "distributed": "adk-fluent-distributed",
     "eval": "adk-fluent-eval",
     "middleware": "adk-fluent-middleware",
+    "serve": "adk-fluent-a2a",
     "state": "adk-fluent-state",
     "telemetry": "adk-fluent-middleware",
 }
@@ -21,12 +22,14 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
         "answer": "distributed",
         "cancel": "distributed",
+        "deploy": "distributed",
         "diff": "debug",
         "estimate": "cost",
         "eval": "eval",
         "middleware": "middleware",
         "record": "debug",
         "replay": "debug",
+        "serve": "a2a",
         "show": "debug",
         "status": "distributed",
         "submit": "distributed",
@@ -93,9 +96,4 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "structured_log": "middleware",
         "token_budget": "middleware",
     },
-}
-
-#: Part of adk_fluent and command -> the wheel of which a later version will bring it.
-LATER: Final[dict[str, str]] = {
-    "serve": "adk-fluent-a2a",
 }

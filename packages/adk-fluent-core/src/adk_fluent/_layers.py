@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from adk_fluent._hints import LATER, WHEELS
+from adk_fluent._hints import WHEELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +28,6 @@ class AbsentLayerFinder:
             ModuleNotFoundError: with the name of the wheel to install.
         """
         package, _, part = fullname.partition(".")
-        if package == "adk_fluent" and part in LATER:
-            raise ModuleNotFoundError(
-                f"{fullname} is not there yet; a later version of {LATER[part]} brings it",
-                name=fullname,
-            )
         wheel = WHEELS.get(part) if package == "adk_fluent" else None
         if wheel is None:
             return None

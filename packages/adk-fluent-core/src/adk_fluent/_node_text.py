@@ -94,7 +94,7 @@ def model_text(node: AgentNode, config: ExecutionConfig | None) -> tuple[str, st
     if node.mock is not None:
         return "mocked", ""
     if node.selector is not None:
-        names = ", ".join(candidate.model for candidate in node.selector.candidates)
+        names = ", ".join(candidate.name for candidate in node.selector.candidates)
         return f"one of {names}", node.selector.strategy
     if node.model is not None:
         return _name(node.model), node.model_source or "its own"

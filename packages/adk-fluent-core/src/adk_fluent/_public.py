@@ -26,6 +26,7 @@ from adk_fluent.builders import (
     transfer,
     until,
 )
+from adk_fluent.errors import ModelRetry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +64,7 @@ __all__ = [
     "Fallback",
     "FanOut",
     "Loop",
+    "ModelRetry",
     "Pipeline",
     "Preset",
     "RemoteAgent",

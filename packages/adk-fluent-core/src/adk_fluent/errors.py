@@ -34,6 +34,7 @@ __all__ = [
     "LegacyPackageError",
     "LegalityError",
     "MissingLayerError",
+    "ModelRetry",
     "OutputInvalidError",
     "OutputMissingError",
     "Placed",
@@ -563,9 +564,14 @@ class SessionError(RunError, LookupError):
     Cause: a wrong app name, user or session id, an answer to a question nobody asked, or a run
     that is still going on.
     Fix: use the ids that `RunResult` carries.
+
+    Attributes:
+        taken_by: Who goes on with the run in the place of the one that raised this, or has written
+            to its session: ``host/process id/when it was started/...``, or words; else ``""``.
     """
 
     code = "ADKF308"
+    taken_by: str = ""
 
 
 class SessionStoreError(RunError, OSError):
@@ -642,6 +648,28 @@ class StateTypeError(RunError, TypeError):
 
     def __init__(self, what: str, *, key: str, **details: Unpack[Details]) -> None:
         self.key = key
+        super().__init__(what, **details)
+
+
+class ModelRetry(RunError):  # noqa: N818  # as pydantic-ai calls it: no fault, unless it recurs
+    """A tool tells its model what was wrong with a call, so that the model can try again.
+
+    Cause: raised by a tool of yours; the model gets the text as the tool's response, and the run
+    goes on. When it was told so `at_most` times in a row, the next one ends the run: `RunError`.
+    Fix: look at what the model calls the tool with; say in its docstring what it takes.
+
+    Args:
+        what: What the model is told.
+        at_most: How often in a row the model is told, without a result of the tool between.
+
+    Attributes:
+        at_most: The same.
+    """
+
+    code = "ADKF314"
+
+    def __init__(self, what: str, *, at_most: int = 3, **details: Unpack[Details]) -> None:
+        self.at_most = at_most
         super().__init__(what, **details)
 
 

@@ -183,6 +183,20 @@ async def test_each_run_has_an_instance_of_its_own() -> None:
     assert stacks[0].inside(outer).members == [*outer.members, *stacks[0].members]
 
 
+async def test_the_outermost_stands_outside_those_of_the_run() -> None:
+    log: list[str] = []
+
+    class Outer(Says):
+        outermost = True
+
+    async def model(call: str) -> str:
+        return call
+
+    stack = Stack([Outer("outer", log)]).inside(Stack([Says("first", log)]))
+    await stack.around("wrap_model_call", model)("q")
+    assert log == ["outer>", "first>", "<first", "<outer"]
+
+
 async def test_who_is_at_the_boundary_sees_what_comes_in_and_what_goes_out() -> None:
     log: list[str] = []
 

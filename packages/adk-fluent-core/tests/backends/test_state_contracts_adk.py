@@ -252,7 +252,11 @@ async def go(pipeline: Builder, sessions: BaseSessionService, **state: Any) -> N
 @pytest.mark.parametrize("route", [*TEXTS, *OBJECTS])
 async def test_it_is_stored_alike(sessions: BaseSessionService, route: Any) -> None:
     await go(desk(route("day", STORED if route in TEXTS else DAY)), sessions)
-    assert (await stored(sessions))["day"] == STORED
+    kept = await stored(sessions)
+    if route is by_map:  # whose items leave their results alone
+        assert ("day" in kept, kept["out"]) == (False, [STORED])
+    else:
+        assert kept["day"] == STORED
 
 
 @pytest.mark.parametrize("route", [*TEXTS, *OBJECTS])

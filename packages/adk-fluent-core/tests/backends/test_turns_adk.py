@@ -126,6 +126,10 @@ class Bank:
         assert self.pipeline is not None
         return await self.pipeline.resume(*answers, **self.options)
 
+    def answer(self, ran: RunResult) -> object:
+        """What the agent has answered, which of an item is a result."""
+        return ran.state["results"][0] if self._where == "item" else ran.state["answer"]
+
     async def still(self) -> list[Any]:
         """What a run waits for, as the session says it."""
         assert self.pipeline is not None
@@ -604,7 +608,7 @@ async def test_nobody_waits_for_the_result_of_what_was_refused(where: str) -> No
     assert (asked.keys(), bank.done) == ({"tool", "confirmation"}, [])
     ran = await bank.resume(asked["confirmation"].answer(False))
     assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
-    assert (ran.state["answer"], bank.done) == ('[result order {"status": "refused"}]', [])
+    assert (bank.answer(ran), bank.done) == ('[result order {"status": "refused"}]', [])
 
 
 async def test_nor_where_the_model_fails_that_is_told_so() -> None:
@@ -632,7 +636,7 @@ async def test_nor_for_what_was_answered_without_its_tool(where: str) -> None:
     bank.make(agent.tool(LongRunningFunctionTool(bank.file)).before_tool(knows))
     ran = await bank.run()
     assert (ran.pending, ran.text, await bank.still()) == ([], "z done", [])
-    assert (ran.state["answer"], bank.done) == ('[result file {"known": "x"}]', [])
+    assert (bank.answer(ran), bank.done) == ('[result file {"known": "x"}]', [])
 
 
 async def test_nor_for_what_has_failed_and_was_made_good() -> None:

@@ -38,11 +38,15 @@ from adk_fluent.ir import (
     StateFieldRef,
     TransportConfig,
     assert_legal,
+    from_json,
+    to_json,
 )
 from adk_fluent.testing import mock_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from adk_fluent.protocol import ModelReply
 
 
 class Ticket(BaseModel):
@@ -114,6 +118,7 @@ def test_what_is_no_number_of_tokens(bad: Any) -> None:
 # --- choosing the model --------------------------------------------------------------------------
 
 FLASH = ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)
+PRICED = ModelCandidate("m", prices={"input": 1, "output": 2.5})
 PRO = ModelCandidate("gemini-2.5-pro", 0.00125, 0.01, quality_tier=2)
 
 
@@ -131,10 +136,27 @@ def test_model_select() -> None:
     )
 
 
+def test_a_judge_and_a_condition_are_kept_as_references() -> None:
+    def good(reply: ModelReply) -> bool:
+        return bool(reply.text)
+
+    candidate = ModelCandidate(
+        "m", condition=lambda ctx, request: True, prices={"output": 2, "input": 1}
+    )
+    node = built(Agent("a").model_select(strategy="adaptive", candidates=[candidate], judge=good))
+    assert node.selector is not None
+    assert node.selector.judge == Ref.to(good)
+    assert isinstance(candidate.condition, Ref)
+    assert candidate.prices == (("input", 1), ("output", 2))
+    priced = AgentNode("a", selector=ModelSelectorNode("s", candidates=(FLASH, PRICED)))
+    assert_legal(priced)
+    assert from_json(to_json(priced)) == priced
+
+
 @pytest.mark.adk
-def test_choosing_needs_the_layer() -> None:
-    # the layer says itself what it cannot do
-    with pytest.raises((MissingLayerError, UnsupportedNodeError), match="adk-fluent-cost"):
+def test_choosing_needs_the_layer(absent: Callable[[str], None]) -> None:
+    absent("cost")
+    with pytest.raises(MissingLayerError, match="adk-fluent-cost"):
         Agent("a").model_select(candidates=[FLASH]).to_app()
 
 
@@ -234,16 +256,14 @@ def test_remote_agent() -> None:
 
 def test_cards_need_the_layer(absent: Callable[[str], None]) -> None:
     absent("a2a")
-    for ask in (lambda: RemoteAgent("far", card={}), lambda: RemoteAgent.from_card({})):
+    for ask in (
+        lambda: RemoteAgent("far", card={}),
+        lambda: RemoteAgent.from_card({}),
+        lambda: Agent("a").to_agent_card(endpoint="http://127.0.0.1"),
+    ):
         with pytest.raises(MissingLayerError) as caught:
             ask()
         assert "pip install adk-fluent-a2a" in str(caught.value)
-
-
-def test_a_card_of_a_pipeline_cannot_be_made_yet() -> None:
-    with pytest.raises(UnsupportedNodeError) as caught:
-        Agent("a").to_agent_card(description="Pays back.", endpoint="http://here")
-    assert caught.value.help == "serve it with google.adk.a2a's to_a2a(pipeline.to_agent())"
 
 
 # --- presets -------------------------------------------------------------------------------------

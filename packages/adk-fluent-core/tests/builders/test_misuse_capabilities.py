@@ -20,6 +20,7 @@ RemoteAgent: Any = adk_fluent.RemoteAgent
 Resource: Any = adk_fluent.Resource
 agent: Any = adk_fluent.agent
 
+WRONG: Any = 3
 FLASH = ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)
 a: Any = Agent("a")
 MODALITIES = f"one of {', '.join(map(repr, Modality))}"
@@ -82,7 +83,66 @@ CASES = [
         lambda: a.model_select(candidates=["gemini"]),
         ".model_select(candidates=...) takes ModelCandidates",
         found="a str",
-        help='ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)',
+        help='ModelCandidate("gemini-2.5-flash", quality_tier=1)',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("", 0, 0)]),
+        "ModelCandidate(...) takes a model name or an ADK model",
+        found="an empty str",
+        help='pass a name such as "gemini-2.5-flash", or an instance of a BaseLlm',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", 0.3, 2.5)]),
+        "ModelCandidate('m'): 0.3 USD for a thousand input tokens is no price",
+        found="$300 for a million, or $0.3 if it is meant for a million",
+        help='prices={"input": 0.3, ...} is USD per million tokens',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", 0.001)]),
+        "ModelCandidate('m') has prices of two kinds, or a part of them",
+        found="cost_per_1k_input=0.001",
+        help='prices={"input": ..., "output": ...}, USD per million tokens, and nothing else',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", prices={"input": -1, "output": 1})]),
+        "ModelCandidate('m') has a price of input tokens that is no number of 0 or more",
+        found="-1",
+        help='prices={"input": 0.3, "output": 2.5}, USD per million tokens',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", prices=WRONG)]),
+        "ModelCandidate('m') has prices that are no mapping of kinds of tokens to USD per million",
+        found="3",
+        help='prices={"input": 0.3, "output": 2.5}',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", condition=WRONG)]),
+        "ModelCandidate('m') has a condition that is no function",
+        found="3",
+        help='condition=lambda ctx, request: ctx.state["plan"] == "pro"',
+    ),
+    Case(
+        lambda: a.model_select(strategy="budget_bounded", candidates=[FLASH]),
+        '.model_select(strategy="budget_bounded") needs a fallback_model',
+        help='fallback_model="gemini-2.5-flash-lite", asked once money is short',
+    ),
+    Case(
+        lambda: a.model_select(fallback_model=7, candidates=[FLASH]),
+        ".model_select(fallback_model=...) takes a model name or an ADK model",
+        found="7",
+        help='pass a name such as "gemini-2.5-flash", or an instance of a BaseLlm',
+    ),
+    Case(
+        lambda: a.model_select(strategy="adaptive", candidates=[FLASH]),
+        '.model_select(judge=...) is for strategy="adaptive", which needs one',
+        found="strategy='adaptive' without a judge",
+        help="judge=lambda reply: len(reply.text) > 20",
+    ),
+    Case(
+        lambda: a.model_select(judge=len, candidates=[FLASH]),
+        '.model_select(judge=...) is for strategy="adaptive", which needs one',
+        found="strategy='cost_optimized' with a judge",
+        help="judge=lambda reply: len(reply.text) > 20",
     ),
     Case(
         lambda: a.model_select(strategy="cheap", candidates=[FLASH]),

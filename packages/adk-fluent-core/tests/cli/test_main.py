@@ -10,7 +10,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -273,15 +272,6 @@ def test_a_layer_that_is_there_twice_is_told(layer: Write, here: Cli) -> None:
     assert told.code == 1
     assert "two layers are called 'toy'" in told.out
     assert "one of acme-toy 0.3 and one of other-toy 1" in told.out
-
-
-def test_a_command_of_a_later_version_is_not_promised(cli: Cli) -> None:
-    done = cli("serve", "desk.py:desk")
-    assert done.code == 2
-    told = "The command 'serve' is not there yet; a later version of adk-fluent-a2a brings it."
-    assert told in done.err
-    with pytest.raises(ModuleNotFoundError, match="a later version of adk-fluent-a2a brings it"):
-        import_module("adk_fluent.serve")
 
 
 def test_the_command_of_an_absent_layer_names_the_wheel(

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from adk_fluent.contracts import Graph
+from adk_fluent import Agent, Middleware
+from adk_fluent.contracts import Graph, middleware_stacks, state_flows
 from adk_fluent.ir import (
     AdkAgentNode,
     AgentNode,
@@ -172,3 +175,24 @@ def test_a_shared_node_is_allowed_what_all_its_places_allow() -> None:
 def test_nothing_is_allowed_where_nobody_says_so() -> None:
     graph = Graph(seq("root", A, LoopNode("l", B)))
     assert all(graph.allowed(node) == set() for node in graph.nodes)
+
+
+def test_values_on_their_way() -> None:
+    def total(state: dict[str, int]) -> dict[str, object]:
+        return {"sum": state["one"]}
+
+    pipeline = Agent("a").mock("1").writes("one") >> total >> Agent("b").instruct("{sum}").mock("x")
+    flows = state_flows(Graph(pipeline.to_ir()))
+    assert [(each.writer.name, each.key, each.reader.name) for each in flows] == [
+        ("a", "one", "total"),
+        ("total", "sum", "b"),
+    ]
+
+
+def test_middlewares_and_who_has_them() -> None:
+    class Quiet(Middleware):
+        async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+    root = (Agent("a").mock("A") >> Agent("b").middleware(Quiet()).mock("B")).to_ir()
+    ((node, stack),) = middleware_stacks(Graph(root))
+    assert (node is root, len(stack)) == (True, 1)

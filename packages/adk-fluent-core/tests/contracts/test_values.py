@@ -140,11 +140,15 @@ VALUES: list[tuple[Node, str, str]] = [
         "EdgeSemantics.chunk_size=-1",
         f"{ONE}, or None",
     ),
-    (candidate(cost_per_1k_input=-1), "ModelCandidate.cost_per_1k_input=-1", "a number, 0 or more"),
     (
-        candidate(cost_per_1k_output=ANY),
-        "ModelCandidate.cost_per_1k_output=None",
-        "a number, 0 or more",
+        candidate(cost_per_1k_input=-1),
+        "ModelCandidate.cost_per_1k_input=-1",
+        "a number, 0 or more, or None",
+    ),
+    (
+        candidate(cost_per_1k_output="1"),
+        "ModelCandidate.cost_per_1k_output='1'",
+        "a number, 0 or more, or None",
     ),
     (candidate(max_tokens=0), "ModelCandidate.max_tokens=0", f"{ONE}, or None"),
     (

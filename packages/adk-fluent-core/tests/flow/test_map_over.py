@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adk_fluent.errors import UsageError
+from adk_fluent.flow import Signal
+from adk_fluent.protocol import collect_discarded
+
+from .test_waiting import answered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -24,8 +28,7 @@ async def test_results_stand_in_the_lists_order(b: Bench) -> None:
     b.state["list"] = [9, 1, 5, 0]
     ran = await b.run(b.map(b.agent("a", act), result="r"))
     assert b.state["results"] == [90, 10, 50, 0]
-    assert b.state["r"] == 0
-    assert "item" not in b.state
+    assert b.clean_state.keys() == {"list", "results"}
     assert [e.state_delta["r"] for e in ran.events[:4]] == [0, 10, 50, 90]
     assert (ran.events[-1].node, ran.events[-1].metadata["why"]) == ("map", "joined")
 
@@ -76,7 +79,7 @@ async def test_items_do_not_see_each_others_writes(b: Bench) -> None:
     body = b.fn("f", n=lambda s: s["n"] + s["item"])
     await b.run(b.map(body, result="n", concurrency=1))
     assert b.state["results"] == [11, 12, 13]
-    assert b.state["n"] == 13
+    assert b.state["n"] == 10
 
 
 async def test_an_item_sees_its_own_writes(b: Bench) -> None:
@@ -227,7 +230,7 @@ async def test_a_map_in_a_branch_in_an_item(b: Bench) -> None:
     inner = b.map(b.fn("f", p=lambda s: s["item"] * 10), "other", result="p", name="inner")
     await b.run(b.map(b.par(inner, b.fn("g", q=lambda s: s["item"])), result="results"))
     assert b.state["results"] == [[30, 40], [30, 40]]
-    assert b.state["q"] == 2
+    assert b.state["q"] is None
 
 
 async def test_undoing_in_an_item_gives_the_item_back(b: Bench) -> None:
@@ -235,3 +238,153 @@ async def test_undoing_in_an_item_gives_the_item_back(b: Bench) -> None:
     attempt = b.seq(b.fn("f", item="overwritten"), b.fails("x"))
     await b.run(b.map(b.fallback(attempt, b.fn("g", got=lambda s: s["item"])), result="got"))
     assert b.state["results"] == ["i", "j"]
+
+
+# --- what items leave behind ---------------------------------------------------------------------
+
+
+async def test_what_items_wrote_is_as_it_was_before_the_map(b: Bench) -> None:
+    b.state.update(list=[1, 2], old="before")
+    body = b.seq(b.say("a", old="new", own=1), b.fn("f", lambda s: {"user:seen": s["item"]}))
+    ran = await b.run(b.map(body, result="own"))
+    assert b.clean_state == {"list": [1, 2], "old": "before", "user:seen": 2, "results": [1, 1]}
+    assert ran.events[-1].metadata["why"] == "joined"
+
+
+async def test_what_others_wrote_beside_a_map_stays(b: Bench) -> None:
+    b.state.update(list=[1, 2], k="before")
+    body = b.fn("f", k=lambda s: s["item"])
+    for root in (
+        b.par(b.fn("g", k="beside"), b.map(body)),
+        b.par(b.map(body), b.fn("g", k="beside")),
+        b.par(b.map(body), b.seq(b.say("slow", ticks=9), b.fn("g", k="beside"))),
+        b.seq(b.fn("g", k="beside"), b.map(body)),
+    ):
+        b.state["k"] = "before"
+        await b.run(root)
+        assert b.state["k"] == "beside"
+
+
+async def test_an_attempt_around_a_map_is_undone_to_before_it(b: Bench) -> None:
+    b.state.update(list=[1, 2], k="before")
+    attempt = b.seq(b.map(b.fn("f", k=lambda s: s["item"]), result="k"), b.fails("bad"))
+    await b.run(b.fallback(attempt, b.fn("g", seen=lambda s: s["k"])))
+    assert b.clean_state == {"list": [1, 2], "k": "before", "seen": "before"}
+
+
+# --- items that fail -----------------------------------------------------------------------------
+
+SURVIVED = pytest.mark.parametrize("on_error", ["collect", "skip"])
+
+
+def failing(b: Bench, on_error: Any, *, concurrency: int | None = None) -> Any:
+    def fn(state: Any) -> dict[str, Any]:
+        if state["item"] == "bad":
+            raise ValueError("no: that")
+        return {"r": state["item"] * 2}
+
+    body = b.seq(b.say("said", left=1), b.fn("f", fn), b.say("end"))
+    return b.map(body, result="r", concurrency=concurrency).replace(on_error=on_error)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, None])
+async def test_collected_errors_stand_beside_the_results(b: Bench, concurrency: int | None) -> None:
+    b.state["list"] = [1, "bad", 3, "bad", "x"]
+    await b.run(failing(b, "collect", concurrency=concurrency))
+    error = {"code": "ValueError", "message": "no: that"}
+    assert b.state["results"] == [2, None, 6, None, "xx"]
+    assert b.state["results_errors"] == [None, error, None, error, None]
+    assert b.calls.count("end") == 3
+
+
+async def test_without_errors_there_is_a_list_of_none(b: Bench) -> None:
+    b.state["list"] = [1, 2]
+    await b.run(failing(b, "collect"))
+    assert (b.state["results"], b.state["results_errors"]) == ([2, 4], [None, None])
+
+
+async def test_skipped_items_have_no_result(b: Bench) -> None:
+    b.state["list"] = ["bad", 1, "bad", 3]
+    await b.run(failing(b, "skip"))
+    assert b.state["results"] == [2, 6]
+    assert "results_errors" not in b.state
+
+
+@SURVIVED
+async def test_what_a_failed_item_wrote_and_said_counts_no_more(b: Bench, on_error: str) -> None:
+    b.state.update(list=["bad", 1], left=0)
+    ran = await b.run(failing(b, on_error))
+    assert b.state["left"] == 0
+    assert ran.text == "end"
+    gone = {event.attempt for event in ran.events if (event.path or "").startswith("m0")}
+    assert {str(attempt) for attempt in gone} == set(ran.events[-1].discarded)
+
+
+@SURVIVED
+async def test_a_map_all_of_whose_items_fail_goes_on(b: Bench, on_error: str) -> None:
+    b.state["list"] = ["bad", "bad"]
+    await b.run(b.seq(failing(b, on_error), b.fn("after", n=lambda s: len(s["results"]))))
+    assert b.state["n"] == (2 if on_error == "collect" else 0)
+
+
+@SURVIVED
+async def test_each_failed_item_is_logged_and_told(
+    b: Bench, on_error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    b.state["list"] = [1, "bad"]
+    with collect_discarded() as told:
+        await b.run(failing(b, on_error))
+    assert [(each.fallback, each.step, each.error.code) for each in told] == [
+        ("map", "seq", "ValueError")
+    ]
+    assert told[0].place == "in node 'f'; in item 1 of map_over 'map'"
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "map goes on without item 1, for seq failed: ValueError: no: that" in record.message
+
+
+@SURVIVED
+async def test_a_mistake_in_a_function_is_an_error_of_its_item_too(b: Bench, on_error: str) -> None:
+    b.state["list"] = [{"n": 1}, {}]
+    root = b.map(b.fn("f", n=lambda s: s["item"]["n"]), result="n").replace(on_error=on_error)
+    await b.run(root)
+    assert b.state["results"] == ([1, None] if on_error == "collect" else [1])
+
+
+async def test_an_error_that_an_agent_reports_is_one_of_its_item(b: Bench) -> None:
+    b.state["list"] = [1]
+    root = b.map(b.reports("r", "SAFETY", "blocked")).replace(on_error="collect")
+    ran = await b.run(root)
+    (error,) = b.state["results_errors"]
+    assert error["code"] == "AgentReportedError"
+    assert "SAFETY: blocked" in error["message"]
+    assert ran.text == ""
+
+
+async def test_a_map_that_goes_on_in_a_map_that_does_not(b: Bench) -> None:
+    b.state.update(list=[["bad", 1], [2, "bad"]])
+    inner = failing(b, "collect").replace(name="in", list_key="row")
+    await b.run(b.map(inner, result="results_errors").replace(item_key="row", output_key="all"))
+    error = {"code": "ValueError", "message": "no: that"}
+    assert b.state["all"] == [[error, None], [None, error]]
+
+
+async def test_a_cancelled_map_collects_nothing(b: Bench) -> None:
+    b.state["list"] = [1]
+    root = b.map(b.hangs("h")).replace(on_error="skip")
+    error = await b.error(b.par(root, b.fails("x")))
+    assert isinstance(error, b.Boom)
+    assert "results" not in b.state
+
+
+async def test_a_failed_item_and_one_that_waits(b: Bench) -> None:
+    b.state["list"] = [1, "bad"]
+    root = failing(b, "collect")
+    root = b.seq(root.replace(body=b.seq(root.body, b.waits("w"))), b.mark("c"), name="top")
+    ran = await b.run(root)
+    assert ran.outcome is Signal.PAUSE
+    ran = await answered(b, root, ran, w="yes")
+    assert ran.outcome is Signal.OK
+    assert b.state["results"] == [2, None]
+    assert b.state["results_errors"] == [None, {"code": "ValueError", "message": "no: that"}]
+    assert b.calls.count("f") == 2

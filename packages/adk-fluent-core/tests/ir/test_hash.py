@@ -260,6 +260,35 @@ def test_objects_count_by_type_and_name() -> None:
     assert content(object()) == content(object())
 
 
+def test_objects_may_say_what_tells_them_apart() -> None:
+    class Limit:
+        def __init__(self, limit: int, deep: object = None) -> None:
+            self.limit, self.deep, self.spent = limit, deep, 0
+
+        def __content_key__(self) -> object:
+            return {"limit": self.limit, "deep": self.deep}
+
+    spent = Limit(1)
+    spent.spent = 3
+    assert content(Limit(1)) == content(spent)
+    assert content(Limit(1)) != content(Limit(2))
+    assert content(Limit(1, Limit(1))) != content(Limit(1, Limit(2)))
+    spent.deep = spent
+    assert content(spent) == content(spent)
+
+
+def test_models_count_by_what_they_are_called() -> None:
+    class Model:
+        def __init__(self, model: object) -> None:
+            self.model = model
+
+        def generate_content_async(self) -> None: ...
+
+    assert content(Model("a")) == content(Model("a"))
+    assert content(Model("a")) != content(Model("b"))
+    assert content(Model(object())) == content(Model(object()))
+
+
 def test_methods_count_by_function_and_owner() -> None:
     assert content(Tool("a").run) == content(Tool("a").run)
     assert len({content(Tool("a").run), content(Tool("b").run), content(Tool.run)}) == 3

@@ -40,3 +40,13 @@ def test_a_reply_tells_its_last_response_and_its_tokens() -> None:
     assert reply.usage == Usage(prompt=5)
     assert ModelReply().final is None
     assert ModelReply().usage is None
+
+
+def test_the_text_of_a_reply_is_what_it_says_without_thoughts() -> None:
+    def response(*parts: tuple[str | None, bool]) -> SimpleNamespace:
+        made = [SimpleNamespace(text=text, thought=thought) for text, thought in parts]
+        return SimpleNamespace(content=SimpleNamespace(parts=made))
+
+    reply = ModelReply([response(("Hm.", True), ("Paid", False)), response((None, False))])
+    assert reply.text == "Paid"
+    assert ModelReply([SimpleNamespace(content=None)]).text == ""

@@ -10,6 +10,7 @@ from adk_fluent._words import describe
 from adk_fluent.backends._storable import json_fault
 from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
+from adk_fluent.protocol._output import unfenced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,22 +66,30 @@ class Answer:
         Raises:
             OutputInvalidError: It does not fit the schema.
         """
-        if self.schema is None:
-            return {} if self._key is None else {self._key: text}
-        if not text.strip() and self._node.writes_keys:
-            return {}
-        if self._adapter is None:  # a schema in genai's own notation, which only the model checks
-            return {} if self._key is None else {self._key: text}
-        value = self._data(self._adapter, text)
-        if self._fields:
-            return {key: value.get(name) for name, key in self._fields.items()}
-        return {} if self._key is None else {self._key: value}
+        return self.written(text, self.data(text))
 
-    def _data(self, adapter: TypeAdapter[Any], text: str) -> Any:
+    def written(self, text: str, data: Any) -> dict[str, Any]:
+        """What an answer writes, given the data in it that `data` has returned."""
+        if data is UNSET:
+            silent = self.schema is not None and not text.strip()
+            return {} if self._key is None or silent else {self._key: text}
+        if self._fields:
+            return {key: data.get(name) for name, key in self._fields.items()}
+        return {} if self._key is None else {self._key: data}
+
+    def data(self, text: str) -> Any:
+        """The validated data of an answer, as JSON; `UNSET` where it is text, or there is none.
+
+        Raises:
+            OutputInvalidError: It does not fit the schema.
+        """
+        adapter = self._adapter  # none for a schema in genai's own notation: only the model checks
+        if adapter is None or (not text.strip() and self._node.writes_keys):
+            return UNSET
         from pydantic import ValidationError  # noqa: PLC0415  # slow, and only schemas need it
 
         try:
-            value = adapter.validate_json(text)
+            value = adapter.validate_json(unfenced(text))
         except ValidationError as error:
             raise _misfit(self._node, text, error) from error
         # as session services store it, and without what the model left out, as ADK does

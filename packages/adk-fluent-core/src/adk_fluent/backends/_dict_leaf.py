@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.flow import Facts
-from adk_fluent.protocol import AgentEvent
+from adk_fluent.protocol import AgentEvent, Data
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, MutableMapping
@@ -103,6 +103,10 @@ class DictLeaf:
     def text(self, event: AgentEvent) -> str | None:
         """The text of an event that is a final answer, else None."""
         return event.content if event.is_final and not event.is_partial else None
+
+    def answer(self, event: AgentEvent) -> str | Data | None:
+        """The text of an event that is a final answer, or its validated data, else None."""
+        return self.text(event) if event.output is None else Data(event.output)
 
     def commit(self, event: AgentEvent) -> None:
         """Apply what an event writes."""

@@ -18,7 +18,9 @@ from adk_fluent.ir import (
     TapNode,
     TransferNode,
     TransformNode,
+    walk,
 )
+from adk_fluent.ir._promised import ref_reducers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +63,8 @@ def tail_keys(node: Node) -> Keys:
     if isinstance(node, LoopNode):
         return _distinct(_tested([node.until]), ())
     if isinstance(node, MapOverNode):
-        return ((node.result_key,) if node.result_key else ()), (node.output_key,)
+        writes = (node.output_key, node.errors_key) if node.errors_key else (node.output_key,)
+        return ((node.result_key,) if node.result_key else ()), writes
     return (), ()
 
 
@@ -69,7 +72,7 @@ def removed_by(node: Node) -> Callable[[str], bool] | None:
     """Which keys nobody finds any more after the last box of a node; None if that holds of none."""
     match node:
         case MapOverNode():
-            return (node.item_key,).__contains__
+            return {node.item_key, *_passing(node.body)}.__contains__
         case TransformNode(semantics="delete_keys"):
             return (node.affected_keys or ()).__contains__
         case TransformNode(semantics="replace_session"):
@@ -83,6 +86,16 @@ def removed_by(node: Node) -> Callable[[str], bool] | None:
 def surely_writes(node: Node) -> bool:
     """Whether what the node writes is there afterwards, whatever happened."""
     return isinstance(node, AgentNode | RemoteAgentNode | MapOverNode)
+
+
+def _passing(body: Node) -> Iterable[str]:
+    """The keys that a map's body writes and that nobody finds after the map."""
+    nodes = list(walk(body))
+    joined = {key for node in nodes for key, _ in ref_reducers(node)}
+    for node in nodes:
+        for key in (*keys_of(node)[1], *tail_keys(node)[1]):
+            if StateFieldRef(key).scope not in ("user", "app") and key not in joined:
+                yield key
 
 
 def _of_effects(node: FunctionNode | TransformNode | TapNode) -> Keys:

@@ -5,7 +5,8 @@ and `wrap_*` hooks stand around each other. The first hook before something that
 and none after it is asked. What a hook after something puts in its place the next one is given, and
 so it is with what the user says, in order.
 Observers are always told, and whatever they say or raise decides nothing. Those at the boundary are
-inside all others, but for what the user says and for events, which they see as the world does.
+inside all others, but for what the user says and for events, which they see as the world does;
+those that say `outermost` stand outside all others.
 """
 
 from __future__ import annotations
@@ -48,6 +49,12 @@ def _is_at_boundary(middleware: Any) -> bool:
     return bool(getattr(middleware, "at_boundary", False))
 
 
+def _depth(middleware: Any) -> int:
+    if _is_at_boundary(middleware):
+        return 1
+    return -1 if getattr(middleware, "outermost", False) else 0
+
+
 class _Member:
     """A middleware in its place.
 
@@ -85,7 +92,7 @@ class Stack:
 
     def __init__(self, members: Iterable[Any], *, strict: bool = False) -> None:
         self._strict = strict
-        inside = sorted(members, key=_is_at_boundary)
+        inside = sorted(members, key=_depth)
         self._members = [_Member(each, place) for place, each in enumerate(inside)]
         self._hooks = frozenset[str]().union(*(each.hooks for each in self._members))
         self._asked: dict[str, list[_Member]] = {}

@@ -30,7 +30,7 @@ from adk_fluent.builders._primitives import (
 from adk_fluent.builders._remote import RemoteAgent, RemoteOptions
 from adk_fluent.builders._resources import Resource
 from adk_fluent.builders._route import Route
-from adk_fluent.builders._running import RunOptions
+from adk_fluent.builders._running import CardOptions, RunOptions
 from adk_fluent.builders._transforms import Compute, S, ScopedTransforms, StateTransforms, Transform
 from adk_fluent.builders._types import (
     AgentFunction,
@@ -67,6 +67,7 @@ __all__ = [
     "BuilderBase",
     "Callback",
     "Callbacks",
+    "CardOptions",
     "Compute",
     "Expect",
     "Fallback",

@@ -24,6 +24,7 @@ from adk_fluent.builders._settings import (
 from adk_fluent.builders._synonyms import METHODS
 from adk_fluent.builders._template import placeholders
 from adk_fluent.builders._tools import as_tool, check_tool_name, check_toolset, is_toolset
+from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     HISTORIES,
@@ -94,7 +95,7 @@ class _Fields(TypedDict, total=False):
     consumes_type: Ref
 
 
-class Agent(AdkSetters, Capabilities, Builder):
+class Agent(AdkSetters, Capabilities, Builder[Out_co]):
     """A model with an instruction and tools; becomes ADK's LlmAgent.
 
     Example:
@@ -226,12 +227,12 @@ class Agent(AdkSetters, Capabilities, Builder):
         self._fields["input_schema"] = as_schema(schema, ".input_schema(...)")
         return self._changed()
 
-    def output_schema(self, schema: Schema) -> Self:
+    def output_schema(self, schema: type[Value]) -> Agent[Value]:
         """Set the type its answer must have, mostly a pydantic model."""
         self._fields["output_schema"] = as_schema(schema, ".output_schema(...)")
-        return self._changed()
+        return cast("Agent[Value]", self._changed())
 
-    def __matmul__(self, schema: Schema) -> Agent:
+    def __matmul__(self, schema: type[Value]) -> Agent[Value]:
         """A copy whose answer must have a type: ``agent @ Invoice``."""
         return self._copy().output_schema(schema)
 
@@ -436,7 +437,7 @@ def setters() -> list[str]:
 
 def _is_setter(method: Any) -> bool:
     hints: dict[str, Any] = getattr(method, "__annotations__", {})
-    return hints.get("return") == "Self" and len(hints) > 1
+    return hints.get("return") in {"Self", "Agent[Value]"} and len(hints) > 1
 
 
 def _settings_of(preset: object) -> dict[str, Any]:

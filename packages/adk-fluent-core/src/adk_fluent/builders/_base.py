@@ -13,6 +13,7 @@ from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
 from adk_fluent.builders._settings import as_text
 from adk_fluent.builders._synonyms import METHODS
+from adk_fluent.builders._types import Out_co
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     BUFFERINGS,
@@ -56,7 +57,7 @@ StepLike: TypeAlias = "AgentLike | StepFunction"
 Branches: TypeAlias = "Mapping[Any, StepLike]"
 
 
-class BuilderBase(Running, Operand):
+class BuilderBase(Running[Out_co], Operand):
     """The part of a builder that has nothing to do with what it builds.
 
     Setters change the builder and return it. Putting a builder into another one, or next to an

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from adk_fluent._words import describe
+from adk_fluent.builders._candidates import check_candidate
 from adk_fluent.builders._keys import merged
+from adk_fluent.builders._models import as_model
 from adk_fluent.builders._operands import one_of, some
 from adk_fluent.builders._settings import as_schema
+from adk_fluent.builders._transform_args import as_function
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     STRATEGIES,
@@ -22,10 +25,13 @@ from adk_fluent.ir import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Self
+    from collections.abc import Awaitable, Callable, Iterable
+    from typing import Self, TypeAlias
 
-    from adk_fluent.builders._types import Schema
+    from adk_fluent.builders._types import ModelLike, Schema
+    from adk_fluent.protocol import ModelReply
+
+    JudgeSays: TypeAlias = bool | float
 
 
 _CONTENT: Final = (
@@ -100,32 +106,52 @@ class Capabilities:
         strategy: Strategy = "cost_optimized",
         candidates: Iterable[ModelCandidate],
         budget_key: str | None = None,
-        fallback_model: str | None = None,
+        fallback_model: ModelLike | None = None,
+        judge: Callable[[ModelReply], JudgeSays | Awaitable[JudgeSays]] | None = None,
     ) -> Self:
         """Choose the model at run time, from several; needs the layer ``cost``.
 
         Args:
-            strategy: ``cost_optimized`` takes the cheapest whose condition holds,
-                ``quality_optimized`` the best, ``budget_bounded`` the cheapest until the budget is
-                spent, ``adaptive`` begins cheap.
+            strategy: ``cost_optimized`` takes the one whose call is the cheapest, of those whose
+                condition holds, ``quality_optimized`` the best, ``budget_bounded`` the cheapest
+                until a budget refuses that, ``adaptive`` begins cheap, and asks a better one if the
+                judge rejects the answer.
             candidates: The models.
             budget_key: State key that mirrors what is left of the budget, in USD.
-            fallback_model: Used when the budget is spent.
+            fallback_model: Asked when a budget refuses the one that was chosen, or no condition
+                holds: a name, or an instance of ADK's BaseLlm.
+            judge: Of ``adaptive``: given a `ModelReply`, says whether it will do, or how good it
+                is, from 0 to 1; from 0.5 on it will do. It may be async.
+
+        Raises:
+            UsageError: Something of it has no meaning, or a price is off by a factor of 1 000.
+            UnknownNameError: There is no such strategy.
         """
         models = some(tuple(candidates), ".model_select(candidates=...)", "a ModelCandidate")
         for each in models:
-            if not isinstance(each, ModelCandidate):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's
-                raise UsageError(
-                    ".model_select(candidates=...) takes ModelCandidates",
-                    found=describe(each),
-                    help='ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)',
-                )
+            check_candidate(each)
+        chosen = one_of(strategy, STRATEGIES, "strategy")
+        fallback = fallback_model
+        if fallback is not None:
+            fallback = as_model(fallback, ".model_select(fallback_model=...)")
+        if chosen == "budget_bounded" and fallback is None:
+            raise UsageError(
+                '.model_select(strategy="budget_bounded") needs a fallback_model',
+                help='fallback_model="gemini-2.5-flash-lite", asked once money is short',
+            )
+        if (chosen == "adaptive") != (judge is not None):
+            raise UsageError(
+                '.model_select(judge=...) is for strategy="adaptive", which needs one',
+                found=f"strategy={chosen!r} {'without' if judge is None else 'with'} a judge",
+                help="judge=lambda reply: len(reply.text) > 20",
+            )
         self._fields["selector"] = ModelSelectorNode(
             f"{self.name}_model",
-            one_of(strategy, STRATEGIES, "strategy"),
+            chosen,
             models,
             budget_key,
-            fallback_model,
+            fallback,
+            None if judge is None else as_function(judge, ".model_select(judge=...)"),
             location=Location.caller(),
         )
         return self._changed()

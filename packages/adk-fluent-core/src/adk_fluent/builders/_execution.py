@@ -4,43 +4,69 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
+import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
 from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from adk_fluent._middlewares import middlewares_everywhere
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, walk
-from adk_fluent.protocol import Answer, Backend, EventListener
+from adk_fluent.protocol import Answer, Backend, EventListener, resume_of
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Coroutine, Iterator
 
     from adk_fluent.backends.adk import ADKBackend
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import RunResult
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 LOCK: Final = threading.Lock()
 
+#: The form of ids of sessions that were given none.
+_MADE_HERE: Final = re.compile("run-[0-9a-f]{32}")
+
 #: Compiled forms that one builder keeps, one a config it was run with.
 KEPT: Final = 8
 
 
-class Runs:
-    """What a builder keeps from one run to the next: compiled forms, and sessions in memory."""
+class Lease:
+    """What keeps the session of a run that was given no id: it goes with the last who holds this.
 
-    __slots__ = ("_adk", "_compiled")
+    Attributes:
+        where: App, user and id of the session.
+    """
+
+    __slots__ = ("__weakref__", "where")
+
+    def __init__(self, where: tuple[str, str, str]) -> None:
+        self.where: tuple[str, str, str] = where
+
+
+class Runs:
+    """What a builder keeps from one run to the next: compiled forms, and sessions in memory.
+
+    A session whose id was made here is kept by the results of its runs, by streams, and by a
+    question that is open in it.
+    """
+
+    __slots__ = ("_adk", "_asking", "_compiled", "_leases")
 
     def __init__(self) -> None:
         self._adk: ADKBackend | None = None
         self._compiled: list[tuple[Node, ExecutionConfig | None, Any, Any]] = []
+        self._leases: WeakValueDictionary[tuple[str, str, str], Lease] = WeakValueDictionary()
+        self._asking: dict[tuple[str, str, str], Lease] = {}
 
     def compiled(
         self, ir: Node, config: ExecutionConfig | None, backend: Backend[Any] | None
@@ -59,12 +85,82 @@ class Runs:
         self._compiled = [*fresh[1 - KEPT :], (ir, config, by, compiled)]
         return compiled
 
+    def lease(self, compiled: Any, message: object, options: dict[str, Any]) -> Lease | None:
+        """What keeps the session of a run in memory, which is named if it has no name yet.
+
+        Args:
+            compiled: What is run.
+            message: What it is run with.
+            options: Its options; gets a `session_id`.
+
+        Returns:
+            None where the user has named the session.
+
+        Raises:
+            SessionError: The session was made by a run, and nobody has kept it.
+        """
+        id = options.get("session_id")
+        if id is None and resume_of(message) is not None:  # which is an error
+            return None
+        app_name, user_id = compiled.config.app_name, options.get("user_id", "user")
+        if id is None:
+            id = options["session_id"] = f"run-{uuid.uuid4().hex}"
+            where = (app_name, user_id, id)
+            lease = self._leases[where] = Lease(where)
+            weakref.finalize(lease, self.adk.forget, *where).atexit = False
+            return lease
+        if _MADE_HERE.fullmatch(id) is None:
+            return None
+        found = self._leases.get((app_name, user_id, id))
+        if found is None:
+            raise SessionError(
+                f"session {id!r} of user {user_id!r} is not there any more",
+                help="a session that a run was given no id for goes with the last RunResult of it, "
+                "unless a question is open: keep the result, or give session_id= from the start",
+            )
+        return found
+
+    async def settle(self, compiled: Any, lease: Lease, *, asks: bool) -> None:
+        """Let a lease last as long as a question is open in its session.
+
+        Args:
+            compiled: What was run there.
+            lease: What keeps the session.
+            asks: Whether the run waits.
+        """
+        if asks:
+            self._asking[lease.where] = lease
+        elif lease.where in self._asking:  # another run of the session may still wait
+            _, user_id, id = lease.where
+            if not await self.adk.pending(compiled, user_id=user_id, session_id=id):
+                self._asking.pop(lease.where, None)
+
+    async def follow(
+        self, compiled: Any, lease: Lease, events: AsyncGenerator[AgentEvent, None]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """The events of a stream, whose session is kept meanwhile."""
+        async with aclosing(events):
+            async for event in events:
+                if event.pending:
+                    self._asking[lease.where] = lease
+                yield event
+        await self.settle(compiled, lease, asks=False)
+
     @property
     def adk(self) -> ADKBackend:
         """ADK with sessions in memory, the same ones each time."""
         if self._adk is None:
             self._adk = new_adk()
         return self._adk
+
+
+def hold(lease: Lease, holder: object) -> None:
+    """Let a lease last as long as an object, which need not be hashable."""
+    weakref.finalize(holder, _let_go, lease).atexit = False
+
+
+def _let_go(lease: Lease) -> None:
+    """Nothing needs to be done: it was held by being the argument of this."""
 
 
 def new_adk() -> ADKBackend:

@@ -103,6 +103,7 @@ def _map_over(node: MapOverNode) -> str:
     return (
         f"{_named('map_over')(node)}: each {node.item_key} of {node.list_key}{at_once}, "
         f"results in {node.output_key}"
+        + (f", on error: {node.on_error}" if node.on_error != "raise" else "")
     )
 
 

@@ -16,6 +16,7 @@ from adk_fluent.builders._operands import (
     passengers,
     positive,
 )
+from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.builders._until import Until
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from adk_fluent.builders._base import Branches, StepLike
-    from adk_fluent.builders._types import PredicateLike
+    from adk_fluent.builders._base import AgentLike, Branches, StepLike
+    from adk_fluent.builders._types import PredicateLike, StepFunction
 
 #: Types of errors: one, or several.
 ErrorTypes: TypeAlias = "type[Exception] | Sequence[type[Exception]]"
@@ -44,7 +45,7 @@ _SEQUENCE: Final = "pipeline"
 MERGES: Final[tuple[Merge, ...]] = get_args(Merge)
 
 
-class Builder(BuilderBase):
+class Builder(BuilderBase[Out_co]):
     """Anything that can stand in a pipeline, with the operators that put things together.
 
     Every operator takes snapshots of both sides and returns something new. A function over state
@@ -53,11 +54,17 @@ class Builder(BuilderBase):
 
     __slots__ = ()
 
+    @overload
+    def __rshift__(self, other: StepFunction | Silent) -> Pipeline[Out_co]: ...
+    @overload
+    def __rshift__(self, other: Builder[Value]) -> Pipeline[Value]: ...
+    @overload
+    def __rshift__(self, other: AgentLike | Branches) -> Pipeline: ...
     def __rshift__(self, other: StepLike | Branches) -> Pipeline:
         """Then: ``a >> b``; with a dict, a branch for each value of the key written last."""
         return Pipeline._joined(self, other)  # pyright: ignore[reportPrivateUsage]  # same module
 
-    def __rrshift__(self, other: StepLike) -> Pipeline:
+    def __rrshift__(self, other: StepLike) -> Pipeline[Out_co]:
         """Then: ``fn >> a``."""
         return Pipeline._joined(other, self)  # pyright: ignore[reportPrivateUsage]  # same module
 
@@ -69,6 +76,10 @@ class Builder(BuilderBase):
         """At the same time: ``fn | a``."""
         return FanOut._joined(other, self)  # pyright: ignore[reportPrivateUsage]  # same module
 
+    @overload
+    def __floordiv__(self, other: Builder[Value]) -> Fallback[Out_co | Value]: ...
+    @overload
+    def __floordiv__(self, other: StepLike) -> Fallback: ...
     def __floordiv__(self, other: StepLike) -> Fallback:
         """If that fails: ``a // b``."""
         return Fallback._joined(self, other)  # pyright: ignore[reportPrivateUsage]  # same module
@@ -77,7 +88,7 @@ class Builder(BuilderBase):
         """If that fails: ``fn // a``."""
         return Fallback._joined(other, self)  # pyright: ignore[reportPrivateUsage]  # same module
 
-    def __mul__(self, times: int | Until) -> Loop:
+    def __mul__(self, times: int | Until) -> Loop[Out_co]:
         """Again and again: ``a * 3`` or ``a * until(done, max=3)``."""
         if isinstance(times, Until):
             return Loop(self, until=times.predicate, max=times.max)
@@ -85,7 +96,13 @@ class Builder(BuilderBase):
         return Loop(self, max=positive(times, "the number of times", whole=True, help=hint))
 
 
-class Series(Builder):
+class Silent(Builder):
+    """A step that is no agent, so that the answer stays what it was."""
+
+    __slots__ = ()
+
+
+class Series(Builder[Out_co]):
     """Parts in order.
 
     The list of parts only ever grows. Builders made from each other by operators share it, each
@@ -160,7 +177,7 @@ class Series(Builder):
         return tuple(self._parts[: self._count])
 
 
-class Pipeline(Series):
+class Pipeline(Series[Out_co]):
     """Steps one after the other: ``a >> b``, or ``Pipeline("desk").step(a).step(b)``.
 
     A pipeline without a name melts into the pipeline it is put into; one with a name stays whole.
@@ -177,7 +194,7 @@ class Pipeline(Series):
         self._edges: dict[int, EdgeSemantics] = {}  # by position; most steps have none
         super().__init__(*args)
 
-    def step(self, step: StepLike | Branches) -> Self:
+    def step(self, step: StepLike | Branches) -> Pipeline:
         """Add a step; a dict is a branch for each value of the key written last."""
         return self._add(step)
 
@@ -206,7 +223,7 @@ class Pipeline(Series):
         return SequenceNode(self.name, steps, flows, location=self._location)
 
 
-class FanOut(Series):
+class FanOut(Series[Out_co]):
     """Branches at the same time: ``a | b``, or ``FanOut("look_up").branch(a).branch(b)``.
 
     Args:
@@ -248,7 +265,7 @@ class FanOut(Series):
         return ParallelNode(self.name, self._nodes(), self._merge, location=self._location)
 
 
-class Fallback(Series):
+class Fallback(Series[Out_co]):
     """The first attempt that succeeds: ``a // b``, or ``Fallback("reply").attempt(a).attempt(b)``.
 
     What a failed attempt wrote is undone. A mistake in a function of state (a `TypeError`,
@@ -274,7 +291,7 @@ class Fallback(Series):
         self._on: tuple[Ref, ...] = () if on is None else _error_types(on)
         super().__init__(*args)
 
-    def attempt(self, attempt: StepLike) -> Self:
+    def attempt(self, attempt: StepLike) -> Fallback:
         """Add what is tried when everything before it has failed."""
         return self._add(attempt)
 
@@ -295,14 +312,14 @@ class Fallback(Series):
         return FallbackNode(self.name, self._nodes(), self._on, location=self._location)
 
 
-class Race(Series):
+class Race(Series[Out_co]):
     """Branches at the same time, of which the first to succeed counts; made by `race`."""
 
     __slots__ = ()
     _kind = "race"
     _part = "branch"
 
-    def branch(self, branch: StepLike) -> Self:
+    def branch(self, branch: StepLike) -> Race:
         """Add a branch."""
         return self._add(branch)
 
@@ -310,7 +327,7 @@ class Race(Series):
         return RaceNode(self.name, self._nodes(), location=self._location)
 
 
-class Loop(Series):
+class Loop(Series[Out_co]):
     """Steps again and again: ``body * 3``, or ``Loop("polish").step(a).until(done).max(3)``.
 
     It ends when the predicate holds, when an agent escalates, or after `max` iterations.
@@ -337,7 +354,7 @@ class Loop(Series):
         self._max: int = positive(max, "max", whole=True)
         super().__init__(*args)
 
-    def step(self, step: StepLike) -> Self:
+    def step(self, step: StepLike) -> Loop:
         """Add a step to what is repeated."""
         return self._add(step)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_origin
 
 from adk_fluent._words import describe
-from adk_fluent.builders._flow import Builder
+from adk_fluent.builders._flow import Silent
 from adk_fluent.builders._json_values import as_json_text
 from adk_fluent.builders._keys import as_written
 from adk_fluent.builders._operands import as_predicate, is_mapping, refuse_generator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ROLE = "response_schema of gate(...)"
 
 
-class Gate(Builder):
+class Gate(Silent):
     """Asks a person before the next step; made by `gate`."""
 
     __slots__ = ("_key", "_message", "_payload", "_predicate", "_response_schema")

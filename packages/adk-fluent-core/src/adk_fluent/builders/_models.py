@@ -7,11 +7,12 @@ from adk_fluent.builders._operands import is_adk
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, Node, Ref
 from adk_fluent.ir import map as rewrite
+from adk_fluent.ir._values import model_ref
 
 Model = str | Ref
 
 
-def as_model(value: object) -> Model:
+def as_model(value: object, role: str = ".model(...)") -> Model:
     """A model as the IR holds it.
 
     Raises:
@@ -22,10 +23,9 @@ def as_model(value: object) -> Model:
     if isinstance(value, Ref):
         return value
     if is_adk(value, "models.base_llm", "BaseLlm"):
-        name = getattr(value, "model", "")
-        return Ref(value, name or type(value).__name__)
+        return model_ref(value)
     raise UsageError(
-        ".model(...) takes a model name or an ADK model",
+        f"{role} takes a model name or an ADK model",
         found=describe(value),
         help='pass a name such as "gemini-2.5-flash", or an instance of a BaseLlm',
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, get_args, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._effects import reading
-from adk_fluent.builders._flow import Builder, Race
+from adk_fluent.builders._flow import Builder, Race, Silent
 from adk_fluent.builders._keys import as_key, as_written
 from adk_fluent.builders._operands import (
     as_agent,
@@ -18,17 +18,21 @@ from adk_fluent.builders._operands import (
     positive,
 )
 from adk_fluent.builders._settings import as_text
+from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     Effects,
     ExpectNode,
     MapOverNode,
     Node,
+    OnError,
     Ref,
     TapNode,
     TimeoutNode,
     TransferNode,
 )
+
+_ON_ERROR: Final[tuple[OnError, ...]] = get_args(OnError)
 
 if TYPE_CHECKING:
     from adk_fluent.builders._base import AgentLike, StepLike
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     )
 
 
-class Tap(Builder):
+class Tap(Silent):
     """Looks at state and changes nothing; made by `tap`."""
 
     __slots__ = ("_effects", "_fn")
@@ -64,7 +68,7 @@ class Tap(Builder):
         return TapNode(self.name, self._fn, self._effects, location=self._location)
 
 
-class Expect(Builder):
+class Expect(Silent):
     """Stops the run when its predicate does not hold; made by `expect`."""
 
     __slots__ = ("_message", "_predicate")
@@ -79,10 +83,13 @@ class Expect(Builder):
         return ExpectNode(self.name, self._predicate, self._message, location=self._location)
 
 
-class MapOver(Builder):
+class MapOver(Builder[Out_co]):
     """A body for each item of a list; made by `map_over`."""
 
-    __slots__ = ("_body", "_concurrency", "_item_key", "_list_key", "_output_key", "_result_key")
+    __slots__ = (
+        *("_body", "_concurrency", "_item_key", "_list_key", "_on_error", "_output_key"),
+        "_result_key",
+    )
     _kind = "map_over"
 
     def __init__(
@@ -94,6 +101,7 @@ class MapOver(Builder):
         output_key: KeyLike = "results",
         result_key: KeyLike | None = None,
         concurrency: int | None = None,
+        on_error: OnError = "raise",
         name: str | None = None,
     ) -> None:
         super().__init__(name)
@@ -104,6 +112,11 @@ class MapOver(Builder):
         self._concurrency: int | None = (
             None if concurrency is None else positive(concurrency, "concurrency", whole=True)
         )
+        if on_error not in _ON_ERROR:
+            raise UsageError(
+                f"on_error= takes {', '.join(map(repr, _ON_ERROR))}", found=describe(on_error)
+            )
+        self._on_error: OnError = on_error
         self._body = as_node(body, "the body of map_over")
         self._board(passengers(body))
 
@@ -116,11 +129,12 @@ class MapOver(Builder):
             self._output_key,
             self._result_key,
             self._concurrency,
+            self._on_error,
             location=self._location,
         )
 
 
-class Timeout(Builder):
+class Timeout(Builder[Out_co]):
     """A body that is cancelled when it takes too long; made by `timeout`."""
 
     __slots__ = ("_body", "_seconds")
@@ -193,6 +207,10 @@ def expect(
     return Expect(predicate, message, name)
 
 
+@overload
+def race(*branches: Builder[Value], name: str | None = ...) -> Race[Value]: ...
+@overload
+def race(*branches: StepLike, name: str | None = ...) -> Race: ...
 def race(*branches: StepLike, name: str | None = None) -> Race:
     """Run branches at the same time; the first success wins, the others are cancelled and undone.
 
@@ -203,6 +221,30 @@ def race(*branches: StepLike, name: str | None = None) -> Race:
     return Race(*branches) if name is None else Race(name, *branches)
 
 
+@overload
+def map_over(
+    key: KeyLike,
+    body: Builder[Value],
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    on_error: OnError = ...,
+    name: str | None = ...,
+) -> MapOver[list[Value]]: ...
+@overload
+def map_over(
+    key: KeyLike,
+    body: StepLike,
+    *,
+    item_key: KeyLike = ...,
+    output_key: KeyLike = ...,
+    result_key: KeyLike | None = ...,
+    concurrency: int | None = ...,
+    on_error: OnError = ...,
+    name: str | None = ...,
+) -> MapOver: ...
 def map_over(
     key: KeyLike,
     body: StepLike,
@@ -211,9 +253,13 @@ def map_over(
     output_key: KeyLike = "results",
     result_key: KeyLike | None = None,
     concurrency: int | None = None,
+    on_error: OnError = "raise",
     name: str | None = None,
 ) -> MapOver:
     """Run a body once for each item of a list in state; results in the list's order.
+
+    What the body writes is gone afterwards, but for the results, what a reducer joins, and keys of
+    ``user:`` and ``app:``.
 
     Args:
         key: State key of the list.
@@ -222,6 +268,11 @@ def map_over(
         output_key: Where the list of results is written.
         result_key: The key of the body's state that is an item's result; None takes its answer.
         concurrency: Items at the same time, at most; None is all.
+        on_error: What becomes of an item that fails. ``"raise"`` ends the map with its error.
+            ``"collect"`` gives it None for a result; under ``{output_key}_errors`` is a list that
+            has, at the same index, ``{"code": ..., "message": ...}``, and None for the others.
+            ``"skip"`` leaves it out of the results. Both log it as a warning, keep it in
+            `RunResult.discarded`, and leave it out of `RunResult.output`.
         name: The step's name.
     """
     return MapOver(
@@ -231,10 +282,15 @@ def map_over(
         output_key=output_key,
         result_key=result_key,
         concurrency=concurrency,
+        on_error=on_error,
         name=name,
     )
 
 
+@overload
+def timeout(body: Builder[Value], seconds: float, *, name: str | None = ...) -> Timeout[Value]: ...
+@overload
+def timeout(body: StepLike, seconds: float, *, name: str | None = ...) -> Timeout: ...
 def timeout(body: StepLike, seconds: float, *, name: str | None = None) -> Timeout:
     """Cancel a body with `StepTimeoutError` when it takes longer than some seconds.
 

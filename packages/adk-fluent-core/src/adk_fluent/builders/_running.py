@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict
 
 from adk_fluent.builders._explain import explain
 from adk_fluent.builders._operands import positive
+from adk_fluent.builders._types import Out_co
 from adk_fluent.errors import BuildError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.viz import Format
     from adk_fluent.backends.viz import Options as PictureOptions
-    from adk_fluent.builders._execution import Runs
+    from adk_fluent.builders._execution import Lease, Runs
     from adk_fluent.builders._types import Message
     from adk_fluent.contracts import ContractReport
     from adk_fluent.ir import ExecutionConfig, Node
@@ -48,9 +49,10 @@ class RunOptions(TypedDict, total=False):
         config: How to run; None is `ExecutionConfig()`.
         user_id: Whose session it is.
         session_id: The session to go on with; None starts a new one.
-        session_service: Where sessions are kept; None keeps them in memory. ``run`` and ``stream``
-            remember those as long as this builder lives, so a later call can go on with one;
-            ``ask`` and ``map`` do so only for a `session_id` you name.
+        session_service: Where sessions are kept; None keeps them in memory: those that you name by
+            `session_id` as long as this builder lives. One that ``run`` or ``stream`` was given no
+            id for goes with the last `RunResult` of it, or with its stream, once no question is
+            open in it; ``ask`` and ``map`` keep none.
         state: What a new session's state starts with.
         backend: What runs it; None is ADK.
         listeners: Who is told of every event, in order, such as `adk_fluent.backends.trace.Trace`.
@@ -67,7 +69,23 @@ class RunOptions(TypedDict, total=False):
     middleware: Sequence[AnyMiddleware] | None
 
 
-class Running:
+class CardOptions(TypedDict, total=False):
+    """What `Running.to_agent_card` takes in addition.
+
+    Attributes:
+        name: What the agent is called; None is the pipeline's name.
+        version: The agent's own version.
+        skills: ``a2a.types.AgentSkill`` objects in the place of those of its agents and tools.
+        auth: What `A2AServer` takes as ``auth``; its security scheme is stated.
+    """
+
+    name: str | None
+    version: str
+    skills: Sequence[Any] | None
+    auth: Any
+
+
+class Running(Generic[Out_co]):
     """Methods that need the whole pipeline, and the backends only when they are called."""
 
     __slots__ = ("_runs",)
@@ -180,28 +198,29 @@ class Running:
             credential_service=credential_service,
         )
 
-    def to_agent_card(self, *, description: str, endpoint: str) -> Any:
-        """An A2A agent card that advertises the pipeline.
+    def to_agent_card(
+        self, *, description: str | None = None, endpoint: str, **options: Unpack[CardOptions]
+    ) -> Any:
+        """An A2A agent card that advertises the pipeline: an ``a2a.types.AgentCard``.
 
         Args:
-            description: What it does.
+            description: What it does; None takes the pipeline's own description.
             endpoint: URL under which it is served.
+            **options: See `CardOptions`.
 
         Raises:
-            UnsupportedNodeError: No version of adk-fluent-a2a does this yet.
+            MissingLayerError: The layer ``a2a`` is not installed.
+            UsageError: The endpoint is not a URL that a card can state, or a skill is not one.
         """
-        from adk_fluent.errors import UnsupportedNodeError
+        from adk_fluent._registry import provided, require_layer
 
-        raise UnsupportedNodeError(
-            ".to_agent_card(...) does not work yet: serving comes with a later version of "
-            "adk-fluent-a2a",
-            node=self.to_ir(),
-            help="serve it with google.adk.a2a's to_a2a(pipeline.to_agent())",
-        )
+        require_layer("a2a", ".to_agent_card(...)")
+        (make,) = (each.object for each in provided("agent_cards") if each.layer == "a2a")
+        return make(self.to_ir(), description=description, endpoint=endpoint, **options)
 
     # --- run -----------------------------------------------------------------------------------
 
-    async def run(self, message: Message, **options: Unpack[RunOptions]) -> RunResult:
+    async def run(self, message: Message, **options: Unpack[RunOptions]) -> RunResult[Out_co]:
         """Run to the end.
 
         Args:
@@ -209,10 +228,12 @@ class Running:
             **options: See `RunOptions`.
 
         Returns:
-            The events in order; it also has the answer, the final state and what it used.
+            The events in order; it also has the answer, as text and as a value of its type, the
+            final state and what it used.
         """
-        backend, compiled, rest = self._ready(options, remember=True)
-        return await backend.run(compiled, message, **rest)
+        from adk_fluent.builders._outputs import with_types
+
+        return with_types(await self._run(message, options, remember=True), self.to_ir())
 
     def stream(
         self, message: Message, **options: Unpack[RunOptions]
@@ -223,10 +244,17 @@ class Running:
             message: What the user says: text, a Part, a Content, or a list of those.
             **options: See `RunOptions`.
         """
-        backend, compiled, rest = self._ready(options, remember=True)
-        return backend.stream(compiled, message, **rest)
+        from adk_fluent.builders._execution import hold
 
-    async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult:
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=True)
+        events = backend.stream(compiled, message, **rest)
+        if lease is None:
+            return events
+        followed = runs.follow(compiled, lease, events)
+        hold(lease, followed)
+        return followed
+
+    async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult[Out_co]:
         """Go on with the run of a session: one that waits, that failed, or whose process died.
 
         Args:
@@ -292,8 +320,7 @@ class Running:
         from adk_fluent.builders._execution import unanswered, waits
 
         remember = options.get("session_id") is not None
-        backend, compiled, rest = self._ready(options, remember=remember)
-        result = await backend.run(compiled, message, **rest)
+        result = await self._run(message, options, remember=remember)
         text = result.text
         if result.pending:
             raise waits(result, self.to_ir())
@@ -395,10 +422,20 @@ class Running:
 
         run_sync("close", self.aclose, instead="aclose")
 
+    async def _run(self, message: Message, options: RunOptions, *, remember: bool) -> RunResult:
+        from adk_fluent.builders._execution import hold
+
+        runs, backend, compiled, rest, lease = self._ready(message, options, remember=remember)
+        result = await backend.run(compiled, message, **rest)
+        if lease is not None:
+            hold(lease, result)
+            await runs.settle(compiled, lease, asks=bool(result.pending))
+        return result
+
     def _ready(
-        self, options: RunOptions, *, remember: bool
-    ) -> tuple[Backend[Any], Any, dict[str, Any]]:
-        """What runs, the compiled pipeline, and the options that are the run's own."""
+        self, message: Message, options: RunOptions, *, remember: bool
+    ) -> tuple[Runs, Backend[Any], Any, dict[str, Any], Lease | None]:
+        """What runs, the compiled pipeline, the run's own options, and what keeps its session."""
         from adk_fluent.builders._execution import check_options, new_adk, with_middlewares
 
         check_options(options)
@@ -408,7 +445,11 @@ class Running:
         if (more := given.pop("middleware", None)) is not None:
             config = with_middlewares(config, ir, more)
         compiled = runs.compiled(ir, config, backend)
-        return backend or (runs.adk if remember else new_adk()), compiled, given
+        if backend is not None or not remember:
+            return runs, backend or new_adk(), compiled, given, None
+        kept_here = "session_service" not in given
+        lease = runs.lease(compiled, message, given) if kept_here else None
+        return runs, runs.adk, compiled, given, lease
 
     def _kept(self) -> Runs:
         from adk_fluent.builders._execution import LOCK, Runs

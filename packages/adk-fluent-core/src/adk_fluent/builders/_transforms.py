@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.builders._effects import computing
-from adk_fluent.builders._flow import Builder
+from adk_fluent.builders._flow import Silent
 from adk_fluent.builders._json_values import as_json_text
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._operands import Vocabulary, function_name, some
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _INFO: Final = 20  # logging.INFO
 
 
-class Transform(Builder):
+class Transform(Silent):
     """A change to state with a stated meaning; made by `S`."""
 
     __slots__ = ("_change",)

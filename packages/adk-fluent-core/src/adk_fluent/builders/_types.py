@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from adk_fluent._scripts._script import Script
     from adk_fluent.protocol import Answer, FieldRef, Resume
 
+if TYPE_CHECKING:  # with what Python 3.13 has
+    from typing_extensions import TypeVar
+
+    Out_co = TypeVar("Out_co", default=Any, covariant=True)
+    Value = TypeVar("Value", default=Any)
+else:
+    from typing import TypeVar
+
+    Out_co = TypeVar("Out_co", covariant=True)
+    Value = TypeVar("Value")
+
 #: Session state as a function step or predicate sees it: every key, read-only.
 State: TypeAlias = Mapping[str, Any]
 _Result: TypeAlias = Mapping[str, Any] | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.builders import Builder, BuilderBase, Pipeline
 from adk_fluent.errors import BuildError, TargetError, nearest_name
@@ -187,7 +187,7 @@ def _is_adk(value: object, module: str, name: str) -> bool:
 
 def _pipeline(target: Target, value: Any) -> Builder:
     if isinstance(value, Builder):
-        return value
+        return cast("Builder", value)
     if _is_pipeline(value):
         return Pipeline(value)
     hint = "name a builder such as Agent(...) or a >> b, an IR node or an ADK agent"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from adk_fluent._core import CORE
-from adk_fluent._hints import LATER
 from adk_fluent._registry import (
     known_names,
     layer_errors,
@@ -97,9 +96,6 @@ def _debuggable(command: click.Command) -> click.Command:
 
 
 def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> Exception:
-    if name in LATER:
-        text = f"The command {name!r} is not there yet; a later version of {LATER[name]} brings it."
-        return click.UsageError(text, ctx)
     try:
         require_provider(_SLOT, name, f"the command {name!r}")
     except (LayerError, MissingLayerError) as error:

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from adk_fluent.contracts._check import check_all, check_contracts, check_runs, validate
 from adk_fluent.contracts._checkers import Checker, register_checker, unregister_checker
-from adk_fluent.contracts._dataflow._checks import check_dataflow_contracts, check_type_contracts
+from adk_fluent.contracts._dataflow._checks import (
+    StateFlow,
+    check_dataflow_contracts,
+    check_type_contracts,
+    state_flows,
+)
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._layers import (
     check_a2a_contracts,
@@ -71,6 +76,7 @@ from adk_fluent.contracts._reports._severities import SeverityName
 from adk_fluent.contracts._streams._content import check_modality_contracts
 from adk_fluent.contracts._streams._models import ModelCapabilities, register_model_capabilities
 from adk_fluent.contracts._streams._streaming import check_streaming_contracts
+from adk_fluent.contracts._structure._declared import middleware_stacks
 from adk_fluent.contracts._subject import Checkable, HasIR
 
 __all__ = [
@@ -121,6 +127,7 @@ __all__ = [
     "SeverityName",
     "ShadowedKey",
     "SingleAlternative",
+    "StateFlow",
     "StreamingRouteConflict",
     "StructuredStream",
     "TransferCycle",
@@ -144,8 +151,10 @@ __all__ = [
     "check_runs",
     "check_streaming_contracts",
     "check_type_contracts",
+    "middleware_stacks",
     "register_checker",
     "register_model_capabilities",
+    "state_flows",
     "unregister_checker",
     "validate",
 ]

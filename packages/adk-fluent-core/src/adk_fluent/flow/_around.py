@@ -239,8 +239,8 @@ class Enclosed(Generic[E]):
         facts, scope = leaf.facts(event), strand.scope
         if scope is not None:
             scope.data["t"] = 1
-            if scope.listens and (text := leaf.text(event)):
-                scope.say(strand.path, text)
+            if scope.listens and (said := leaf.answer(event)):
+                scope.say(strand.path, said)
         delta = None if facts is None else facts.delta
         commit = Commit(event, scope, delta, strand=strand)
         if reply is not None:  # it is true in the moment the event is committed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.errors import AgentReportedError, OutputMissingError
 from adk_fluent.flow._signals import ESCALATE, OK, PAUSE, STOP, Signal
 from adk_fluent.flow._strand import is_race
-from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RemoteAgentNode
+from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, MapOverNode, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +98,8 @@ def _declared(node: Node) -> set[str]:
 
 def is_attempting(node: Node) -> bool:
     """Whether a failure below a node need not be one of the run."""
+    if isinstance(node, MapOverNode):
+        return node.on_error != "raise"
     return isinstance(node, FallbackNode) or is_race(node)
 
 

@@ -15,7 +15,7 @@ from adk_fluent.protocol._event import ErrorInfo
 if TYPE_CHECKING:
     from adk_fluent.flow._position import Position
     from adk_fluent.flow._strand import Frame
-    from adk_fluent.ir import FallbackNode, Node
+    from adk_fluent.ir import FallbackNode, MapOverNode, Node
 
 _log: Final = LOG.getChild("flow")
 _MISTAKES: Final = (TypeError, KeyError, NameError, UnboundLocalError, AttributeError)
@@ -65,14 +65,29 @@ def tell_discarded(fallback: FallbackNode, at: int, error: Exception) -> None:
         at: Which one; not the last.
         error: What it failed with.
     """
-    attempt, info = fallback.attempts[at], ErrorInfo(type(error).__name__, str(error))
+    _tell(fallback, fallback.attempts[at], error, f"tries {fallback.attempts[at + 1].name}")
+
+
+def tell_left_out(mapping: MapOverNode, index: int, error: Exception) -> None:
+    """Tell, in the log and in the result, that an item failed and the map goes on without it.
+
+    Args:
+        mapping: Whose item it is.
+        index: Which one.
+        error: What it failed with.
+    """
+    _tell(mapping, mapping.body, error, f"goes on without item {index}")
+
+
+def _tell(node: Node, attempt: Node, error: Exception, instead: str) -> None:
+    info = ErrorInfo(type(error).__name__, str(error))
     notes: list[str] = getattr(error, "__notes__", [])
-    where = "; ".join(notes) or str(attempt.location or fallback.location or "")
-    add_discarded(DiscardedAttempt(fallback.name, attempt.name, info, where, error))
-    place = f" at {fallback.location}" if fallback.location else ""
+    where = "; ".join(notes) or str(attempt.location or node.location or "")
+    add_discarded(DiscardedAttempt(node.name, attempt.name, info, where, error))
+    place = f" at {node.location}" if node.location else ""
     _log.warning(
-        "%s%s tries %s, for %s failed: %s: %s%s",
-        *(fallback.name, place, fallback.attempts[at + 1].name, attempt.name),
+        "%s%s %s, for %s failed: %s: %s%s",
+        *(node.name, place, instead, attempt.name),
         *(info.code, error, "".join(f"; {note}" for note in notes)),
     )
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, RunError, StepTimeoutError, UsageError
 from adk_fluent.flow._commit import Commit, settled
-from adk_fluent.flow._failures import left_by
+from adk_fluent.flow._failures import left_by, tell_left_out
 from adk_fluent.flow._log import Isolation
 from adk_fluent.flow._port import E
 from adk_fluent.flow._position import new_id
 from adk_fluent.flow._signals import PAUSE, STOP, Joined, Signal
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand, is_race
 from adk_fluent.ir import MapOverNode, Node, TimeoutNode
-from adk_fluent.protocol import compose_answer
+from adk_fluent.protocol import compose_value
 
 if TYPE_CHECKING:
     from adk_fluent.flow._run_state import RunState
@@ -53,6 +53,7 @@ class ForkRun(Generic[E]):
         self.node = node
         self.frame = frame
         self.racing = is_race(node)
+        self._survives = isinstance(node, MapOverNode) and node.on_error != "raise"
         self.expired = False
         self.result = Joined({int(i): _outcome(ended) for i, ended in frame["done"].items()})
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -211,6 +212,9 @@ class ForkRun(Generic[E]):
         finally:
             del self._tasks[index], self._running[index]
         self.result.ended[index] = outcome
+        if self._survives and isinstance(outcome, Exception):
+            outcome = _at_item(self.node, index, outcome)
+            tell_left_out(cast("MapOverNode", self.node), index, outcome)
         self._judge(index, outcome)
         if not self._over.done() and not self._start() and not self._tasks:
             self._finish()
@@ -237,6 +241,8 @@ class ForkRun(Generic[E]):
         failed = isinstance(outcome, Exception)
         if self._over.done() or outcome is PAUSE:
             return
+        if failed and self._survives:
+            return
         if failed and not self.racing:
             joined.error = _at_item(node, index, outcome)
             self._finish()
@@ -253,7 +259,7 @@ class ForkRun(Generic[E]):
         """Whether a child that ends so ends the fork."""
         if outcome is PAUSE:
             return False
-        failed = isinstance(outcome, Exception)
+        failed = isinstance(outcome, Exception) and not self._survives
         return (failed or outcome is STOP) != self.racing or (outcome is STOP and self.racing)
 
     def _note(self, index: int, child: Strand, outcome: Any) -> None:
@@ -268,7 +274,10 @@ class ForkRun(Generic[E]):
             return
         # what an item did not write is not its result, even if the key is set
         frame["results"][key] = (
-            compose_answer(child.scope.texts)
+            compose_value(
+                (path.removeprefix(child.start).removeprefix("."), said)
+                for path, said in child.scope.said
+            )
             if node.result_key is None
             else child.isolation.writes.get(node.result_key)
         )

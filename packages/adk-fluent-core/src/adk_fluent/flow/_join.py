@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.flow._log import Scope, differs
+from adk_fluent.flow._log import PERMANENT, Scope, differs
 from adk_fluent.flow._promises import reduced
 from adk_fluent.ir import MapOverNode, Node
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 class Join:
     """The end of a parallel or map: what its branches wrote counts in declared order.
 
-    `delta` is what must still be written for that, `committed` closes the branches' scopes.
+    `delta` is what must still be written for that, `committed` closes the branches' scopes. Of what
+    the items of a map wrote, only what reducers join and what is never undone is there afterwards.
+
+    Attributes:
+        failed: Scopes of items that failed and did not end the map.
     """
 
     def __init__(self, run_state: RunState[Any], strand: Strand, frame: Frame, node: Node) -> None:
@@ -26,6 +30,11 @@ class Join:
         self.node = node
         self.final: dict[str, Any] = {}
         self.written: dict[str, Any] = {}
+        self.failed: list[Scope] = []
+        self._items = isinstance(node, MapOverNode) and not frame.get("errors")
+        if self._items:
+            scopes = run_state.scopes(frame)
+            self.failed = [scope for at, scope in scopes.items() if has_failed(frame, at)]
 
     def delta(self) -> dict[str, Any]:
         """The write that restores declared order, and the results of a map; {} after a failure.
@@ -43,9 +52,12 @@ class Join:
         several: dict[str, list[Any]] = {}
         for scope in self.run_state.scopes(self.frame).values():
             for key, entry in scope.final().items():
-                order[key], self.final[key] = entry
                 if key not in newest or newest[key][0] < entry[0]:
                     newest[key] = entry
+                lasts = key.startswith(PERMANENT) or (key in reducers and scope not in self.failed)
+                if self._items and not lasts:
+                    continue
+                order[key], self.final[key] = entry
                 if key in reducers and entry[1] is not None:  # which is as good as absent
                     several.setdefault(key, []).append(entry[1])
         # not what is live: a fork beside this one may have written the same in the meantime
@@ -58,8 +70,7 @@ class Join:
             value = values[0] if len(values) == 1 else reduced(key, reducers[key], values)
             self._take(key, value, newest[key][1])
         if isinstance(self.node, MapOverNode):
-            results, count = self.frame["results"], len(self.frame["items"])
-            self.written[self.node.output_key] = [results.get(str(i)) for i in range(count)]
+            self.written.update(_results(self.node, self.frame))
         if self.written:
             self.written = dict(self.run_state.kept(self.strand, self.node, self.written))
         return self.written
@@ -71,15 +82,46 @@ class Join:
         if differs(now, value):
             self.written[key] = value
 
+    def undo(self) -> dict[str, Any]:
+        """The write that takes back what was written for the items alone."""
+        if not self._items:
+            return {}
+        undone = self.run_state.log.compensation(self.run_state.scopes(self.frame).values())
+        return {key: value for key, value in undone.items() if key not in self.final}
+
     def committed(self) -> None:
         """What the branches wrote is now the strand's own."""
         log, strand = self.run_state.log, self.strand
+        self.run_state.discard(strand, self.failed)
         for scope in self.run_state.scopes(self.frame).values():
-            log.settle(scope)
+            log.settle(scope, self.final if self._items else None)
         if strand.isolation is not None:
             strand.isolation.writes.update(self.final)
         if strand.scope is not None and self.written:
             log.record(strand.scope, self.written)
+
+
+def has_failed(frame: Frame, index: int) -> bool:
+    """Whether a child of a fork ended with an error."""
+    return frame["done"].get(str(index), "").startswith("!")
+
+
+def _results(node: MapOverNode, frame: Frame) -> dict[str, Any]:
+    """What a map writes: its results, and beside them the errors that it collects."""
+    results, items = frame["results"], range(len(frame["items"]))
+    if node.on_error == "skip":
+        items = [at for at in items if not has_failed(frame, at)]
+    written: dict[str, Any] = {node.output_key: [results.get(str(at)) for at in items]}
+    if node.errors_key is not None:
+        written[node.errors_key] = [_error(frame, at) for at in items]
+    return written
+
+
+def _error(frame: Frame, index: int) -> dict[str, str] | None:
+    if not has_failed(frame, index):
+        return None
+    code, _, message = frame["done"][str(index)][1:].partition(": ")
+    return {"code": code, "message": message}
 
 
 class RaceEnd:

@@ -8,8 +8,9 @@ around: a cancelled branch leaves its writes where they are, below its scope.
 
 All of it is plain data in the journal, so a run can restart in the middle of anything:
 ``journal["scopes"][id] = {"in": parent id or None, "w": {key: [number, value]}, "t": touched}``,
-``"own": 1`` where the scope works on a snapshot of its own, and ``"x": [[path, text]]`` where
-somebody above wants what was said; and ``journal["base"] = {key: value before}``.
+``"own": 1`` where the scope works on a snapshot of its own, and ``"x": [[path, said]]`` where
+somebody above wants what was said (a text, or the data of an answer in a list of one); and
+``journal["base"] = {key: value before}``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
+
+    from adk_fluent.protocol import Data
 
 #: Keys with these prefixes outlive the session and are never undone.
 PERMANENT = ("user:", "app:")
@@ -97,14 +100,14 @@ class Scope:
         """Whether somebody wants to know what is said in it."""
         return "x" in self.data
 
-    def say(self, path: str, text: str) -> None:
-        """Keep a text as long as the scope is not discarded."""
-        self.data["x"].append([path, text])
+    def say(self, path: str, said: str | Data) -> None:
+        """Keep a text, or the data of an answer, as long as the scope is not discarded."""
+        self.data["x"].append([path, said])
 
     @property
-    def texts(self) -> list[tuple[str, str]]:
+    def said(self) -> list[tuple[str, str | Data]]:
         """What was said in this scope and below, with its position."""
-        return [(path, text) for s in self.subtree() for path, text in s.data.get("x", ())]
+        return [(path, said) for s in self.subtree() for path, said in s.data.get("x", ())]
 
     def path(self) -> str:
         """The ids from the outermost scope to this one, dotted."""
@@ -184,14 +187,17 @@ class UndoLog:
         for key, (_, value) in sorted(entries, key=lambda entry: entry[1][0]):
             isolation.writes[key] = value
 
-    def settle(self, scope: Scope) -> None:
-        """Close a scope that succeeded: its writes are now its parent's."""
+    def settle(self, scope: Scope, keys: Container[str] | None = None) -> None:
+        """Close a scope that succeeded: its writes are now its parent's, or those to some keys."""
         parent = scope.parent
         if parent is not None:
-            parent.take_over(scope.final())
+            final = scope.final()
+            parent.take_over(
+                final if keys is None else {key: final[key] for key in final if key in keys}
+            )
             parent.data["t"] |= scope.touched
             if parent.listens:
-                parent.data["x"].extend([path, text] for path, text in scope.texts)
+                parent.data["x"].extend([path, said] for path, said in scope.said)
         self.drop(scope)
 
     def drop(self, scope: Scope) -> None:

@@ -87,8 +87,8 @@ class Operations(Generic[E]):
                         ending.take(facts)
                     if s.scope is not None:
                         s.scope.data["t"] = 1
-                        if s.scope.listens and (text := leaf.text(event)):
-                            s.scope.say(s.path, text)
+                        if s.scope.listens and (said := leaf.answer(event)):
+                            s.scope.say(s.path, said)
                     delta = None if facts is None or facts.partial else facts.delta
                     yield Commit(event, s.scope, delta, strand=s)
                     STANDING.set(standing)  # whoever asks for the next event may be another task

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.flow._strand import Strand
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import Data
 
 E = TypeVar("E")
 Why = Literal["step", "joined", "discarded", "transfer", "gate", "refused", "journal", "around"]
@@ -54,7 +55,7 @@ class Note:
             undone), ``transfer``, ``gate`` (a person approved), ``refused`` (or did not),
             ``journal`` (the position is written down) or ``around`` (what stands around a step
             says something in its name, or writes).
-        discarded: Scopes whose events no longer count; for ``discarded`` only.
+        discarded: Scopes whose events no longer count; for ``discarded`` and ``joined`` only.
         transfer_to: The agent handed over to; for ``transfer`` only.
         text: What is told; for ``refused`` and ``around`` only.
     """
@@ -104,6 +105,10 @@ class Leaf(Protocol[E]):
 
     def text(self, event: E) -> str | None:
         """The text of an event that is a final answer, else None."""
+        ...
+
+    def answer(self, event: E) -> str | Data | None:
+        """The text of an event that is a final answer, or its validated data, else None."""
         ...
 
 

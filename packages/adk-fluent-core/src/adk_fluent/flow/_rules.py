@@ -306,7 +306,9 @@ def _parallel(e: RunState[Any], s: Strand, f: Frame, n: Node, signal: Any) -> St
         e.errors.remember(f, failed)
         join = Join(e, s, f, n)
         delta = join.delta()
-    return Emit(lambda: delta, Note("joined"), join.committed, optional=True)
+    note = Note("joined", discarded=tuple(each.id for each in join.failed if each.touched))
+    optional = not note.discarded
+    return Emit(lambda: {**join.undo(), **delta}, note, join.committed, optional=optional)
 
 
 def _race(e: RunState[Any], s: Strand, f: Frame, n: Node, signal: Any) -> Step:

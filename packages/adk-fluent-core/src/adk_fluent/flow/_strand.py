@@ -227,6 +227,11 @@ class Strand:
         return ".".join(parts)
 
     @property
+    def start(self) -> str:
+        """The position at which it begins."""
+        return self._prefix
+
+    @property
     def branch(self) -> str | None:
         """The branch in ADK's sense: forks and branches by name, outermost first."""
         out: list[str] = []

@@ -27,7 +27,9 @@ class ModelSelectorNode(Node):
         strategy: How the choice is made.
         candidates: What may be chosen.
         budget_key: State key that mirrors the remaining budget, in USD.
-        fallback_model: Used when the budget is exhausted.
+        fallback_model: Used when the budget is exhausted: its name, or a reference to a BaseLlm.
+        judge: ``judge(reply) -> bool | score`` of ``adaptive``, sync or async: whether an answer
+            will do, or how good it is, from 0 to 1; from 0.5 on it will do.
     """
 
     layer: ClassVar[str] = "cost"
@@ -35,7 +37,8 @@ class ModelSelectorNode(Node):
     strategy: Strategy = "cost_optimized"
     candidates: tuple[ModelCandidate, ...] = ()
     budget_key: str | None = None
-    fallback_model: str | None = None
+    fallback_model: str | Ref | None = None
+    judge: Ref | None = None
 
 
 @node

@@ -12,6 +12,7 @@ from adk_fluent.ir._values import (
     ExecutionConfig,
     Merge,
     MiddlewareRef,
+    OnError,
     Predicate,
     ResourceScope,
 )
@@ -116,6 +117,8 @@ class MapOverNode(Node):
         output_key: Where the list of results is written.
         result_key: The body's key that is an item's result; None takes the body's answer text.
         concurrency: Items at the same time, at most; None is all.
+        on_error: What becomes of an item that fails: ``raise`` ends the map, ``collect`` gives it
+            None for a result and writes its error under `errors_key`, ``skip`` leaves it out.
     """
 
     list_key: str
@@ -124,6 +127,12 @@ class MapOverNode(Node):
     output_key: str = "results"
     result_key: str | None = None
     concurrency: int | None = None
+    on_error: OnError = "raise"
+
+    @property
+    def errors_key(self) -> str | None:
+        """Where collected errors are written, as a list beside the results; None if nowhere."""
+        return f"{self.output_key}_errors" if self.on_error == "collect" else None
 
 
 @node

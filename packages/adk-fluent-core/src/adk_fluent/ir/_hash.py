@@ -44,8 +44,9 @@ def content_hash(root: Node) -> str:
 
     A function counts by module, qualified name, source text, defaults and the plain values in its
     closure; one without source by its names and constants. A middleware that can be written as a
-    `MiddlewareRef` counts as that one. Other live objects count by type and name. A `Ref` that has
-    a digest counts by the digest alone.
+    `MiddlewareRef` counts as that one. Other live objects count by type and name, a model by what
+    it is called, too, and one with a method ``__content_key__`` by the plain data that this
+    returns. A `Ref` that has a digest counts by the digest alone.
 
     Returns:
         SHA-256 in hexadecimal.
@@ -178,7 +179,13 @@ class _Encoder:
             wrapped = getattr(value, "__wrapped__", None)  # functools.lru_cache
             path = f"{module}:{qualname}"
             return _pack(b"builtin", [path_of(kind).encode(), _utf8(path), self.value(wrapped)])
-        return _pack(b"object", [path_of(kind).encode(), _utf8(name_of_object(value))])
+        parts = [path_of(kind).encode(), _utf8(name_of_object(value))]
+        key = getattr(kind, "__content_key__", None)
+        if callable(key):
+            parts.append(self.value(key(value)))
+        elif hasattr(kind, "generate_content_async"):  # one of ADK's models
+            parts.append(self.value(_text(getattr(value, "model", None))))
+        return _pack(b"object", parts)
 
     def function(self, function: FunctionType) -> bytes:
         text = text_of(function)
@@ -213,6 +220,10 @@ class _Encoder:
         arguments = (*signature, *code.co_varnames[: count + starred.bit_count()])
         plain = sorted(name for name in names if not name.startswith("."))
         return _pack(b"bare", [*self.each((arguments, plain)), *sorted(constants)])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 #: Modules of Python whose objects are values, and whose repr is all there is to them.

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
 from adk_fluent.ir._record import field, record
 from adk_fluent.ir._ref import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeAlias
+
+    from google.adk.models import BaseLlm
+
+    ModelLike: TypeAlias = "str | BaseLlm | Ref"
 
 #: In what pieces an edge hands text on: all of it, chunks, or tokens.
 Buffering = Literal["full", "chunked", "token"]
 #: How the streams of several children become one.
 Merge = Literal["wait_all", "first_complete", "interleave"]
+OnError = Literal["raise", "collect", "skip"]
 #: What of the conversation an agent sees, beside its own model and tool turns.
 History = Literal["transcript", "own", "input", "none"]
 #: How a model is chosen at run time.
@@ -126,23 +135,71 @@ class MiddlewareRef:
 
 @record
 class ModelCandidate:
-    """A model that a selector may choose.
+    """A model that a selector may choose, and what it costs where no price book is to say that.
+
+    ::
+
+        ModelCandidate("gemini-2.5-flash", quality_tier=1)
+        ModelCandidate(LiteLlm("openai/gpt-5"), prices={"input": 1.25, "output": 10})
 
     Attributes:
-        model: Model name.
-        cost_per_1k_input: USD per 1 000 prompt tokens.
+        model: Model name, or a reference to a BaseLlm; an instance is made one.
+        cost_per_1k_input: USD per 1 000 prompt tokens; `prices` is the better way to say it.
         cost_per_1k_output: USD per 1 000 output tokens.
         quality_tier: Higher is better.
         max_tokens: The largest prompt it takes, in tokens.
-        condition: Whether it may be chosen now.
+        condition: ``condition(ctx, request) -> bool``, sync or async: whether it may be chosen for
+            this call. It is given ADK's Context and LlmRequest.
+        prices: USD per million tokens by kind, such as ``{"input": 0.3, "output": 2.5, "cached":
+            0.03}``; kept as pairs, sorted. Empty is what `cost_per_1k_input` and
+            `cost_per_1k_output` say, or else a price book.
     """
 
-    model: str
-    cost_per_1k_input: float
-    cost_per_1k_output: float
-    quality_tier: int
+    model: str | Ref
+    cost_per_1k_input: float | None = None
+    cost_per_1k_output: float | None = None
+    quality_tier: int = 0
     max_tokens: int | None = None
     condition: Ref | None = None
+    prices: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0917  # the spec's order
+            self,
+            model: ModelLike,
+            cost_per_1k_input: float | None = None,
+            cost_per_1k_output: float | None = None,
+            quality_tier: int = 0,
+            max_tokens: int | None = None,
+            condition: Callable[[Any, Any], bool | Awaitable[bool]] | Ref | None = None,
+            *,
+            prices: Mapping[str, float] | tuple[tuple[str, float], ...] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Make references of live objects, and sorted pairs of the prices."""
+        model, condition, prices = cast(
+            "tuple[Any, Any, Any]", (self.model, self.condition, self.prices)
+        )
+        if not isinstance(model, str | Ref) and hasattr(model, "generate_content_async"):
+            object.__setattr__(self, "model", model_ref(model))
+        if not isinstance(condition, Ref) and callable(condition):
+            object.__setattr__(self, "condition", Ref.to(condition))
+        if isinstance(prices, Mapping):
+            rows = cast("Mapping[str, float]", prices)
+            object.__setattr__(self, "prices", tuple(sorted(rows.items(), key=str)))
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model if isinstance(self.model, str) else self.model.name
+
+
+def model_ref(model: Any) -> Ref:
+    """A reference to a model of ADK's, named as the model is."""
+    name = getattr(model, "model", "")
+    return Ref(model, name if isinstance(name, str) and name else type(model).__name__)
 
 
 # --- remote agents (spec section 4) ------------------------------------------------------------

@@ -5,7 +5,7 @@ Importing this imports nothing but the standard library.
 
 from __future__ import annotations
 
-from adk_fluent.protocol._answer import compose_answer, final_text
+from adk_fluent.protocol._answer import Data, compose_answer, compose_value, final_text
 from adk_fluent.protocol._attempts import kept_events
 from adk_fluent.protocol._backend import Backend, BackendBase, Compiler
 from adk_fluent.protocol._calls import (
@@ -111,6 +111,7 @@ __all__ = [
     "BeforeTool",
     "Clock",
     "Compiler",
+    "Data",
     "DiscardedAttempt",
     "Entries",
     "Entry",
@@ -170,6 +171,7 @@ __all__ = [
     "classify",
     "collect_discarded",
     "compose_answer",
+    "compose_value",
     "estimate_tokens",
     "final_text",
     "fresh",

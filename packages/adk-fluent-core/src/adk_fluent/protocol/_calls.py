@@ -86,6 +86,13 @@ class ModelReply:
         return self.responses[-1] if self.responses else None
 
     @property
+    def text(self) -> str:
+        """What it says, without thoughts and tool calls."""
+        contents = (getattr(each, "content", None) for each in self.responses)
+        parts = (part for each in contents if each is not None for part in each.parts or ())
+        return "".join(each.text for each in parts if each.text and not each.thought)
+
+    @property
     def usage(self) -> Usage | None:
         """Tokens of the call; None when the model did not say."""
         return Usage.last(

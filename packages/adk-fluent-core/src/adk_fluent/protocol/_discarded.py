@@ -1,4 +1,4 @@
-"""What a run tried in vain: the attempts of fallbacks that another one took the place of."""
+"""What a run tried in vain: attempts of fallbacks, and items that maps went on without."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class DiscardedAttempt:
-    """An attempt of a fallback that failed, and that another one took the place of.
+    """An attempt of a fallback that failed and that another one took the place of, or an item.
+
+    An item of a `map_over` stands here that failed and did not end the map.
 
     Pickles and deep copies leave `exception` out.
 
     Attributes:
-        fallback: Name of the fallback.
-        step: Name of the attempt.
+        fallback: Name of the fallback, or of the map.
+        step: Name of the attempt, or of the map's body.
         error: What it failed with: its type as the code, and its text.
         place: Which step inside raised it and where that is written, as far as it is known.
         exception: The exception itself.

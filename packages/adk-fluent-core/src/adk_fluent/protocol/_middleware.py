@@ -79,10 +79,13 @@ class Middleware(metaclass=_MiddlewareType):
         at_boundary: It stands between the run and the world, past all other middlewares: it is the
             first to hear what the user says, the innermost around model calls and tool calls (those
             of parts included), and the last to see an event.
+        outermost: It stands outside all other middlewares of the run and of its parts, wherever it
+            was given: what it sends passes through all of them.
     """
 
     observer: bool = False
     at_boundary: bool = False
+    outermost: bool = False
 
     def new(self) -> Self:
         """The instance for one run. Return a fresh one to keep state of a run on `self`."""

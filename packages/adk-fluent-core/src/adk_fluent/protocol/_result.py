@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 
+from adk_fluent.errors import OutputMissingError
 from adk_fluent.protocol._answer import final_text
 from adk_fluent.protocol._attempts import kept_events
 from adk_fluent.protocol._event import AgentEvent
+from adk_fluent.protocol._output import output_as, typed_output
 from adk_fluent.protocol._status import outcome
 from adk_fluent.protocol._usage import Usage
 
@@ -18,10 +20,20 @@ if TYPE_CHECKING:
     from adk_fluent.protocol._pending import Pending
     from adk_fluent.protocol._status import Outcome, RunStatus
 
+if TYPE_CHECKING:  # with what Python 3.13 has
+    from typing_extensions import TypeVar
+
+    T_co = TypeVar("T_co", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True)
+S = TypeVar("S")
+
 _USER: Final = "user"
 
 
-class RunResult(list[AgentEvent]):
+class RunResult(list[AgentEvent], Generic[T_co]):
     """The events of a run, in order, and what they amount to.
 
     Attributes:
@@ -31,6 +43,8 @@ class RunResult(list[AgentEvent]):
         app_name: The app it belongs to.
         discarded: Attempts of fallbacks that failed and that another one took the place of, in
             order; of this call alone, not of earlier ones of the session.
+        types: The types of the steps whose answer is the pipeline's, by name; None where no
+            pipeline says so.
     """
 
     def __init__(
@@ -59,11 +73,40 @@ class RunResult(list[AgentEvent]):
         self.user_id = user_id
         self.app_name = app_name
         self.discarded: list[DiscardedAttempt] = list(discarded)
+        self.types: Mapping[str, Any] | None = None
 
     @property
     def text(self) -> str:
         """The answer, in words of agents alone; see `final_text`."""
         return final_text(self)
+
+    @property
+    def output(self) -> T_co | None:
+        """The answer as a value of its type: ``agent @ Invoice`` gives an ``Invoice``.
+
+        Of agents that run at the same time, and of `map_over`, it is a list in declared order. It
+        is None where the last step that can answer answered in text or not at all, and where the
+        run was not completed. Several keys, or typed ones, are a dict of JSON.
+        """
+        return typed_output(self, self.types) if self.status == "completed" else None
+
+    def output_as(self, schema: type[S]) -> S:
+        """The answer as a type that you name, where type checkers cannot know it.
+
+        Args:
+            schema: A pydantic model, or another type that pydantic can read, such as
+                ``list[Invoice]``. JSON in an answer of text is read, too.
+
+        Raises:
+            OutputMissingError: The run was not completed, or nobody answered.
+            OutputInvalidError: The answer does not fit.
+        """
+        if self.status != "completed" or not self.text:
+            told = f"the run is {self.status}" if self.reason else "nobody answered"
+            raise OutputMissingError(
+                f"there is no answer: {told}", node=self.step or None, found=self.reason or None
+            )
+        return output_as(self, schema)
 
     @property
     def status(self) -> RunStatus:

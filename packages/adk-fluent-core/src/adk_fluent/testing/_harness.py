@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent._words import describe
 from adk_fluent.builders._execution import check_options, new_adk, run_sync
+from adk_fluent.builders._outputs import with_types
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Node
 from adk_fluent.protocol import RunResult
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import AgentEvent, Backend, ToolCallInfo
 
 
-class HarnessResult(RunResult):
+class HarnessResult(RunResult[Any]):
     """What came of one message: a `RunResult`, and what tests like to look at.
 
     Attributes:
@@ -36,6 +37,7 @@ class HarnessResult(RunResult):
             app_name=result.app_name,
             discarded=result.discarded,
         )
+        self.types = result.types
         self.message = message
 
     @property
@@ -126,7 +128,7 @@ class AgentHarness:
             session_id=self.session_id,
             state=self._state,
         )
-        self._results.append(HarnessResult(result, message))
+        self._results.append(HarnessResult(with_types(result, self._ir()), message))
         return self._results[-1]
 
     def send_sync(self, message: Message) -> HarnessResult:
@@ -141,10 +143,13 @@ class AgentHarness:
         """
         return run_sync("send_sync", lambda: self.send(message), instead="send")
 
+    def _ir(self) -> Node:
+        pipeline = self._pipeline
+        return pipeline if isinstance(pipeline, Node) else pipeline.to_ir()
+
     def _ready(self, backend: Backend[Any]) -> Any:
         """The compiled pipeline, as it is now."""
-        pipeline = self._pipeline
-        ir = pipeline if isinstance(pipeline, Node) else pipeline.to_ir()
+        ir = self._ir()
         if self._compiled is None or self._compiled[0] is not ir:
             self._compiled = ir, backend.compile(ir, self._config)
         return self._compiled[1]

@@ -366,4 +366,13 @@ MISTAKES: Final = (
         help="country",
         silent=True,
     ),
+    Mistake(
+        title="a key of an item, read after the map",
+        of="product pictures",
+        right="Make a page of {usable}.",
+        wrong="Make a page of {usable}, with {picture} first.",
+        finding=_KIND,
+        at=(("page_maker", "picture"),),
+        help='result_key="picture"',
+    ),
 )

@@ -92,15 +92,6 @@ MISTAKES: Final = (
         help="{failed?}",
     ),
     Mistake(
-        title="a key of an item, read where there may have been no items",
-        of="product pictures",
-        right="Make a page of {usable}.",
-        wrong="Make a page of {usable}, with {picture} first.",
-        finding=_KIND,
-        at=(("page_maker", "picture"),),
-        help="{picture?}",
-    ),
-    Mistake(
         title="a key that a tool writes only when it is called",
         of="urgent desk",
         right="Urgent: {urgent?}",

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
     from adk_fluent.cost._budget import Budget, price_limit
-    from adk_fluent.cost._errors import LedgerError, PriceError, PriceFileError, UnknownPriceError
+    from adk_fluent.cost._errors import (
+        LedgerError,
+        NoCandidateError,
+        PriceError,
+        PriceFileError,
+        UnknownPriceError,
+    )
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
     from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
@@ -27,7 +33,8 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "cost._attribution": "CostAttributionMiddleware cost_attribution",
             "cost._budget": "Budget price_limit",
-            "cost._errors": "LedgerError PriceError PriceFileError UnknownPriceError",
+            "cost._errors": "LedgerError NoCandidateError PriceError PriceFileError "
+            "UnknownPriceError",
             "cost._estimate._assumptions": "TrafficAssumptions",
             "cost._estimate._estimate": "CostModel estimate_cost",
             "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
@@ -67,6 +74,7 @@ __all__ = [
     "LedgerError",
     "MemoryLedger",
     "Money",
+    "NoCandidateError",
     "PriceBook",
     "PriceBooks",
     "PriceError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adk_fluent.contracts import Diagnostic, Severity
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.ir import ModelSelectorNode
 
 if TYPE_CHECKING:
@@ -13,16 +14,19 @@ if TYPE_CHECKING:
     from adk_fluent.contracts import Graph
 
 
-class UnsupportedSelection(Diagnostic, code="CST001", severity=Severity.ERROR):
-    """A model is to be chosen at run time, which this version cannot do."""
+class InvalidCandidatePrice(Diagnostic, code="CST001", severity=Severity.ERROR):
+    """A candidate's price is none, or off by orders of magnitude from the one that is known."""
 
 
 def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
-    """Find models that would have to be chosen at run time."""
+    """Find what is wrong with the models that selectors choose among."""
+    from adk_fluent.cost._selecting._candidates import table_of  # noqa: PLC0415  # few have selectors
+
     for node in graph.of(ModelSelectorNode):
-        yield UnsupportedSelection.at(
-            graph,
-            node,
-            f"`{node.name}`: this version of adk-fluent-cost cannot choose models at run time",
-            help='name a model, or use Budget(on_exceed="fallback", fallback_model=...)',
-        )
+        try:
+            table_of(node.candidates)
+        except PriceError as error:
+            found = f": {error.found}" if error.found else ""
+            yield InvalidCandidatePrice.at(
+                graph, node, f"`{node.name}`: {error.what}{found}", help=error.help
+            )

@@ -46,5 +46,15 @@ class LedgerError(RunError, OSError):
     code = "ADKF803"
 
 
-for _each in (LedgerError, PriceError, PriceFileError, UnknownPriceError):
+class NoCandidateError(RunError, LookupError):
+    """None of the models of a selector takes a call.
+
+    Cause: all candidates have a condition that does not hold, or a limit below the prompt.
+    Fix: give one without either, or a fallback_model.
+    """
+
+    code = "ADKF804"
+
+
+for _each in (LedgerError, NoCandidateError, PriceError, PriceFileError, UnknownPriceError):
     _each.__module__ = "adk_fluent.cost"  # where they are public

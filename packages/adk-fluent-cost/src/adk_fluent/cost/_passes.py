@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.backends import Pass, PassList
 from adk_fluent.cost._attribution import CostAttributionMiddleware
-from adk_fluent.errors import UnsupportedNodeError
-from adk_fluent.ir import ModelSelectorNode, walk
+from adk_fluent.cost._selecting._choice import Choice
+from adk_fluent.cost._selecting._middleware import ModelSelection
+from adk_fluent.errors import BuildError
+from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, walk
+from adk_fluent.ir import map as rewrite
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adk_fluent.ir import Node
 
 
@@ -21,23 +26,55 @@ def attribute(root: Node, cx: Any) -> Node:
     return root
 
 
-def refuse_selectors(root: Node, cx: Any) -> Node:
-    """Refuse models that would have to be chosen at run time.
+def select(root: Node, cx: Any) -> Node:
+    """Put the first candidate in the place of each selector, and who chooses around all calls.
 
     Raises:
-        UnsupportedNodeError: There is one.
+        BuildError: Two agents of one name choose among different models.
+        PriceError: A candidate's price is none.
     """
-    for node in walk(root):
-        if isinstance(node, ModelSelectorNode):
-            raise UnsupportedNodeError(
-                "this version of adk-fluent-cost cannot choose models at run time",
-                node=node,
-                help="name a model instead of .model_select(...), or use "
-                'Budget(on_exceed="fallback", fallback_model=...)',
+    if not any(isinstance(each, ModelSelectorNode) for each in walk(root)):
+        return root
+    choices: dict[str, Choice] = {}
+    of: dict[str, ModelSelectorNode] = {}
+    made: dict[int, Choice] = {}
+    for agent, selector in _selecting(root):
+        known = of.setdefault(agent.name, selector)
+        if known != selector:
+            raise BuildError(
+                f"two agents called {agent.name!r} choose among different models",
+                node=agent,
+                help="rename one of them",
             )
-    return root
+        if id(selector) not in made:
+            made[id(selector)] = Choice(selector)
+        choices[agent.name] = made[id(selector)]
+    if choices:
+        cx.add_middleware(ModelSelection(choices))
+
+    def first(node: Node) -> Node:
+        if not isinstance(node, AgentNode) or node.selector is None:
+            return node
+        return node.replace(selector=None, model=node.selector.candidates[0].model)
+
+    return rewrite(root, first)
+
+
+def _selecting(root: Node) -> Iterator[tuple[AgentNode, ModelSelectorNode]]:
+    """The agents that choose, each with its selector; delegates without a model have that above."""
+    todo: list[tuple[Node, ModelSelectorNode | None]] = [(each, None) for each in walk(root)]
+    while todo:
+        node, above = todo.pop()
+        if isinstance(node, MiddlewareNode) and above is not None:
+            todo.append((node.body, above))
+        if not isinstance(node, AgentNode) or node.mock is not None:
+            continue
+        selector = node.selector or (above if node.model is None else None)
+        if selector is not None:
+            yield node, selector
+            todo += [(each, selector) for each in node.delegates]
 
 
 PASSES: PassList[Any] = PassList()
 PASSES.add(Pass("cost-metrics", attribute))
-PASSES.add(Pass("cost-selectors", refuse_selectors))
+PASSES.add(Pass("cost-selectors", select))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
-    from adk_fluent.protocol import ModelCall
+    from adk_fluent.protocol import ModelCall, Money, PriceBook
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
@@ -123,6 +123,11 @@ class Watched:
 _WATCHING: Final[ContextVar[tuple[Watched, ...]]] = ContextVar("adk_fluent_watching", default=())
 
 
+def is_stopped(reply: ModelReply) -> bool:
+    """Return whether a budget has answered in the model's place."""
+    return STOPPED in (getattr(reply.final, "custom_metadata", None) or {})
+
+
 def invocation_of(ctx: Any) -> Any:
     """Return the InvocationContext behind a Context of ADK's, or the context itself."""
     return getattr(ctx, "_invocation_context", ctx)
@@ -148,8 +153,28 @@ def _kind(model: type[Any]) -> str:
     return "litellm" if "LiteLlm" in names else model.__name__.lower()
 
 
-def quoted(books: PriceBooks, model: str, spent: Spent, at: datetime) -> Quote:
-    """Return what a request cost: by the model that answered, or else by the one that was asked."""
+#: What the candidates of the selector that has chosen the model bring as prices of their own.
+CANDIDATE_PRICES: Final[ContextVar[PriceBook | None]] = ContextVar(
+    "adk_fluent_candidate_prices", default=None
+)
+#: Whoever has chosen the model is told here what is left of each budget.
+LEFT: Final[ContextVar[list[Money] | None]] = ContextVar("adk_fluent_left", default=None)
+
+
+def quoted(
+    books: PriceBooks, model: str, spent: Spent, at: datetime, own: PriceBook | None = None
+) -> Quote:
+    """Return what a request cost: by the model that answered, or else by the one that was asked.
+
+    Args:
+        books: The price books.
+        model: The model that was asked.
+        spent: What it used.
+        at: When.
+        own: What candidates of a selector bring; None is those of the one around this.
+    """
+    own = CANDIDATE_PRICES.get() if own is None else own
+    books = books if own is None else books.with_own(own)
     first: Quote | None = None
     for name in dict.fromkeys((*_served(model, spent.served), model)):
         quote = books.quote(name, spent.usage, at, tier=spent.tier)

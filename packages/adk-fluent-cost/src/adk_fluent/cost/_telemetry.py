@@ -38,15 +38,41 @@ def _instrument(name: str) -> Any:
     return getattr(meter, f"create_{kind}")(name, unit=unit, description=description)
 
 
-def note_on_span(usd: float) -> None:
-    """Add to what the model call cost, on ADK's span of it, if one is open and recorded."""
+def note_model(asked: str = "", served: str = "", counterfactual: float | None = None) -> None:
+    """Say on ADK's span which model was asked and has answered.
+
+    Args:
+        asked: The model that was chosen; "" is what stands there.
+        served: The model that has answered, as it says itself.
+        counterfactual: What asking the best model at once would have cost, in USD.
+    """
+    span = _span()
+    if span is None:
+        return
+    if asked:
+        span.set_attribute("gen_ai.request.model", asked)
+        span.set_attribute("gen_ai.response.model", served)
+    if counterfactual is not None:
+        span.set_attribute("adk_fluent.counterfactual_usd", counterfactual)
+
+
+def _span() -> Any:
+    """ADK's span of the model call, if one is open and recorded."""
     from opentelemetry import trace  # noqa: PLC0415  # the same
 
     span: Any = trace.get_current_span()
     if not span.is_recording():
-        return
+        return None
     scope = getattr(span, "instrumentation_scope", None)
     if scope is None or scope.name != _SCOPE or not span.name.startswith(_SPANS):
+        return None
+    return span
+
+
+def note_on_span(usd: float) -> None:
+    """Add to what the model call cost, on ADK's span of it, if one is open and recorded."""
+    span = _span()
+    if span is None:
         return
     attributes: Mapping[str, Any] = span.attributes or {}
     before = attributes.get("adk_fluent.cost_usd", 0.0)

@@ -28,6 +28,7 @@ class SegmentCall:
         state: What the session's state starts with.
         answers: Answers to questions of the run, by id.
         trace: W3C trace context: ``traceparent`` and ``tracestate``.
+        bytes: Names of large bytes of the message, by the number of the part that they are of.
     """
 
     run_id: str
@@ -39,6 +40,7 @@ class SegmentCall:
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     trace: dict[str, str] = field(default_factory=dict[str, str])
+    bytes: dict[str, str] = field(default_factory=dict[str, str])
 
     def to_dict(self) -> dict[str, Any]:
         """The call as JSON data."""

@@ -109,13 +109,14 @@ class InlineEngine:
 
         station = self._station(pipeline)
         run_id = new_id() if run_id is None else checked_id(run_id)
+        said, _ = await station.message_of(message, run_id, checked_user(user_id))
         call = SegmentCall(
             run_id,
-            station.plan.segments[0].name,
+            station.plan.first,
             0,
             station.plan.fingerprint,
-            checked_user(user_id),
-            adk.message_of(message),
+            user_id,
+            said,
             adk.state_of(state),
             trace=adk.trace_now(),
         )
@@ -169,6 +170,7 @@ class InlineEngine:
 
         Raises:
             DistributedRunError: There is no such run or question, or nothing to run again.
+            UsageError: An answer does not fit its question, which stays open.
         """
         run = self._known(run_id)
         given = answering(await self.status(run_id), answers)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._errors import BoundaryError
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import (
     AgentNode,
     AppNode,
@@ -16,6 +17,7 @@ from adk_fluent.ir import (
     ParallelNode,
     RaceNode,
     ScalingConfig,
+    SequenceNode,
     TransportConfig,
     map,
     structure_hash,
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
 
     from google.adk.apps import App
 
+_DATABASES: Final = ("postgresql", "postgres", "sqlite")
+#: What carries other transports.
+_NEEDS: Final = {
+    "http": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
+    "https": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
+    "pubsub": "Google Cloud Pub/Sub (google-cloud-pubsub)",
+    "nats": "a NATS server with JetStream (nats-py)",
+    "redis": "a Redis server (redis)",
+    "amqp": "a RabbitMQ server (aio-pika)",
+    "kafka": "a Kafka cluster (aiokafka)",
+    "restate": "a Restate server (restate-sdk)",
+    "temporal": "a Temporal server (temporalio)",
+}
 #: What the flow engine calls the segment outside of every boundary.
 OUTSIDE: Final = ""
 
@@ -62,11 +77,13 @@ class SegmentPlan:
         node: The pipeline, as every segment compiles it.
         segments: The segments, the outermost first, then in the order of the expression.
         fingerprint: Same for pipelines with the same steps; a run resumes on no other.
+        first: The segment that runs begin in.
     """
 
     node: Node
     segments: tuple[Segment, ...]
     fingerprint: str
+    first: str
 
     @property
     def name(self) -> str:
@@ -140,7 +157,15 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
             )
         found.setdefault(each.name, Segment(each.name, each.name, each.boundary))
     plain = map(node, _plain)
-    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain))
+    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain), _first(root))
+
+
+def _first(root: Node) -> str:
+    """The segment of the first step; where there is a choice, that of who chooses."""
+    node = root
+    while node.boundary is None and isinstance(node, SequenceNode) and node.children:
+        node = node.children[0]
+    return root.name if node.boundary is None else node.name
 
 
 def _node_of(pipeline: Any) -> Node:
@@ -201,7 +226,7 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
 
     Args:
         segment: The segment.
-        url: The database of the engine; None for one in memory.
+        url: The database of the engine: "" for one in memory, None for any.
 
     Raises:
         BoundaryError: It asks for a codec, a transport or an isolation that is not there.
@@ -210,27 +235,39 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
     if boundary is None:
         return
     if boundary.serialization != "json":
-        raise _not_hosted(segment, f"serialization={boundary.serialization!r}", "'json'")
-    if boundary.isolation != "none":
-        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "'none'")
+        raise _not_hosted(
+            segment, f"serialization={boundary.serialization!r}", "a codec of its own"
+        )
+    if boundary.isolation != "none" and url == "":
+        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "DbosEngine")
     transport = boundary.transport or TransportConfig()
-    endpoint = transport.endpoint
-    own = endpoint is None or endpoint == url
-    if transport.type == "http" or not own:
-        found = f"TransportConfig(type={transport.type!r}, endpoint={endpoint!r})"
-        raise _not_hosted(segment, found, "the queues of its own database (no endpoint)")
+    _check_transport(segment, transport, url)
     if transport.timeout_seconds is not None:
-        raise _not_hosted(segment, "timeout_seconds= of the transport", "timeout(...) steps")
+        raise _not_hosted(
+            segment, "timeout_seconds= of the transport", "timeout(...) steps instead"
+        )
     scaling = boundary.scaling or ScalingConfig()
     if scaling.min_instances:
-        raise _not_hosted(segment, "min_instances=", "workers that you start")
+        raise _not_hosted(segment, "min_instances=", "somebody who starts workers, as you do")
 
 
-def _not_hosted(segment: Segment, found: str, takes: str) -> BoundaryError:
+def _check_transport(segment: Segment, transport: TransportConfig, url: str | None) -> None:
+    endpoint = transport.endpoint
+    if transport.type != "http" and (endpoint is None or endpoint == url):
+        return
+    found = f"TransportConfig(type={transport.type!r}, endpoint={public_address(endpoint or '')!r})"
+    scheme = (endpoint or "").partition(":")[0]
+    if scheme in _DATABASES and transport.type != "http":
+        if url is not None and Address.of(endpoint).url != url:
+            raise _not_hosted(segment, found, "an engine of that database: DbosEngine(endpoint)")
+        return
+    needs = _NEEDS.get(scheme, "an engine of its own")
+    raise _not_hosted(segment, found, f"{needs}, which this version has not")
+
+
+def _not_hosted(segment: Segment, found: str, needs: str) -> BoundaryError:
     return BoundaryError(
-        f"this engine cannot host segment {segment.name!r}",
-        found=found,
-        help=f"it takes {takes}; a later version of adk-fluent-distributed brings more",
+        f"this engine cannot host segment {segment.name!r}", found=found, help=f"it needs {needs}"
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -13,29 +15,42 @@ from opentelemetry import context as otel
 from opentelemetry import propagate
 
 from adk_fluent.backends.adk import ADKBackend, to_content
+from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._call import SegmentResult
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._segments import check_hosting, durable, split
+from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError
 from adk_fluent.extend import describe, storage_fault
 from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.backends.adk import Compiled, Recalled
     from adk_fluent.distributed._call import SegmentCall, Status
+    from adk_fluent.distributed._database import Database
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import RunResult
 
 #: Bytes of JSON that a message, or the state that a run begins with, may have.
 _LARGEST: Final = 8_000_000
+_AGAIN: Final = 0.5  # seconds between two looks at a call that somebody else runs
+
+
+class _TakenError(Exception):
+    """Somebody else runs the call."""
+
+    def __init__(self, error: SessionError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Station:
@@ -46,7 +61,7 @@ class Station:
         config: How it runs.
         sessions: Where state and transcript of runs are; shared by all that serve its segments.
         artifacts: Where artifacts are.
-        url: The database of the engine; None for one in memory.
+        url: The database of the engine; "" for one in memory.
 
     Attributes:
         plan: The pipeline's segments.
@@ -62,13 +77,14 @@ class Station:
         sessions: BaseSessionService,
         artifacts: BaseArtifactService | None = None,
         *,
-        url: str | None = None,
+        url: str = "",
     ) -> None:
         self.plan: SegmentPlan = split(pipeline)
         for each in self.plan.segments:
             check_hosting(each, url=url)
         self._config = durable(config, self.plan.node)
         self._backend = ADKBackend(sessions, artifact_service=artifacts)
+        self._store = sessions if isinstance(sessions, RunSessions) else None
         self._compiled: dict[str, Compiled] = {}
 
     def refuse_other(self, other: Station) -> None:
@@ -100,18 +116,44 @@ class Station:
             self._compiled[segment] = compiled
         return self._compiled[segment]
 
-    async def advance(self, call: SegmentCall) -> SegmentResult:
+    async def advance(
+        self, call: SegmentCall, is_at_work: Callable[[str], bool] | None = None
+    ) -> SegmentResult:
         """Run a segment from where the run stands until it ends, waits, or leaves the segment.
 
         Called again after a crash, it goes on where the run stands, and does nothing where the
-        segment was done before. An error of a step is part of the result.
+        segment was done before. An error of a step is part of the result. While somebody else runs
+        the call, this waits.
+
+        Args:
+            call: The call.
+            is_at_work: Whether the owner of a run, as core names it, is alive; None asks nobody.
         """
         where: Any = {"user_id": call.user_id, "session_id": call.run_id}
         compiled = self.compiled(call.segment)
+        while True:
+            async with self._at_work(**where):
+                try:
+                    return await self._advance(compiled, call, where)
+                except _TakenError as taken:
+                    if is_at_work is None:
+                        return SegmentResult("failed", call.segment, error=_told(taken.error))
+                    owner = taken.error.taken_by  # or words, where nobody can tell who
+                    if "/" in owner and not await asyncio.to_thread(is_at_work, owner):
+                        with suppress(SessionError):  # somebody else does it in the same moment
+                            await self._backend.release(compiled, **where)
+                        continue
+            await asyncio.sleep(_AGAIN)
+
+    async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
         token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
+        except SessionError as raised:
+            if raised.taken_by:
+                raise _TakenError(raised) from raised
+            error = _told(raised)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  # a step's; an exit would end all
             error = _told(raised)
         finally:
@@ -129,6 +171,35 @@ class Station:
         recalled = await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
         return recalled.result()
 
+    async def message_of(
+        self, message: Any, run_id: str, user_id: str
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """What the user says as JSON data, and the names of large bytes, which are kept beside it.
+
+        Raises:
+            UsageError: It is no message, or too large to cross.
+            SessionStoreError: The bytes cannot be kept.
+        """
+        content, names = to_content(message), dict[str, str]()
+        if self._store is not None:
+            key = (self._config.app_name, user_id, run_id)
+            content, names = await self._store.put_content(key, content)
+        data = content.model_dump(mode="json", exclude_none=True)
+        _check_size("the message", data)
+        return data, names
+
+    async def _message(self, call: SegmentCall) -> types.Content:
+        content = types.Content.model_validate(call.message)
+        if self._store is None or not call.bytes:
+            return content
+        key = (self._config.app_name, call.user_id, call.run_id)
+        return await self._store.content(key, content, call.bytes)
+
+    def _at_work(self, **where: str) -> AbstractAsyncContextManager[None]:
+        if self._store is None:
+            return nullcontext()
+        return self._store.at_work(self._config.app_name, **where)
+
     async def _run(self, compiled: Compiled, call: SegmentCall, where: Any) -> None:
         try:
             recalled = await self._backend.recall(compiled, **where)
@@ -136,7 +207,7 @@ class Station:
             recalled = None
         entry = None if recalled is None else recalled.entry
         if recalled is None or not recalled.is_begun:
-            message = types.Content.model_validate(call.message)
+            message = await self._message(call)
             await self._backend.run(compiled, message, state=call.state or None, **where)
         elif entry is not None:
             answers = [each for each in call.given() if each.id in entry.waits]
@@ -164,17 +235,6 @@ class Station:
             pending=[asdict(each) for each in result.pending] if status == "waiting" else [],
             error=error,
         )
-
-
-def message_of(message: Any) -> dict[str, Any]:
-    """What the user says as JSON data.
-
-    Raises:
-        UsageError: It is no message, or too large to cross.
-    """
-    data = to_content(message).model_dump(mode="json", exclude_none=True)
-    _check_size("the message", data)
-    return data
 
 
 def state_of(state: Any) -> dict[str, Any]:
@@ -240,10 +300,6 @@ def _told(error: BaseException) -> dict[str, str]:
     }
 
 
-def artifacts(folder: Path) -> BaseArtifactService | None:
-    """Artifacts in files that all workers see; None where the installed ADK has no such service."""
-    try:
-        from google.adk.artifacts import FileArtifactService  # noqa: PLC0415  # not on ADK 1.25
-    except ImportError:
-        return None
-    return FileArtifactService(folder)
+def stores(database: Database) -> tuple[RunSessions, RunArtifacts]:
+    """Sessions and artifacts in a database."""
+    return RunSessions(database), RunArtifacts(database)

@@ -134,9 +134,10 @@ def models_called(node: Node, config: ExecutionConfig | None) -> dict[str, Count
     skips = {name for name, _ in node.callbacks} & {"before_agent", "before_model"}
     call = Count(0 if skips else 1, None if again else 1)
     if node.selector is not None:
-        names = dict.fromkeys(each.model for each in node.selector.candidates)
-        if node.selector.fallback_model is not None:
-            names[node.selector.fallback_model] = None
+        names = dict.fromkeys(each.name for each in node.selector.candidates)
+        fallback = node.selector.fallback_model
+        if fallback is not None:
+            names[fallback if isinstance(fallback, str) else fallback.name] = None
         return {name: call if len(names) == 1 else Count(0, call.at_most) for name in names}
     return {model_text(node, config)[0]: call}
 

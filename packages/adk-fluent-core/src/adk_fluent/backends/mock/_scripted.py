@@ -12,6 +12,7 @@ from adk_fluent.backends._dict_leaf import DictLeaf
 from adk_fluent.backends.mock._prompt import instruction, turns, visible
 from adk_fluent.backends.mock._tools import TRANSFER, Agents, tool_names
 from adk_fluent.errors import BuildError, RunError
+from adk_fluent.ir import UNSET
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -185,8 +186,8 @@ class ScriptedLeaf(DictLeaf, ABC):
         """Remember that nobody said what an agent answers."""
         self.missing = self.missing or error
 
-    def read(self, agent: Node, text: str) -> dict[str, Any]:
-        """What an agent's text writes.
+    def read(self, agent: Node, text: str) -> tuple[dict[str, Any], Any]:
+        """What an agent's text writes, and the data in it; None where it is just text.
 
         Raises:
             OutputInvalidError: It does not fit the schema.
@@ -194,7 +195,10 @@ class ScriptedLeaf(DictLeaf, ABC):
         if id(agent) not in self._answers:
             self._answers[id(agent)] = answer_of(agent)
         answer = self._answers[id(agent)]
-        return {} if answer is None else answer.read(text)
+        if answer is None:
+            return {}, None
+        data = answer.data(text)
+        return answer.written(text, data), None if data is UNSET else data
 
     # --- what agents call, and what they hand over to --------------------------------------------
 

@@ -215,9 +215,11 @@ class Step:
         texts, called, delta = _parts(agent, reply)
         text = "".join(texts) if texts else None
         invalid: OutputInvalidError | None = None
+        output: Any = None
         if text is not None and not called:
             try:
-                delta.update(self._leaf.read(agent, text))
+                writes, output = self._leaf.read(agent, text)
+                delta.update(writes)
             except OutputInvalidError as error:
                 invalid = error
         calls = [ToolCallInfo(c.name, dict(c.args), c.id or new_id(c.name)) for c in called]
@@ -233,6 +235,7 @@ class Step:
             pending=later,
             is_final=bool(later or not calls),
             usage=reply.usage,
+            output=output,
         )
         if invalid is not None:
             raise invalid

@@ -130,7 +130,8 @@ def tail_words(node: Node) -> Words:
         case LoopNode(until=test) if test is not None:
             return "choice", f"until {predicate_text(test)}", ()
         case MapOverNode():
-            return "fork", f"results in {node.output_key}", ()
+            lines = (f"errors in {node.errors_key}",) if node.errors_key else ()
+            return "fork", f"results in {node.output_key}", lines
         case RaceNode():
             return "merge", "the first that succeeds", ()
         case ParallelNode():
@@ -168,6 +169,8 @@ def _map_over(node: MapOverNode) -> Words:
     lines = [f"each {node.item_key} of {node.list_key}"]
     if node.concurrency:
         lines.append(f"{node.concurrency} at the same time")
+    if node.on_error != "raise":
+        lines.append(f"on error: {node.on_error}")
     return "fork", _named("map_over", node), tuple(lines)
 
 

@@ -62,12 +62,14 @@ class Analysis(Steps):
     Attributes:
         clashes: A key that two branches of a node write at the same time, with who does.
         final: What the whole does to each key that it changes.
+        passing: Who writes keys that nobody finds after the items of a map they are written for.
     """
 
     def __init__(self, graph: Graph, every_key: frozenset[str] = frozenset()) -> None:
         super().__init__(every_key)
         self.graph = graph
         self.clashes: list[tuple[Node, str, Writers, Writers]] = []
+        self.passing: list[Writers | None] = []
         self._parts: dict[int, Part] = {}
         self._in_loop: set[int] | None = None
         self._transferred = {
@@ -270,16 +272,26 @@ class Analysis(Steps):
         one.used, one.item_of = True, several
         body = behind(item, self.below(node.body))
         result = None if node.result_key is None else self._result(node, body)
+        # of what it writes, only what is never undone and what is joined is there afterwards
         for held in (body.sure, body.maybe, body.late):
-            held.pop(node.item_key, None)
+            for key in [key for key in held if not self._outlives_item(key, node)]:
+                self.passing.append(held.pop(key).defs)
         part = behind(part, optional(body))
         # who ends the loop around it inside the body does so when the results are there
         leaves, part.leaves = part.leaves, False
         part.late.pop(node.output_key, None)
-        made = self.write(part, node.output_key, node, list if result else list[str])
-        made.list_of = result
+        kept = node.on_error != "collect"  # None stands for an item that failed
+        made = self.write(part, node.output_key, node, list if result or not kept else list[str])
+        made.list_of = result if kept else None
+        if node.errors_key is not None:
+            part.late.pop(node.errors_key, None)
+            self.write(part, node.errors_key, node, list)
         part.leaves = leaves
         return part
+
+    def _outlives_item(self, key: str, node: MapOverNode) -> bool:
+        lasting = key.startswith(("user:", "app:")) or key in self.reduced
+        return lasting and key != node.item_key
 
     def _result(self, node: MapOverNode, body: Part) -> Site:
         """An item's result is what the body wrote for it, not what was there before."""

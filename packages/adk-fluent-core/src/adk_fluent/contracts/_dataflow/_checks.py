@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.contracts._dataflow import Findings, findings
 from adk_fluent.contracts._subject import graph_of
@@ -13,8 +14,37 @@ if TYPE_CHECKING:
     from adk_fluent.contracts._opaque import Opaque
     from adk_fluent.contracts._reports._diagnostic import Diagnostic
     from adk_fluent.contracts._subject import Checkable
+    from adk_fluent.ir import Node
 
 _FACT = "dataflow"
+
+
+@dataclass(frozen=True, slots=True)
+class StateFlow:
+    """A value of session state on its way from a step to one that may read it.
+
+    Attributes:
+        key: The key.
+        writer: Who writes it.
+        reader: Who may read it.
+        type: What it is written as, as far as that is known.
+    """
+
+    key: str
+    writer: Node
+    reader: Node
+    type: Any = None
+
+
+def state_flows(graph: Graph) -> list[StateFlow]:
+    """Return which values of session state steps may read that other steps have written.
+
+    Args:
+        graph: The pipeline, as a checker is given it; one that is not legal has none.
+    """
+    found = _findings(graph)
+    flows = () if found is None else found.flows()
+    return [StateFlow(site.key, each.node, site.node, each.type) for each, site in flows]
 
 
 def check_dataflow_contracts(pipeline: Checkable) -> list[Diagnostic]:

@@ -10,6 +10,7 @@ from adk_fluent.contracts._dataflow._kinds import Kinds
 from adk_fluent.contracts._dataflow._misses import LASTING, Misses
 from adk_fluent.contracts._dataflow._places import is_survived
 from adk_fluent.contracts._dataflow._schema import Place, violations
+from adk_fluent.contracts._dataflow._values import both, every
 from adk_fluent.contracts._dataflow._verdicts import mark, some
 from adk_fluent.contracts._dataflow._words import AT_ONCE, reads, wanted, writers
 from adk_fluent.contracts._opaque import opaque_nodes
@@ -66,6 +67,11 @@ class Findings:
                 explained = by is not None and (id(by.node), site.key) in self._against_schemas
                 if how_well is not Fit.YES and not explained:
                     yield self._mismatch(site, kind, how_well)
+
+    def flows(self) -> Iterator[tuple[Def, Site]]:
+        """Writes, each with a read that may find it."""
+        for site in self._analysis.sites:
+            yield from ((each, site) for each in every(both(site.found, site.later)))
 
     def of_doubts(self) -> Iterator[Opaque]:
         """What is taken for true of values and cannot be seen."""
@@ -124,6 +130,7 @@ class Findings:
         sites = self._analysis.sites
         mark((w for s in sites for w in (s.found, s.held, s.later, s.races)), "used")
         mark((change.defs for _, change in self._analysis.final), "kept")
+        mark(self._analysis.passing, "kept")
         unread: dict[tuple[int, bool], list[Def]] = {}
         for each in self._analysis.defs:
             if each.used or each.key in explained or _needs_no_reader(each):

@@ -261,6 +261,11 @@ class Misses:
             related = writers([writer], "for each item")
             help = f"read it inside `{name}`, or {lenient(site)}"
             return _Said(f"which has a value only inside `{name}`", related, help)
+        mapping = self._item_of(writer.node, site.node)
+        if mapping is not None and key != mapping.output_key:
+            related = writers([writer], "for each item")
+            help = f'collect it: map_over(..., result_key="{key}"), or {lenient(site)}'
+            return _Said(f"which has a value only inside `{mapping.name}`", related, help)
         if key.startswith(TEMPORARY) and self._tools(writer.node) != self._tools(site.node):
             related = writers([writer], "in another session")
             help = f"use a key without `{TEMPORARY}`, or {lenient(site)}"
@@ -270,6 +275,14 @@ class Misses:
             when, help = elsewhere(self._graph, writer, site)
         help = f"{help}, or {lenient(site)}"
         return _Said("but nothing has written it by then", writers([writer], when), help)
+
+    def _item_of(self, node: Node, reader: Node) -> MapOverNode | None:
+        """The map for whose items a node runs, and another one does not."""
+        maps = self._graph.of(MapOverNode)
+        if not maps:
+            return None
+        inside = self._graph.above([node]) - self._graph.above([reader]) - {id(node)}
+        return next((each for each in maps if id(each) in inside), None)
 
     def _tools(self, node: Node) -> set[int]:
         """The agents that are tools of which a node is part."""

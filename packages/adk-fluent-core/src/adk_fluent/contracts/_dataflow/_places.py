@@ -38,10 +38,12 @@ def meeting(graph: Graph, one: Node, other: Node) -> Node | None:
 
 
 def is_survived(graph: Graph, node: Node) -> bool:
-    """Whether a run may go on after a node has failed: another attempt or branch may make good."""
+    """Whether a run may go on after a node has failed: without an item, or by another attempt."""
     while parents := graph.parents(node):
         above = parents[0]
         if isinstance(above, FallbackNode) and node is not above.attempts[-1]:
+            return True
+        if isinstance(above, MapOverNode) and above.on_error != "raise":
             return True
         racing = isinstance(above, RaceNode) or (
             isinstance(above, ParallelNode) and above.merge == "first_complete"

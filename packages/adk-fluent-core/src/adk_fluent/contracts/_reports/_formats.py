@@ -23,6 +23,7 @@ _PACKAGES: Final = {
     OURS: "adk-fluent-core",
     "CST": "adk-fluent-cost",
     "MDW": "adk-fluent-middleware",
+    "DST": "adk-fluent-distributed",
     "RMT": "adk-fluent-a2a",
 }
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -183,7 +183,7 @@ def models_of(agent: AgentNode, root: Node) -> tuple[str, ...]:
     """
     selector: object = agent.selector
     if isinstance(selector, ModelSelectorNode):
-        return tuple(each.model for each in selector.candidates)
+        return tuple(each.name for each in selector.candidates)
     model = agent.model
     if model is None:
         execution = getattr(root, "execution", None)  # an application's

@@ -1,4 +1,4 @@
-"""Attempts that may be discarded: race branches and fallback attempts."""
+"""What may be discarded: race branches, fallback attempts, and items that need not succeed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent.contracts._reports._diagnostic import Severity
 from adk_fluent.contracts._reports._issues import GateInRace, IrreversibleWrite
 from adk_fluent.contracts._structure._declared import declared_writes
-from adk_fluent.ir import AgentNode, FallbackNode, GateNode, ParallelNode, RaceNode
+from adk_fluent.ir import AgentNode, FallbackNode, GateNode, MapOverNode, ParallelNode, RaceNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,7 @@ def _racers(graph: Graph) -> list[Node]:
 def check_lasting_writes(graph: Graph) -> Iterator[Diagnostic]:
     """What may be undone writes nothing that never is."""
     attempts = [a for fallback in graph.of(FallbackNode) for a in fallback.attempts]
+    attempts += [each.body for each in graph.of(MapOverNode) if each.on_error != "raise"]
     for node in graph.reach([*_racers(graph), *attempts]):
         keys = [ref.key for ref in declared_writes(node) if ref.scope in _LASTING]
         if keys:

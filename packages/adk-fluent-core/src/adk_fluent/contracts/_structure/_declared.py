@@ -40,7 +40,8 @@ def declared_writes(node: Node) -> tuple[StateFieldRef, ...]:
         case FunctionNode() | TransformNode():
             return node.effects.writes
         case MapOverNode():
-            return (StateFieldRef(node.output_key),)
+            keys = (node.output_key, node.errors_key)
+            return tuple(StateFieldRef(key) for key in keys if key is not None)
         case GateNode():
             return (StateFieldRef(node.key or node.name),)
         case _:
@@ -73,7 +74,11 @@ def may_escalate(node: Node) -> bool:
 
 
 def middleware_stacks(graph: Graph) -> Iterator[tuple[Node, Sequence[Any]]]:
-    """All stacks of a pipeline, with the node that has each."""
+    """Yield the stacks of middlewares of a pipeline, each with the node that has it.
+
+    Args:
+        graph: The pipeline, as a checker is given it.
+    """
     yield from ((node, node.stack) for node in graph.of(MiddlewareNode))
     yield from ((graph.root, stack) for stack in app_middlewares(graph.root))
 

@@ -76,6 +76,7 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "list_key": _KEY,
         "item_key": _KEY,
         "output_key": _KEY,
+        "on_error": _one_of("raise", "collect", "skip"),
         "concurrency": _optional(_whole(1)),
     },
     ir.TimeoutNode: {"seconds": _SECONDS},
@@ -90,8 +91,8 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "merge": _MERGE,
     },
     ir.ModelCandidate: {
-        "cost_per_1k_input": _number(0),
-        "cost_per_1k_output": _number(0),
+        "cost_per_1k_input": _optional(_number(0)),
+        "cost_per_1k_output": _optional(_number(0)),
         "max_tokens": _optional(_whole(1)),
     },
     ir.AuthConfig: {"scheme": _one_of("none", "bearer", "api_key", "oauth2")},

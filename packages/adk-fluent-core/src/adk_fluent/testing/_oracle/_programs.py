@@ -14,6 +14,7 @@ from adk_fluent.ir import (
     LoopNode,
     MapOverNode,
     Node,
+    OnError,
     ParallelNode,
     RaceNode,
     Ref,
@@ -227,11 +228,16 @@ class _Programs(Leaves):
         times = place.times * 3
         if times > _MOST_TIMES:
             return self.part(depth, place)
+        on_error: OnError = "skip" if self.happens(30) else "raise"
         if place.fails:
             place = place.cut()
         item = self.name("i")
         within = place._replace(items=(*place.items, item), times=times)
+        if on_error == "skip":
+            within = within._replace(fails=True, attempt=True)
         body = self.part(depth, within)
+        if on_error == "skip":
+            body = self.followed(body, within, 30)
         outputs = place.of("lj") or [self.name("l")]
         return MapOverNode(
             self.name("m"),
@@ -241,6 +247,7 @@ class _Programs(Leaves):
             self.one_of(outputs),
             self.one_of([None, *place.of("tnj"), item]) if self.happens(65) else None,
             self.maybe(self.choose(1, 3)),
+            on_error,
         )
 
     def timeout(self, depth: int, place: Place) -> Node:

@@ -305,11 +305,19 @@ class _Reference:
             items = []
         if not isinstance(items, list):
             return Outcome.failed(UsageError("", node=node))
-        made, results = list[Outcome](), list[Any]()
+        made, results, errors = list[Outcome](), list[Any](), list[Any]()
+        survives = node.on_error != "raise"
+        within = replace(inside, attempt=True) if survives else inside
         for item in cast("list[Any]", items):
             fixed = {node.item_key: item}
-            one = self.run(node.body, {**state, **fixed}, inside)
+            one = self.run(node.body, {**state, **fixed}, within)
+            if survives and one.end == "fails":
+                made.append(replace(one.undone(), end="done", failures=frozenset()))
+                errors.append(self._collected(one))
+                results += [None] if node.on_error == "collect" else []
+                continue
             made.append(one)
+            errors.append(None)
             own = {**fixed, **dict(one.writes)}
             results.append(one.said if node.result_key is None else own.get(node.result_key))
         if node.concurrency is not None and {"hangs", "fails"} <= {each.end for each in made}:
@@ -317,8 +325,23 @@ class _Reference:
         total = self._merged(joined(made), made, inside)
         if total.end in ("hangs", "fails"):
             return total
+        lasting = tuple(
+            each
+            for each in total.writes
+            if each[0] in inside.reducers or each[0].startswith(("user:", "app:"))
+        )
         written = Outcome.wrote({node.output_key: results})
-        return replace(total.then(written), end=total.end)
+        if node.errors_key is not None:
+            written = written.then(Outcome.wrote({node.errors_key: errors}))
+        return replace(replace(total, writes=lasting).then(written), end=total.end)
+
+    def _collected(self, one: Outcome) -> dict[str, str]:
+        """An item's error as it is collected; of ours, the text is not compared."""
+        last = {chain[-1] for chain in one.failures}
+        if len(last) != 1:
+            raise UndeterminedError("an item fails with one of several errors")
+        kind, text = last.pop()
+        return {"code": kind, "message": text}
 
     def _merged(self, total: Outcome, made: list[Outcome], inside: _Inside) -> Outcome:
         """Branches that met, with one value of all that they wrote to a key that has a reducer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.builders import Builder, Pipeline
 from adk_fluent.testing.conformance._program import Expected, Program, Raised, Turn, Way
@@ -77,4 +77,4 @@ def case(
 
 def as_builder(step: StepLike) -> Builder:
     """The step, or a pipeline of it."""
-    return step if isinstance(step, Builder) else Pipeline("root", step)
+    return cast("Builder", step) if isinstance(step, Builder) else Pipeline("root", step)

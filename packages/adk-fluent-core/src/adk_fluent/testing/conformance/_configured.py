@@ -70,7 +70,7 @@ def of_layers() -> Iterator[Program]:
         "model choice",
         lambda _: Pipeline(
             "root",
-            Agent("a").instruct("Speak.").model_select(candidates=[ModelCandidate("m", 1, 1, 1)]),
+            Agent("a").instruct("Speak.").model_select(candidates=[ModelCandidate("m")]),
         ),
         text="A",
         events=("s0 a 'A'",),

@@ -260,14 +260,14 @@ def _arranged() -> Iterator[Program]:
             name="root",
         ),
         start={"items": [1, 2]},
-        end={"items": [1, 2], "k": 8, "results": [4, 8]},
+        end={"items": [1, 2], "results": [4, 8]},
         calls=("d", "f", "g") * 2,
         events=(
             *handing("d", "m0", "pipe"),
             *("m0.s0 f@pipe {'k': 2}", "m0.s1 g@pipe {'k': 4}"),
             *handing("d", "m1", "pipe"),
             *("m1.s0 f@pipe {'k': 4}", "m1.s1 g@pipe {'k': 8}"),
-            ". root {'results': [4, 8]}",
+            ". root {'k': None, 'results': [4, 8]}",
         ),
     )
     yield case(

@@ -12,12 +12,13 @@ from adk_fluent.builders import (
 from adk_fluent.testing.conformance._case import case
 from adk_fluent.testing.conformance._order import beside
 from adk_fluent.testing.conformance._parallels import reduced
-from adk_fluent.testing.conformance._program import Raised
+from adk_fluent.testing.conformance._program import Raised, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from adk_fluent.builders import State
+    from adk_fluent.ir import OnError
     from adk_fluent.testing.conformance._bench import Bench
     from adk_fluent.testing.conformance._program import Program
 
@@ -58,11 +59,11 @@ def maps() -> Iterator[Program]:
                 name="root",
             ),
             start={"items": items},
-            end={"items": items, "square": items[-1] ** 2, "squares": [n * n for n in items]},
+            end={"items": items, "squares": [n * n for n in items]},
             calls=("f",) * _MANY,
             events=(
                 *(order(*((line,) for line in fn)) if order else fn),
-                f". root {{'squares': {[n * n for n in items]}}}",
+                f". root {{'square': None, 'squares': {[n * n for n in items]}}}",
             ),
         )
     yield case(
@@ -70,13 +71,13 @@ def maps() -> Iterator[Program]:
         "map_over",
         lambda p: map_over("items", _backwards(p), result_key="r", output_key="out", name="root"),
         start={"items": [0, 1, 2]},
-        end={"items": [0, 1, 2], "r": 20, "out": [0, 10, 20]},
+        end={"items": [0, 1, 2], "out": [0, 10, 20]},
         calls=("f",) * 3,
         events=(
             "m2 f@root {'r': 20}",
             "m1 f@root {'r': 10}",
             "m0 f@root {'r': 0}",
-            ". root {'out': [0, 10, 20], 'r': 20}",
+            ". root {'out': [0, 10, 20], 'r': None}",
         ),
     )
     yield case(
@@ -91,11 +92,11 @@ def maps() -> Iterator[Program]:
             name="root",
         ),
         start={"items": [1, 2, 3]},
-        end={"items": [1, 2, 3], "sum": 3, "results": [1, 2, 3]},
+        end={"items": [1, 2, 3], "results": [1, 2, 3]},
         calls=("f",) * 3,
         events=(
             *(f"m{n} f@root {{'sum': {n + 1}}}" for n in range(3)),
-            ". root {'results': [1, 2, 3]}",
+            ". root {'results': [1, 2, 3], 'sum': None}",
         ),
     )
     yield case(
@@ -103,11 +104,11 @@ def maps() -> Iterator[Program]:
         "map_over",
         lambda p: map_over("items", _counted(p), result_key="busy", concurrency=3, name="root"),
         start={"items": list(range(9))},
-        end={"items": list(range(9)), "busy": True, "results": [True] * 9},
+        end={"items": list(range(9)), "results": [True] * 9},
         calls=("f",) * 9,
         events=(
             *beside(*((f"m{n} f@root {{'busy': True}}",) for n in range(9))),
-            f". root {{'results': {[True] * 9}}}",
+            f". root {{'busy': None, 'results': {[True] * 9}}}",
         ),
     )
     yield case(
@@ -140,14 +141,14 @@ def maps() -> Iterator[Program]:
             name="root",
         ),
         start={"rows": [[1, 2], []]},
-        end={"rows": [[1, 2], []], "r": 20, "done": [], "table": [[10, 20], []]},
+        end={"rows": [[1, 2], []], "table": [[10, 20], []]},
         calls=("f", "f"),
         events=(
             "m0.m0 f@root {'r': 10}",
             "m0.m1 f@root {'r': 20}",
-            "m0 inner@root {'done': [10, 20]}",
+            "m0 inner@root {'done': [10, 20], 'r': None}",
             "m1 inner@root {'done': []}",
-            ". root {'table': [[10, 20], []]}",
+            ". root {'done': None, 'table': [[10, 20], []]}",
         ),
     )
     yield case(
@@ -160,6 +161,36 @@ def maps() -> Iterator[Program]:
         events=("m0 f@root {'k': 1}",),
         raises=Raised("ValueError", text="two", node="f"),
     )
+    survived: tuple[tuple[OnError, list[Any]], ...] = (
+        ("collect", [1, None, 3]),
+        ("skip", [1, 3]),
+    )
+    for on_error, results in survived:
+        lists: dict[str, Any] = {"results": results}
+        if on_error == "collect":
+            lists["results_errors"] = [None, {"code": "ValueError", "message": "two"}, None]
+        yield case(
+            f"map_over/an item that fails does not end it: {on_error}",
+            "map_over",
+            lambda p, on_error=on_error: map_over(
+                "items",
+                Pipeline("body", p.agent("a", "said", writes="w"), p.fn("f", {"k": _not_two})),
+                result_key="k",
+                concurrency=1,
+                on_error=on_error,
+                name="root",
+            ),
+            start={"items": [1, 2, 3], "w": "before"},
+            end={"items": [1, 2, 3], "w": "before", **lists},
+            text="said\n\nsaid",
+            calls=("a", "f") * 3,
+            events=(
+                *("m0.s0 a 'said' {'w': 'said'}", "m0.s1 f@root {'k': 1}"),
+                "~m1.s0 a 'said' {'w': 'said'}",
+                *("m2.s0 a 'said' {'w': 'said'}", "m2.s1 f@root {'k': 3}"),
+                f". root {shown({'k': None, 'w': 'before', **lists})}",
+            ),
+        )
     yield case(
         "map_over/a reducer merges what the items wrote, in the list's order",
         "map_over",

@@ -20,7 +20,13 @@ from adk_fluent.testing.conformance._leaves import LEAF_CAPABILITIES, LEAVES, sa
 from adk_fluent.testing.conformance._order import beside, flat
 from adk_fluent.testing.conformance._parts import Part, but, compensation, program, then
 from adk_fluent.testing.conformance._program import Program, Raised
-from adk_fluent.testing.conformance._wraps import ATTEMPTS, WRAP_CAPABILITIES, WRAPS, plain_race
+from adk_fluent.testing.conformance._wraps import (
+    ATTEMPTS,
+    WRAP_CAPABILITIES,
+    WRAPS,
+    mapped,
+    plain_race,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,11 +79,15 @@ def _reused() -> Iterator[Program]:
     """The very same step in two places."""
     parts = {kind: leaf("x") for kind, leaf in LEAVES.items()}
     parts |= {kind: wrap(writes("x"), "inner", "1") for kind, wrap in WRAPS.items()}
-    alike = plain_race(writes("x"), "inner", "1")
+    # whoever ends last takes back what both wrote
+    alike = {
+        "race": plain_race(writes("x"), "inner", "1"),
+        "map_over": mapped(says("x"), "inner", "1"),
+    }
     for kind, part in parts.items():
         twice = but(then(part.at("s0"), part.at("s1")), build=_same_twice(part, in_sequence=True))
         yield program(f"reused/{kind}, one after the other", capability(kind), twice)
-        one = alike if capability(kind) == "race" else part  # whose losers write the same key
+        one = alike.get(capability(kind), part)
         beside_itself = but(
             one,
             build=_same_twice(one, in_sequence=False),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LATER: Final[Mapping[str, Status]] = {
     "telemetry": not_yet("adk-fluent-middleware brings it"),
     "remote agent": not_yet("adk-fluent-a2a brings it"),
-    "model choice": not_yet("a later version of adk-fluent-cost brings it"),
+    "model choice": not_yet("adk-fluent-cost brings it"),
     "streaming edge": not_yet("a later version brings it"),
     "live": never("a live run takes no prompt: `run_live` of ADK's Runner opens it"),
     "workflow target": not_yet("a later version brings it"),

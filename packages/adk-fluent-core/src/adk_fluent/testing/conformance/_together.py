@@ -117,7 +117,6 @@ def together() -> Iterator[Program]:
                 "k": "message §",
                 "b": "me §",
                 "c": "message §",
-                "d": "é",
                 "results": ["item §", "é"],
             },
             message="message §",
@@ -127,7 +126,7 @@ def together() -> Iterator[Program]:
                 "s0 a 'message §' {'k': 'message §'}",
                 *beside(("s1.p0 b@root {'b': 'me §'}",), ("s1.p1 c@root {'c': 'message §'}",)),
                 *beside(("s2.m0 d@root {'d': 'item §'}",), ("s2.m1 d@root {'d': 'é'}",)),
-                "s2 map_over@root {'results': ['item §', 'é']}",
+                "s2 map_over@root {'d': None, 'results': ['item §', 'é']}",
             ),
             copies=count,
         )

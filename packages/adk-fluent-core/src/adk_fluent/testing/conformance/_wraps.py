@@ -193,11 +193,11 @@ def mapped(x: Part, name: str, n: str) -> Part:
     total = then(x.at("m0"), x.at("m1"))
     if x.ends == "done":
         results = {f"results{n}": [x.text, x.text]}
-        line = f". {of_engine(name)} {shown(results)}"
+        before = {key: x.start.get(key) for key in total.writes}
+        undone = {key: value for key, value in before.items() if value != total.writes[key]}
+        line = f". {of_engine(name)} {shown({**undone, **results})}"
         text = f"{x.text}\n\n{x.text}" if x.text else ""
-        total = but(
-            total, events=(*total.events, line), writes={**total.writes, **results}, text=text
-        )
+        total = but(total, events=(*total.events, line), writes={**before, **results}, text=text)
     return but(
         total,
         build=lambda p: map_over(

@@ -246,6 +246,12 @@ class PriceBooks:
         """
         self.books: tuple[PriceBook, ...] = tuple(books)
 
+    def with_own(self, book: PriceBook) -> PriceBooks:
+        """Return the same books with one more, which is asked before the default ones."""
+        default = default_books()
+        own = [each for each in self.books if each not in default]
+        return PriceBooks([*own, book, *default])
+
     @property
     def source(self) -> str:
         """What the books are called."""
@@ -287,7 +293,7 @@ def default_prices() -> PriceBooks:
     return PriceBooks(default_books())
 
 
-def price_books(given: Prices | None) -> PriceBooks:
+def price_books(given: Prices | None = None) -> PriceBooks:
     """Return the books that prices stand for; what they do not know, the default ones may.
 
     Raises:

@@ -43,6 +43,7 @@ class CaseFields(TypedDict, total=False):
     expected_response_contains: Contains
     reference_response: str | None
     mock_tool_outputs: Mapping[str, Any] | None
+    answers: Mapping[str, Any] | None
     initial_state: StateMap | None
     state_assertions: StateMap | None
     target_node: str | None
@@ -69,6 +70,7 @@ _IMMUTABLE: Final = str | int | float | None
 _TYPES: Final = (
     ("id", str, "a name"),
     ("mock_tool_outputs", Mapping, "a mapping of tools to mocks"),
+    ("answers", Mapping, "a mapping of gates and tools to answers"),
     ("initial_state", Mapping, "a mapping of keys to values"),
     ("target_node", str, "the name of a step"),
     ("skip", str, "a reason"),
@@ -97,6 +99,8 @@ class FluentCase:
         reference_response: The reference answer, for ROUGE and judges.
         mock_tool_outputs: Tool to its mock: a value, a function of the call's arguments, an
             exception that it raises, or a list of those, one for each call.
+        answers: Name of a gate, or of a tool that asks, to what is answered, as
+            ``question.answer(...)`` takes it; a list has one answer for each question.
         initial_state: State that the session starts with.
         state_assertions: Key to the value it must have at the end, or a function that returns
             whether the value is acceptable. An absent key is None, or the default of a typed
@@ -140,6 +144,7 @@ class FluentCase:
     timeout_s: float | None = None
     skip: str | None = None
     xfail: str | None = None
+    answers: Mapping[str, Any] | None = None
     location: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -268,6 +273,8 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
 
 def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSimulation | None:
     """Return who simulates the user of a case: its own, or the suite's for one message."""
+    if simulation is None:
+        return case.simulation
     return case.simulation or (simulation if len(case.turns) == 1 else None)
 
 

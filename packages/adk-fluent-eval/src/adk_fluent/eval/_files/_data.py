@@ -43,7 +43,7 @@ _DEFAULT: Final = Gate()
 _DEPTH: Final = 100
 _UNCHANGED: Final = (
     *("target_node", "max_cost_usd", "max_tokens", "max_latency_s", "max_tool_calls"),
-    *("timeout_s", "skip", "xfail", "tags", "metadata"),
+    *("timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
 )
 
 

@@ -100,21 +100,22 @@ def _config(data: SuiteData) -> dict[str, Any]:
     ADK compares trajectories in one way for the whole set: exactly if the cases differ, and with
     arguments only if every call names some.
     """
-    calls = [call for case in data.cases for turn in case.turns for call in turn.trajectory or ()]
+    every = [turn.trajectory for case in data.cases for turn in case.turns]
+    compared = [calls for calls in every if calls is not None]
     criteria: dict[str, Any] = {}
-    names: list[str] = [*([TRAJECTORY] if calls else []), *data.fields["metrics"]]
+    names: list[str] = [*([TRAJECTORY] if compared else []), *data.fields["metrics"]]
     for name in dict.fromkeys(names):
         if name in METRICS and METRICS[name].threshold is not None:
             criteria[name] = data.fields["thresholds"].get(name, METRICS[name].threshold)
             if METRICS[name].by == "judge":
                 criteria[name] = _judged(data, name, criteria[name])
-    if calls:
+    if compared:
         asked = {case.trajectory_match for case in data.cases}
         match = asked.pop() if len(asked) == 1 else "exact"
         criteria[TRAJECTORY] = {
             "threshold": criteria[TRAJECTORY],
             "match_type": (match if match in _MATCHES else "exact").upper(),
-            "ignore_args": not all(call.args for call in calls),
+            "ignore_args": not all(call.args for calls in compared for call in calls),
         }
     return {"criteria": criteria}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -33,6 +33,7 @@ from adk_fluent.eval._running._models_adk import Models, prompt_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._plan import compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
+from adk_fluent.eval._running._replies_adk import Replies
 from adk_fluent.eval._running._user_adk import user_of
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
@@ -135,13 +136,13 @@ class CaseRun:
         settings, outcome, target = self._settings, self.outcome, self._target
         sessions = settings.session_service or InMemorySessionService()
         state = initial_state(self._case)
-        if settings.model is not None or settings.cache is not None:
-            for agent in agent_tree(target.app.root_agent):
-                if isinstance(agent, LlmAgent):
-                    call_site(agent)
+        local, bare = settings.engine == "local", is_bare(settings.engine)
+        if bare:
+            target = replace(target, hidden=target.inner, hidden_tools=target.inner)
+        if settings.model is not None or settings.cache is not None or bare:
+            _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self._seen, state, target, self._mocks, settings.prices, named)
-        local = settings.engine == "local"
         first = RecorderPlugin(
             recorder, self._mocks, records_all=local
         )  # before plugins that hide things from others
@@ -162,9 +163,11 @@ class CaseRun:
         )
         user = user_of(self._case, self._simulation, self._models)
         service: LightEvalService | LocalCaseService
+        models: Any = self._models
         if local:
-            from adk_fluent.eval._running._local_adk import LocalCaseService  # noqa: PLC0415  # needs the extra
+            from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
 
+            models = telling(models, recorder) if bare else models
             planned = settings.plan.of(self._case)
             cases = (self._case, case)
             service = LocalCaseService(
@@ -173,14 +176,15 @@ class CaseRun:
             metrics = service.metrics
         else:
             runner = Runner(app=app, **services)
+            replies = Replies(self._case.answers or {})
             service = LightEvalService(
-                runner, case, outcome.session_id, recorder, user, self._score
+                runner, case, outcome.session_id, recorder, user, replies, self._score
             )
             metrics = []
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
-        with replace_tools(self._mocks), replace_models(self._models):
+        with replace_tools(self._mocks), replace_models(models):
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if settings.session_service is not None and self._seen.turns:
@@ -268,6 +272,21 @@ def new_outcome(
         note=note,
         target_node=case.target_node or "",
     )
+
+
+def is_bare(engine: str) -> bool:
+    """Whether ADK's service runs agents without plugins, and is asked for."""
+    if engine != "local":
+        return False
+    from adk_fluent.eval._running._local_adk import RUNS_APP  # noqa: PLC0415  # needs the extra
+
+    return not RUNS_APP
+
+
+def _make_call_sites(root: Any) -> None:
+    for agent in agent_tree(root):
+        if isinstance(agent, LlmAgent):
+            call_site(agent)
 
 
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from adk_fluent.eval._running._recorder_adk import Recorder
+    from adk_fluent.eval._running._replies_adk import Replies
     from adk_fluent.eval._running._user_adk import User
 
-_STATUS = {
+#: ADK's statuses.
+STATUS = {
     MetricStatus.PASSED: EvalStatus.PASSED,
     MetricStatus.FAILED: EvalStatus.FAILED,
     MetricStatus.NOT_EVALUATED: EvalStatus.NOT_EVALUATED,
@@ -53,6 +55,7 @@ class LightEvalService(BaseEvalService):
         session_id: The session of the run.
         recorder: Records the run.
         user: Says the messages.
+        replies: Answers what the pipeline asks.
         score: Computes the metrics from ADK's invocations.
     """
 
@@ -63,6 +66,7 @@ class LightEvalService(BaseEvalService):
         session_id: str,
         recorder: Recorder,
         user: User,
+        replies: Replies,
         score: Callable[[list[Any]], Awaitable[list[MetricScore]]],
     ) -> None:
         self._runner = runner
@@ -71,6 +75,7 @@ class LightEvalService(BaseEvalService):
         self._session_id = session_id
         self._recorder = recorder
         self._user = user
+        self._replies = replies
         self._score = score
 
     async def perform_inference(
@@ -116,16 +121,11 @@ class LightEvalService(BaseEvalService):
         recorder.begin(message)
         said = Event(author="user", content=message)
         events.append(said)
-        running = self._runner.run_async(
-            user_id=self._session.user_id, session_id=self._session_id, new_message=message
-        )
         try:
-            async with aclosing(running) as stream:
-                async for event in stream:
-                    recorder.add(event)
-                    if not event.partial:
-                        said.invocation_id = said.invocation_id or event.invocation_id
-                        events.append(event)
+            reply: Event | None = said
+            while reply is not None:
+                await self._run_message(reply, said, events)
+                reply = self._replies.to(recorder)
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
@@ -136,6 +136,20 @@ class LightEvalService(BaseEvalService):
             problem = error_line(error, None)
             recorder.failed(error)
         return recorder.end(problem)
+
+    async def _run_message(self, message: Event, said: Event, events: list[Event]) -> None:
+        running = self._runner.run_async(
+            user_id=self._session.user_id, session_id=self._session_id, new_message=message.content
+        )
+        async with aclosing(running) as stream:
+            async for event in stream:
+                self._recorder.add(event)
+                if not event.partial:
+                    said.invocation_id = said.invocation_id or event.invocation_id
+                    # what goes on with an answer has another id, and is of the same turn
+                    turn = {"invocation_id": said.invocation_id}
+                    is_other = event.invocation_id != said.invocation_id
+                    events.append(event.model_copy(update=turn) if is_other else event)
 
     async def evaluate(
         self, evaluate_request: EvaluateRequest
@@ -154,7 +168,7 @@ class LightEvalService(BaseEvalService):
             yield EvalCaseResult.model_construct(
                 eval_set_id=inference.eval_set_id,
                 eval_id=inference.eval_case_id,
-                final_eval_status=_STATUS[final],  # the worst one
+                final_eval_status=STATUS[final],  # the worst one
                 overall_eval_metric_results=[_result(each, each.score) for each in scores],
                 eval_metric_result_per_invocation=[
                     EvalMetricResultPerInvocation.model_construct(
@@ -174,7 +188,7 @@ class LightEvalService(BaseEvalService):
 
 
 def _result(score: MetricScore, value: float | None) -> EvalMetricResult:
-    status = _STATUS[score.status]
+    status = STATUS[score.status]
     fields: dict[str, Any] = {"metric_name": score.name, "score": value}
     if score.threshold is not None:
         fields["threshold"] = score.threshold

@@ -1,15 +1,16 @@
-"""The engine ``local``: ADK's LocalEvalService. Importing this needs ``google-adk[eval]`` 2.x."""
+"""The engine ``local``: ADK's LocalEvalService. Importing this needs ``google-adk[eval]``."""
 
 from __future__ import annotations
 
 import asyncio
 import warnings
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.base_eval_service import BaseEvalService
-from google.adk.evaluation.eval_metrics import EvalMetric, EvalStatus
+from google.adk.evaluation.eval_metrics import EvalMetric
 from google.adk.evaluation.evaluator import EvaluationResult, Evaluator, PerInvocationResult
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
 from google.adk.evaluation.simulation.user_simulator import (
@@ -21,6 +22,7 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._running._light_adk import STATUS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
@@ -36,9 +38,11 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
     from adk_fluent.eval._running._user_adk import User
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
 
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
 
@@ -58,7 +62,10 @@ with _chosen():
         MetricEvaluatorRegistry,
     )
 
-_STATUS: Final = {status: EvalStatus[status.name] for status in MetricStatus}
+#: Whether the service runs an App. That of google-adk 1.x runs an agent, without plugins.
+RUNS_APP: Final = "app" in signature(LocalEvalService.__init__).parameters
+#: That of google-adk 1.x compares arguments, or nothing.
+_IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.model_fields
 _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
 
 
@@ -66,7 +73,7 @@ class LocalCaseService(BaseEvalService):
     """Runs and scores one run of one case with ADK's service.
 
     Args:
-        app: The App, with the recorder's plugin.
+        app: The App, with the recorder's plugin, which google-adk 1.x leaves out.
         case: The case, and the same as ADK has it.
         session_id: The session of the run.
         recorder: Records the run.
@@ -88,7 +95,6 @@ class LocalCaseService(BaseEvalService):
         **services: Any,
     ) -> None:
         fluent, self._case = case
-        self._app = app
         self._recorder = recorder
         self._begun: list[asyncio.Task[Any]] = []
         self._native = {each.name: _asked(each, fluent) for each in planned}
@@ -102,8 +108,10 @@ class LocalCaseService(BaseEvalService):
                 eval_sets_manager=self._sets,
                 metric_evaluator_registry=_Registry(self),
                 session_id_supplier=lambda: session_id,
-                user_simulator_provider=_Provider(user, self._begun),
-                app=app,
+                user_simulator_provider=_Provider(
+                    user if RUNS_APP else _Told(user, recorder), self._begun
+                ),
+                **({"app": app} if RUNS_APP else {}),
                 **services,
             )
 
@@ -192,7 +200,7 @@ def _asked(planned: PlannedMetric, case: FluentCase) -> EvalMetric | None:
         every = [turn.trajectory for turn in turns]
         calls = [call for each in every for call in each or ()]
         # ADK compares all arguments of all calls, or those of none
-        if None not in every and all(call.args is None for call in calls):
+        if _IGNORES_ARGS and None not in every and all(call.args is None for call in calls):
             kind = eval_metrics.ToolTrajectoryCriterion
             criterion = kind(
                 threshold=threshold,
@@ -208,7 +216,6 @@ def _score_of(
     name: str, planned: PlannedMetric, found: Any, turns: list[float | None]
 ) -> MetricScore:
     """A score that ADK's own evaluator computed; what ADK swallowed is no score."""
-    status = {each: ours for ours, each in _STATUS.items()}
     unit = METRICS[name].unit
     if found is None or found.score is None:
         return MetricScore(
@@ -219,7 +226,12 @@ def _score_of(
             unit=unit,
         )
     return MetricScore(
-        name, status[found.eval_status], found.score, planned.threshold, turns=turns, unit=unit
+        name,
+        MetricStatus[found.eval_status.name],
+        found.score,
+        planned.threshold,
+        turns=turns,
+        unit=unit,
     )
 
 
@@ -238,7 +250,7 @@ class _Own(Evaluator):
         conversation_scenario: Any = None,
     ) -> EvaluationResult:
         score = self._told[self._planned.name] = await self._score(self._planned)
-        status = _STATUS[score.status]
+        status = STATUS[score.status]
         turns = score.turns if len(score.turns) == len(actual_invocations) else []
         return EvaluationResult(
             overall_score=score.score,
@@ -281,6 +293,28 @@ class _Simulator(UserSimulator):
         return None
 
 
+class _Told:
+    """A user who tells the recorder what came of each message, where no plugin does."""
+
+    stop_reason = ""  # the user's own is read
+
+    def __init__(self, user: User, recorder: Recorder) -> None:
+        self._user = user
+        self._recorder = recorder
+        self._seen = 0
+
+    async def next(self, events: Sequence[Event]) -> Any:
+        recorder = self._recorder
+        for event in events[self._seen :]:
+            if event.author != "user":  # which ADK adds to the events of the run
+                recorder.add(event)
+        self._seen = len(events)
+        recorder.problem = recorder.end() or recorder.problem
+        if (message := await self._user.next(events)) is not None:
+            recorder.begin(message)
+        return message
+
+
 class _Provider(UserSimulatorProvider):
     """Gives ADK's service the user of one run, and notes the task that asks."""
 
@@ -292,3 +326,20 @@ class _Provider(UserSimulatorProvider):
         if (task := asyncio.current_task()) is not None:
             self._begun.append(task)
         return _Simulator(self._user)
+
+
+def telling(models: Models, recorder: Recorder) -> Callable[[ModelCall, NextModel], Any]:
+    """Return what stands in for models and tells the recorder of answers, where no plugin does."""
+
+    async def called(call: ModelCall, next: NextModel) -> ModelReply:
+        try:
+            reply = await models(call, next)
+        except Exception as error:
+            recorder.failed(error)
+            raise
+        for each in reply.responses:
+            if not each.partial:
+                recorder.add_answer(call.agent, each)
+        return reply
+
+    return called

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
 
 from adk_fluent.errors import nearest_name
@@ -13,7 +15,6 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from os import PathLike
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.memory import BaseMemoryService
@@ -63,7 +64,8 @@ class RunOptions(TypedDict, total=False):
 
     Attributes:
         engine: ``light``, our own implementation of ADK's eval service; ``local``, ADK's
-            LocalEvalService, which needs google-adk 2.x with its extra; ``auto`` is ``light``.
+            LocalEvalService, which needs google-adk's extra, and on 1.x runs no plugins, mocks and
+            state assertions; ``auto`` is ``light``.
         parallelism: Runs at the same time, at most; 10 by default. While a service answers that
             there are too many calls, there are fewer, and refused runs are repeated after a pause.
         session_service: ADK's; None gives each run its own in memory.
@@ -75,7 +77,8 @@ class RunOptions(TypedDict, total=False):
         progress: Called after each run of a case, with ``outcome``, ``done`` and ``total``.
         fail_fast: Start nothing more after a run that did not pass.
         num_runs: Runs of each case; None is the suite's.
-        prices: Prices of tokens; None uses an installed price book.
+        prices: Prices of tokens: a price book, or what adk-fluent-cost takes, such as
+            ``{"model": {"input": 0.30, "output": 2.50}}``; None uses an installed price book.
         timeout_s: Seconds after which a run is cancelled, unless its case says otherwise.
         baseline: A report that the gate compares with.
         shard: ``(2, 5)`` runs the second of five parts of the selected cases.
@@ -96,7 +99,7 @@ class RunOptions(TypedDict, total=False):
     progress: Callable[[Progress], None] | None
     fail_fast: bool
     num_runs: int | None
-    prices: PriceBook | None
+    prices: PriceBook | Mapping[str, Any] | str | PathLike[str] | None
     timeout_s: float | None
     baseline: FluentEvalReport | None
     shard: tuple[int, int] | None
@@ -134,13 +137,15 @@ def check_options(options: RunOptions) -> RunOptions:
         ("session_service", "create_session", "a session service of ADK"),
         ("artifact_service", "save_artifact", "an artifact service of ADK"),
         ("memory_service", "search_memory", "a memory service of ADK"),
-        ("prices", "price", "a price book: an object with price(model, usage, at)"),
+        ("prices", "price", "rows by model, a file of them, or a price book"),
         ("baseline", "compare", "a report, such as FluentEvalReport.load(path)"),
         ("progress", "__call__", "a function that is not async"),
     ):
         value: Any = options.get(name)
         invalid = isinstance(value, type) or inspect.iscoroutinefunction(value)
-        if value is not None and (invalid or not callable(getattr(value, method, None))):
+        fits = not invalid and callable(getattr(value, method, None))
+        are_read = name == "prices" and isinstance(value, Mapping | str | PathLike)
+        if value is not None and not (fits or are_read):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
     checked = options.copy()
     for name in ("filter_tags", "case_ids", "plugins"):

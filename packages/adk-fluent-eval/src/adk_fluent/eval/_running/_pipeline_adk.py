@@ -73,6 +73,7 @@ class Target:
         inner_tools: Names of tools that only agents inside tools call.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
         hidden_tools: Names of their tools.
+        inner: Names of all agents inside tools.
         foreign: Names of agents that may call models unseen, such as remote ones.
         open: Whether there may be other tools: of a toolset, a middleware or a foreign agent.
         models: Agent to the name of its model.
@@ -86,6 +87,7 @@ class Target:
     inner_tools: set[str] = field(default_factory=set[str])
     hidden: set[str] = field(default_factory=set[str])
     hidden_tools: set[str] = field(default_factory=set[str])
+    inner: set[str] = field(default_factory=set[str])
     foreign: set[str] = field(default_factory=set[str])
     open: bool = False
     models: dict[str, str] = field(default_factory=dict[str, str])
@@ -247,6 +249,7 @@ def _inspect(app: App) -> Target:
             if isinstance(tool, AgentTool):
                 below = list(agent_tree(tool.agent))
                 inner += below
+                target.inner |= {agent.name for agent in below}
                 if not getattr(tool, "include_plugins", True):
                     target.hidden |= {agent.name for agent in below}
                     names = (_tool_name(held) for agent in below for held in _tools(agent))

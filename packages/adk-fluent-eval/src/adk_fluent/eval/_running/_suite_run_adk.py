@@ -15,7 +15,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
-from adk_fluent.backends.adk import resolve_model, to_content
+from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
@@ -26,6 +26,7 @@ from adk_fluent.eval._running._case_run_adk import (
     CaseRun,
     RunSettings,
     add_absent_scores,
+    is_bare,
     new_outcome,
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
@@ -85,7 +86,7 @@ class SuiteRun:
             options.get("artifact_service"),
             options.get("memory_service"),
             options.get("plugins") or (),
-            options.get("prices") or _installed_prices(),
+            _prices_of(options.get("prices")),
             options.get("timeout_s"),
             _model_of(options.get("model"), "model="),
             _cache_of(options.get("cache")),
@@ -255,14 +256,7 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
 
 
 def _check_local() -> None:
-    """Check that ADK's LocalEvalService can run a case."""
-    if __version__.startswith("1."):
-        raise EvalError(
-            'engine="local" needs google-adk 2.x',
-            found=f"the LocalEvalService of {__version__} runs agents without plugins, so that "
-            "tools cannot be mocked and state is not seen",
-            help='use engine="light"',
-        )
+    """Check that ADK's LocalEvalService is there."""
     try:
         import_module("adk_fluent.eval._running._local_adk")
     except ImportError as error:
@@ -277,11 +271,21 @@ def _cache_of(given: Any) -> ResponseCache | None:
     return given if given is None or isinstance(given, ResponseCache) else ResponseCache(given)
 
 
-def _installed_prices() -> PriceBook | None:
-    """The first price book of an installed layer."""
+def _prices_of(given: Any) -> PriceBook | None:
+    """A price book, or what the price book of an installed layer makes of the prices."""
+    if hasattr(given, "price"):
+        return given
     for each in provided("price_books"):
         found: Any = each.object
-        return found if hasattr(found, "price") else found()
+        if given is not None and not hasattr(found, "price"):
+            return found(given)
+        if given is None:
+            return found if hasattr(found, "price") else found()
+    if given is not None:
+        raise EvalError(
+            "prices= as rows or a file are read by adk-fluent-cost, which is not installed",
+            help="pip install adk-fluent-cost, or give a price book",
+        )
     return None
 
 
@@ -330,10 +334,51 @@ def _check_suite(
         _check_tools(case, target)
         _check_mock_arguments(case, target)
         _check_steps(case, target)
+        _check_answers(case, target, settings)
+        _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             raise case.error(
                 "max_cost_usd= needs prices, and there is no price book",
                 help="give run(prices=...), or: pip install adk-fluent-cost",
+            )
+
+
+def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    known = {*target.steps, *target.tools}
+    for name in case.answers or {}:
+        if name not in known and not target.open:
+            raise _unknown(case, f"it answers {name!r}", name, known, "steps and tools")
+    if case.answers and settings.engine == "local":
+        raise case.error(
+            'questions cannot be answered with engine="local"',
+            found="ADK's LocalEvalService takes an answer for a turn of its own",
+            help='use engine="light"',
+        )
+
+
+def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
+    if case.skip is not None or not is_bare(settings.engine):
+        return
+    app, left_out = target.app, {"name", "root_agent", "plugins"}
+    plugins = [
+        each.name  # a pipeline of ours brings its own itself
+        for each in (*app.plugins, *settings.plugins)
+        if not isinstance(each, MiddlewarePlugin)
+    ]
+    more = [each for each in type(app).model_fields if each not in left_out and getattr(app, each)]
+    state = any(each.state_assertions for each in (case, *case.turns))
+    for what, is_asked in (
+        ("tools cannot be mocked", case.mock_tool_outputs),
+        ("state cannot be asserted", state),
+        (f"plugins ({', '.join(plugins)}) are not run", plugins),
+        (f"settings of the App ({', '.join(more)}) do not hold", more),
+    ):
+        if is_asked:
+            raise case.error(
+                f'{what} with engine="local" on google-adk {__version__}',
+                found="its LocalEvalService runs the agent alone, without an App and its plugins",
+                help='use engine="light"',
             )
 
 

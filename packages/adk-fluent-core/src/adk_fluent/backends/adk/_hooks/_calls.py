@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from contextlib import aclosing
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.backends.adk._hooks._answered import (
@@ -23,12 +22,14 @@ from adk_fluent.backends.adk._hooks._chain import (
     keep_writes,
     where,
 )
+from adk_fluent.backends.adk._hooks._model_retry import told_model
 from adk_fluent.backends.adk._hooks._stand_in import (
     call_replaced,
     call_replaced_model,
     models_are_replaced,
     tools_are_replaced,
 )
+from adk_fluent.errors import ModelRetry
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
 
 if TYPE_CHECKING:
@@ -290,7 +291,12 @@ async def call_tool(original: Any, tool: BaseTool, args: dict[str, Any], context
         finally:
             CALLER.reset(token)
 
-    innermost = partial(call_replaced, called)
+    async def innermost(call: ToolCall) -> Any:
+        try:
+            return await call_replaced(called, call)
+        except ModelRetry as error:
+            return told_model(tool, call.ctx, error)
+
     try:
         result = await _through(chain.stack, call, innermost)
     except Exception:

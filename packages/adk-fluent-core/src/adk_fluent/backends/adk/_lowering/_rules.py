@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from adk_fluent._scripts._script import Script
 from adk_fluent._scripts._scripted_adk import ScriptedModel
 from adk_fluent.backends._answers import answer_of
+from adk_fluent.backends.adk._hooks._model_retry import tells_models
 from adk_fluent.backends.adk._lowering._context import CompileContext, rules
 from adk_fluent.backends.adk._lowering._fields import check_known
 from adk_fluent.backends.adk._lowering._injecting import handed
@@ -60,8 +61,10 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
             found="; ".join(f"{field}: {says}" for field, says in faults),
             help="; ".join(helps) or None,
         ) from error
-    if agent.output_schema is not None and fields.get("tools"):
-        _check_answer(agent, agent.output_schema, node)
+    if fields.get("tools"):
+        if agent.output_schema is not None:
+            _check_answer(agent, agent.output_schema, node)
+        tells_models(agent)
     return agent
 
 
@@ -110,6 +113,7 @@ def _adk_agent(
     name = cx.name_of(node)
     if copy.name != name:
         copy.name = name
+    tells_models(copy)
     return copy
 
 

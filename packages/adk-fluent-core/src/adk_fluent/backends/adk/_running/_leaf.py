@@ -27,6 +27,7 @@ from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts, settled
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
+    answer,
     facts,
     put_out,
     report_end,
@@ -94,6 +95,7 @@ class AdkLeaf:
     waits: ClassVar[bool] = True
     facts = staticmethod(facts)
     text = staticmethod(text)
+    answer = staticmethod(answer)
 
     def __init__(
         self,

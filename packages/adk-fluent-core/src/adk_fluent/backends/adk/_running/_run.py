@@ -31,7 +31,7 @@ from adk_fluent.backends.adk._session._sessions import (
 )
 from adk_fluent.backends.adk._session._stamps import is_journal_key, stamp_of
 from adk_fluent.backends.adk._waiting._answering import Start, going_on, open_questions
-from adk_fluent.backends.adk._waiting._claim import given_up
+from adk_fluent.backends.adk._waiting._claim import given_up, release
 from adk_fluent.backends.adk._waiting._journal import load
 from adk_fluent.backends.adk._waiting._rewind import RewindingSessions
 from adk_fluent.errors import (
@@ -270,6 +270,34 @@ class ADKBackend(BackendBase[Compiled]):
         session = await existing_session(service, name, user_id, session_id)
         return Recalled(load(session.state, compiled.root.name), session)
 
+    async def release(
+        self,
+        compiled: Compiled,
+        *,
+        session_id: str,
+        user_id: str = USER,
+        session_service: BaseSessionService | None = None,
+    ) -> None:
+        """Let others go on at once with a run whose process is known to be dead.
+
+        Whoever does it nevertheless can write nothing more to the session.
+
+        Args:
+            compiled: What `compile` returned.
+            session_id: The session.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is the backend's.
+
+        Raises:
+            SessionError: There is no such session.
+            SessionStoreError: The sessions cannot be read or written.
+        """
+        service = session_service or self.session_service
+        name = compiled.config.app_name
+        session = await existing_session(service, name, user_id, session_id)
+        with readable_store(session_id):
+            await release(service, compiled.root.name, session, lambda _: True)
+
     async def pending(
         self,
         compiled: Compiled,
@@ -333,6 +361,24 @@ class ADKBackend(BackendBase[Compiled]):
                 session_id=session_id,
                 rewind_before_invocation_id=before_invocation_id,
             )
+
+    def forget(self, app_name: str, user_id: str, session_id: str) -> None:
+        """Forget a session and its artifacts, as far as the backend keeps them in memory itself.
+
+        Args:
+            app_name: The app.
+            user_id: Whose session it is.
+            session_id: The session; it need not be there.
+        """
+        if isinstance(self.session_service, InMemorySessionService):
+            users = self.session_service.sessions.get(app_name, {})
+            users.get(user_id, {}).pop(session_id, None)
+        if isinstance(self.artifact_service, InMemoryArtifactService):
+            held = self.artifact_service.artifacts
+            for path in [
+                each for each in held if each.startswith(f"{app_name}/{user_id}/{session_id}/")
+            ]:
+                held.pop(path, None)
 
     async def _events(
         self,

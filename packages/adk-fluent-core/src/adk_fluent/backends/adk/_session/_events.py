@@ -213,6 +213,7 @@ def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
     made.node = get("node")
     made.attempt = get("attempt")
     made.discarded = tuple(get("discarded") or ())
+    made.output = get("output", made.output)
     for key in ("run", "why", "settled"):
         value = get(key)
         if value is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai.types import FinishReason
 
+from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import SAID_NOTHING
 from adk_fluent.backends.adk._session._events import (
     REQUEST_CONFIRMATION,
@@ -15,6 +16,8 @@ from adk_fluent.backends.adk._session._events import (
 from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import OutputInvalidError
 from adk_fluent.flow import Facts
+from adk_fluent.ir import UNSET
+from adk_fluent.protocol import Data
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -69,6 +72,14 @@ def facts(event: Event) -> Facts | None:
     )
 
 
+def answer(event: Event) -> str | Data | None:
+    """The text of an event that is a final answer, or its data, else None."""
+    stamp = stamp_of(event) if event.custom_metadata else None
+    if stamp is not None and "output" in stamp:
+        return Data(stamp["output"])
+    return text(event)
+
+
 def text(event: Event) -> str | None:
     """The text of an event that is a final answer, and not said besides one, else None."""
     if event.partial or not event.is_final_response():
@@ -97,9 +108,13 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
     if (key is not None and not said) or (key is None and of_tools):
         return None  # ADK has written an empty text; what stands beside a call is no answer
     try:
-        delta.update(answer.read(said))
+        data = answer.data(said)
     except OutputInvalidError as error:
         return error
+    delta.update(answer.written(said, data))
+    if data is not UNSET and event.custom_metadata is not None:
+        stamp: Stamp = {**(stamp_of(event) or {}), "output": data}
+        event.custom_metadata[METADATA_KEY] = stamp
     return None
 
 

@@ -38,7 +38,15 @@ _GONE: Final = re.compile(r"Session .* not found\.", re.DOTALL)
 _SHOWN: Final = 160  # characters of a store's own error
 #: What to do, by what a store says.
 _STORE_HELP: Final = (
-    ("locked", "another program writes to it, or has it open for writing: end that, and try again"),
+    (
+        "locked",
+        (
+            "SQLite lets one write at a time, and this one waited too long for its turn: too many "
+            "runs write to the file at once, or another program does. Nothing of it was written. "
+            "Do fewer runs at once, or keep sessions in DatabaseSessionService(url, "
+            'connect_args={"timeout": 60}), which waits longer, or in a database server'
+        ),
+    ),
     ("readonly", "it may not be written, or was moved or removed while it was open: put it back"),
     ("disk is full", "free space, and try again; what was committed before is still there"),
     (
@@ -216,12 +224,14 @@ def catch_up(session: Session, stored: Session) -> None:
 
 def _explained(error: Exception, session_id: str) -> RunError | None:
     if is_stale(error):
-        return SessionError(
+        stale = SessionError(
             f"another run wrote to session {session_id!r} meanwhile",
             found=f"{type(error).__name__}: {error}",
             help="do the runs of one session one after the other, or give each a session_id of its "
             "own; what was committed before is still there",
         )
+        stale.taken_by = "another run"
+        return stale
     if _is_gone(error):
         return SessionError(
             f"session {session_id!r} was removed while a run was going on in it",

@@ -33,6 +33,7 @@ class Stamp(TypedDict, total=False):
         held: Id of the event of the user's on which nothing was run.
         settled: Ids of calls that were refused, or answered without their tool: no result of theirs
             comes later.
+        output: The validated data of an answer.
         besides: Whether the step says it besides its answer, when it is done.
         initial: Values that the session was created with and this event is the first to write
             over.
@@ -48,6 +49,7 @@ class Stamp(TypedDict, total=False):
     claim: list[Any]
     held: str
     settled: list[str]
+    output: Any
     besides: bool
     initial: dict[str, Any]
 

@@ -1,0 +1,398 @@
+"""Runs a pipeline for each task, and tells of it in the words of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+from weakref import WeakValueDictionary
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.tasks import TaskUpdater
+from a2a.types import ListTasksRequest, Task, TaskState, TaskStatus
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+
+from adk_fluent.backends.adk import ADKBackend
+from adk_fluent.errors import SessionError, UsageError
+from adk_fluent.extend import LOG
+from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
+from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
+from adk_fluent.serve._handler import NEW
+from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
+from adk_fluent.serve._questions import answers_in, question_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from a2a.server.agent_execution import RequestContext
+    from a2a.server.events import EventQueue
+    from a2a.types import Message, Part
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    from adk_fluent.ir import ExecutionConfig, Node
+    from adk_fluent.protocol import AgentEvent, Pending, PendingKind
+
+#: The states in which a task waits for its client.
+WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
+_WORKING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_SAVED_SECONDS: Final = 5.0
+_ANSWER: Final = "answer"  # the artifact's id
+_PAUSE: Final = 0.05  # seconds between two pieces of a streamed answer, at least
+# All that a client is told of a failure; the log has the rest, by the id of the task.
+_FAILED: Final = "The agent failed."
+_STOPPED: Final = "The server was stopped."
+_UNANSWERABLE: Final = "The agent waits for something that cannot be answered here."
+_BUSY: Final = "Another task of this context waits for an answer."
+_GONE: Final = "What the task waited for is not there any more."
+
+
+class Where(TypedDict):
+    """The session of a context.
+
+    Attributes:
+        user_id: The principal.
+        session_id: The session.
+    """
+
+    user_id: str
+    session_id: str
+
+
+class PipelineExecutor(AgentExecutor):
+    """Runs a pipeline for the tasks of the SDK's request handler.
+
+    A context of the protocol is one session of ADK for each principal, of an id that nobody is
+    told. Its tasks run one after the other.
+
+    Args:
+        node: The pipeline.
+        config: How it runs.
+        sessions: Where sessions are kept.
+        tasks: Where tasks are kept.
+        inputs: State keys that data parts may write.
+        outputs: State keys that are told with an answer.
+        answers: The kinds of questions that clients may answer.
+
+    Raises:
+        BuildError: The pipeline cannot be compiled.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        config: ExecutionConfig | None,
+        *,
+        sessions: BaseSessionService,
+        tasks: Any,
+        inputs: Collection[str],
+        outputs: Mapping[str, str],
+        answers: Collection[PendingKind],
+    ) -> None:
+        self._backend = ADKBackend(sessions)
+        self._compiled = self._backend.compile(node, config)
+        self._sessions = sessions
+        self._tasks = tasks
+        self._inputs = inputs
+        self._outputs = outputs
+        self._answers = answers
+        self._speakers = frozenset(_speakers(node))
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running: dict[asyncio.Task[Any], RequestContext] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.stopping = False
+
+    @property
+    def running(self) -> int:
+        """How many tasks run now."""
+        return len(self._running)
+
+    async def drain(self, seconds: float) -> None:
+        """Let the tasks that run come to their end, and fail those that do not in time."""
+        self.stopping = True
+        left = list(self._running.values())
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            running = list(self._running)
+            for each in running:
+                each.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        with suppress(TimeoutError):  # the SDK saves what it is told a little later
+            async with asyncio.timeout(_SAVED_SECONDS):
+                while left:
+                    left = [each for each in left if await self._is_working(each)]
+                    await asyncio.sleep(0.01 if left else 0)
+
+    async def _is_working(self, context: RequestContext) -> bool:
+        stored = await self._tasks.get(context.task_id, context.call_context)
+        task = getattr(stored, "task", stored)
+        return task is not None and task.status.state in _WORKING
+
+    # --- the SDK's interface -------------------------------------------------------------------
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Run the pipeline on a message, and report what comes of it."""
+        here = asyncio.current_task()
+        assert here is not None  # noqa: S101  # it is a coroutine
+        self._running[here] = context
+        self._idle.clear()
+        turn = _Turn(self, context, event_queue)
+        try:
+            await turn.run()
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise  # the client cancelled, and the task's state says so
+            await turn.end(TaskState.TASK_STATE_FAILED, _STOPPED)
+        except Exception:  # noqa: BLE001  # the log has it, and the client an error
+            LOG.exception("task %s of a served pipeline failed", context.task_id)
+            await turn.end(TaskState.TASK_STATE_FAILED, _FAILED)
+        finally:
+            del self._running[here]
+            if not self._running:
+                self._idle.set()
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Say that a task is cancelled; the SDK then cancels what runs."""
+        assert context.task_id is not None  # noqa: S101  # the SDK has found the task
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id or "")
+        await updater.cancel()
+
+    # --- runs ----------------------------------------------------------------------------------
+
+    def lock(self, session_id: str) -> asyncio.Lock:
+        """What the tasks of one session take turns by."""
+        found = self._locks.get(session_id)
+        if found is None:
+            found = self._locks[session_id] = asyncio.Lock()
+        return found
+
+    def stream(self, prompt: Any, where: Where, state: Mapping[str, Any] | None) -> Any:
+        """The events of a run."""
+        return self._backend.stream(self._compiled, prompt, state=state, **where)
+
+    async def questions(self, where: Where) -> list[Pending]:
+        """The questions that a session waits on; none if it is new."""
+        try:
+            return await self._backend.pending(self._compiled, **where)
+        except SessionError:
+            return []
+
+    async def free(self, context: RequestContext, where: Where) -> bool:
+        """Make a session free for a new task, and return whether it is.
+
+        Where a task waits for an answer it is not. A run that waits for a task that was cancelled
+        is taken back.
+        """
+        if not await self.questions(where):
+            return True
+        for state in WAITING:
+            asked = ListTasksRequest(context_id=context.context_id, status=state, page_size=1)
+            if (await self._tasks.list(asked, context.call_context)).tasks:
+                return False
+        entry = (await self._backend.recall(self._compiled, **where)).entry
+        if entry is not None:
+            await self._backend.rewind(
+                self._compiled, before_invocation_id=entry.invocation_id, **where
+            )
+        return True
+
+    async def write(self, where: Where, state: Mapping[str, Any]) -> bool:
+        """Write inputs to a session; False if there is none yet."""
+        app_name = self._compiled.config.app_name
+        session = await self._sessions.get_session(app_name=app_name, **where)
+        if session is not None and state:
+            made = Event(author="user", actions=EventActions(state_delta=dict(state)))
+            made.invocation_id = made.id or Event.new_id()
+            await self._sessions.append_event(session, made)
+        return session is not None
+
+    async def outputs(self, where: Where) -> dict[str, Any]:
+        """The state that is told with an answer."""
+        if not self._outputs:
+            return {}
+        app_name = self._compiled.config.app_name
+        session = await self._sessions.get_session(app_name=app_name, **where)
+        state = {} if session is None else session.state
+        found = {name: state.get(key) for name, key in self._outputs.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def answerable(self, questions: Iterable[Pending]) -> bool:
+        """Whether clients may answer all of these."""
+        return all(each.kind in self._answers for each in questions)
+
+    @property
+    def inputs(self) -> Collection[str]:
+        """The state keys that data parts may write."""
+        return self._inputs
+
+    @property
+    def speakers(self) -> Collection[str]:
+        """The agents whose words are streamed."""
+        return self._speakers
+
+
+class _Turn:
+    """What one message makes of a task."""
+
+    def __init__(
+        self, executor: PipelineExecutor, context: RequestContext, queue: EventQueue
+    ) -> None:
+        assert context.task_id is not None  # noqa: S101  # the SDK has made one
+        assert context.message is not None  # noqa: S101  # it is executed for a message
+        self._executor = executor
+        self._context = context
+        self._message: Message = context.message
+        self._queue = queue
+        self._updater = TaskUpdater(queue, context.task_id, context.context_id or "")
+        owner = context.call_context.user.user_name
+        self._where = Where(user_id=owner, session_id=session_of(owner, context.context_id or ""))
+        self._sent = ""
+        self._next = ""
+        self._when = 0.0
+
+    async def run(self) -> None:
+        """Run the pipeline as the message asks."""
+        executor, known = self._executor, self._context.current_task
+        said = heard(self._message)
+        if known is None:
+            await self._queue.enqueue_event(self._begun())
+        else:
+            await self._updater.start_work()
+        async with executor.lock(self._where["session_id"]):
+            if known is not None and known.status.state in WAITING:
+                questions = await executor.questions(self._where)
+                if not questions:
+                    await self.end(TaskState.TASK_STATE_FAILED, _GONE)
+                    return
+                await self._resume(Resume(tuple(answers_in(said, questions))), questions)
+                return
+            parts, state = prompt_of(said, executor.inputs)
+            exists = not self._context.call_context.state.get(NEW)
+            if exists and not await executor.free(self._context, self._where):
+                await self.end(TaskState.TASK_STATE_REJECTED, _BUSY)
+                return
+            exists = exists and await executor.write(self._where, state)
+            await self._follow(parts, None if exists else state)
+
+    async def end(self, state: TaskState, said: str) -> None:
+        """Put a task into a state, with a sentence of ours."""
+        message = self._updater.new_agent_message([text_part(said)])
+        await self._updater.update_status(state, message=message)
+
+    def _begun(self) -> Task:
+        task = Task(
+            id=self._context.task_id,
+            context_id=self._context.context_id,
+            status=TaskStatus(state=TaskState.TASK_STATE_WORKING),
+            history=[self._message],
+        )
+        task.status.timestamp.GetCurrentTime()
+        return task
+
+    async def _resume(self, prompt: Resume, questions: Sequence[Pending]) -> None:
+        try:
+            await self._follow(prompt, None)
+        except UsageError as error:  # of what was answered: the question stays open
+            note = f"{error.what}: {error.help}" if error.help else error.what
+            await self._ask(questions, note)
+        except SessionError:  # somebody else has answered meanwhile
+            if not (left := await self._executor.questions(self._where)):
+                raise
+            await self._ask(left)
+
+    async def _follow(self, prompt: Any, state: Mapping[str, Any] | None) -> None:
+        """Run to the end, and report what became of it."""
+        events: list[AgentEvent] = []
+        async with aclosing(self._executor.stream(prompt, self._where, state)) as stream:
+            async for event in stream:
+                events.append(event)
+                if event.is_partial and event.content and event.author in self._executor.speakers:
+                    await self._piece(event.content)
+        result = RunResult(event for event in events if not event.is_partial)
+        match result.status:
+            case "completed":
+                await self._complete(result)
+            case "waiting":
+                await self._ask(result.pending)
+            case "rejected":
+                await self.end(TaskState.TASK_STATE_REJECTED, result.reason)
+            case status:
+                LOG.warning(
+                    "task %s of a served pipeline %s: %s",
+                    self._context.task_id,
+                    status,
+                    result.reason,
+                )
+                await self.end(TaskState.TASK_STATE_FAILED, _FAILED)
+
+    async def _ask(self, questions: Sequence[Pending], note: str = "") -> None:
+        if not self._executor.answerable(questions):
+            kinds = ", ".join(each.kind for each in questions)
+            LOG.warning("task %s of a served pipeline waits on: %s", self._context.task_id, kinds)
+            await self.end(TaskState.TASK_STATE_FAILED, _UNANSWERABLE)
+            return
+        asked = self._updater.new_agent_message(question_parts(questions, note))
+        await self._updater.requires_input(asked)
+
+    # --- the answer ----------------------------------------------------------------------------
+
+    async def _piece(self, text: str) -> None:
+        """Stream a piece of the answer; the last one is always kept back for the end."""
+        now = asyncio.get_running_loop().time()
+        if self._next and now >= self._when:
+            await self._send([text_part(self._next)], append=bool(self._sent))
+            self._sent, self._next, self._when = self._sent + self._next, "", now + _PAUSE
+        self._next += text
+
+    async def _complete(self, result: RunResult) -> None:
+        text, parts = result.text, file_parts(_files(result))
+        if data := await self._executor.outputs(self._where):
+            parts.append(data_part(data))
+        if self._sent and text == self._sent + self._next:  # all but the end is there
+            await self._send([text_part(self._next), *parts], append=True, last=True)
+        elif text or parts:
+            await self._send([*([text_part(text)] if text else []), *parts], last=True)
+        await self._updater.complete()
+
+    async def _send(self, parts: list[Part], *, append: bool = False, last: bool = False) -> None:
+        await self._updater.add_artifact(parts, artifact_id=_ANSWER, append=append, last_chunk=last)
+
+
+def session_of(owner: str, context: str) -> str:
+    """The id of the session that a principal's context is kept in."""
+    return hashlib.sha256(json.dumps([owner, context]).encode()).hexdigest()[:40]
+
+
+def _files(result: Iterable[AgentEvent]) -> list[Any]:
+    """The files of the events that make up the answer."""
+    finals = [
+        (event.path or "", list(event.raw.content.parts or ()))
+        for event in kept_events(list(result))
+        if event.is_final and event.raw is not None and event.raw.content is not None
+    ]
+    if not any(part.inline_data for _, parts in finals for part in parts):
+        return []
+    chosen = compose_answer((path, str(at)) for at, (path, _) in enumerate(finals)).split("\n\n")
+    return [part for at in chosen for part in finals[int(at)][1]]
+
+
+def _speakers(root: Node) -> Iterable[str]:
+    """The agents that can only say what becomes the answer: their words are streamed."""
+    todo = [root]
+    while todo:
+        match todo.pop():
+            case AgentNode(name=name):
+                yield name
+            case SequenceNode(steps=steps) if steps:
+                todo.append(steps[-1])
+            case RouteNode(branches=branches, default=default):
+                todo += [*branches, *([] if default is None else [default])]
+            case AppNode(root=below) | MiddlewareNode(body=below) | TimeoutNode(body=below):
+                todo.append(below)
+            case _:
+                pass

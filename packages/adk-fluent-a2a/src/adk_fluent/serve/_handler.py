@@ -1,0 +1,148 @@
+"""The SDK's request handler, with what it leaves open closed."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from contextlib import aclosing, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.types import GetTaskRequest
+from a2a.utils.errors import A2AError, InternalError, InvalidParamsError
+
+from adk_fluent.extend import LOG
+from adk_fluent.serve._parts_adk import heard
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+
+    from a2a.types import SendMessageRequest
+
+
+@dataclass(slots=True)
+class Notice:
+    """What a handler tells the guard of a request.
+
+    Attributes:
+        busy: It was refused for now.
+    """
+
+    busy: bool = False
+
+
+#: Its methods are wrapped by decorators that tell no types.
+_SDK: Final[Any] = DefaultRequestHandler
+#: The key of a call's state that says whether its context is a new one.
+NEW: Final = "adk_fluent_new_context"
+#: The notice of the request that is being answered.
+NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
+
+
+def _redacted(error: Exception) -> A2AError:
+    """An error as the client may see it: its own mistakes, and of ours that there was one."""
+    if isinstance(error, A2AError) and not isinstance(error, InternalError):
+        return error
+    LOG.error("a request to a served pipeline failed", exc_info=error)
+    return InternalError("Internal error")
+
+
+def _unary(method: Callable[..., Any]) -> Any:
+    @functools.wraps(method)
+    async def call(self: Handler, params: Any, context: Any) -> Any:
+        with self.counted(method):
+            try:
+                await self.admit(params, context)
+                return await method(self, params, context)
+            except Exception as error:  # noqa: BLE001  # told to nobody
+                raise _redacted(error) from None
+
+    return call
+
+
+def _stream(method: Callable[..., Any]) -> Any:
+    @functools.wraps(method)
+    async def call(self: Handler, params: Any, context: Any) -> AsyncGenerator[Any, None]:
+        with self.counted(method):
+            try:
+                await self.admit(params, context)
+                async with aclosing(method(self, params, context)) as events:
+                    async for event in events:
+                        yield event
+            except Exception as error:  # noqa: BLE001  # told to nobody
+                raise _redacted(error) from None
+
+    return call
+
+
+class Handler(DefaultRequestHandler):
+    """Answers requests: the SDK's own handler, behind checks of messages and before redaction.
+
+    Args:
+        parts: Parts of a message, at most.
+        is_busy: Whether no more tasks can be run now.
+        options: What the SDK's handler takes.
+    """
+
+    def __init__(self, *, parts: int, is_busy: Callable[[], bool], **options: Any) -> None:
+        super().__init__(**options)
+        self._parts = parts
+        self._is_busy = is_busy
+        self._open = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    @contextmanager
+    def counted(self, method: Callable[..., Any]) -> Generator[None]:
+        """Count a request that ends when its task does; one that only watches may never end."""
+        watches = method is _SDK.on_subscribe_to_task
+        self._open += 0 if watches else 1
+        self._quiet.clear()
+        try:
+            yield
+        finally:
+            self._open -= 0 if watches else 1
+            if not self._open:
+                self._quiet.set()
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait until every request is answered that is not only watching."""
+        if self._open:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._quiet.wait()
+
+    async def admit(self, params: Any, context: Any) -> None:
+        """Refuse a message that is not run, and complete one that is.
+
+        Raises:
+            A2AError: It is not one that can be taken, or the server is busy.
+        """
+        if getattr(getattr(params, "DESCRIPTOR", None), "name", "") != "SendMessageRequest":
+            return
+        message = cast("SendMessageRequest", params).message
+        if len(message.parts) > self._parts:
+            raise InvalidParamsError(f"A message has at most {self._parts} parts")
+        heard(message)
+        if self._is_busy():
+            if (notice := NOTICE.get()) is not None:
+                notice.busy = True
+            raise A2AError("The server is busy: try again later")
+        if message.task_id and not message.context_id:  # the SDK would make up another context
+            task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
+            message.context_id = task.context_id
+        context.state[NEW] = not message.context_id
+
+    on_message_send = _unary(_SDK.on_message_send)
+    on_message_send_stream = _stream(_SDK.on_message_send_stream)
+    on_subscribe_to_task = _stream(_SDK.on_subscribe_to_task)
+    on_get_task = _unary(_SDK.on_get_task)
+    on_list_tasks = _unary(_SDK.on_list_tasks)
+    on_cancel_task = _unary(_SDK.on_cancel_task)
+    on_get_extended_agent_card = _unary(_SDK.on_get_extended_agent_card)
+    on_create_task_push_notification_config = _unary(_SDK.on_create_task_push_notification_config)
+    on_get_task_push_notification_config = _unary(_SDK.on_get_task_push_notification_config)
+    on_list_task_push_notification_configs = _unary(_SDK.on_list_task_push_notification_configs)
+    on_delete_task_push_notification_config = _unary(_SDK.on_delete_task_push_notification_config)

@@ -1,0 +1,66 @@
+"""How much one server takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from adk_fluent.errors import UsageError
+
+_MOST_DEPTH: Final = 90  # protobuf reads JSON up to 100 levels
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a server takes before it refuses; every limit is on by default.
+
+    Attributes:
+        body_bytes: Bytes of a request's body.
+        body_seconds: Seconds in which a body has to arrive.
+        depth: Levels of nesting in a request's JSON, at most 90.
+        parts: Parts of a message.
+        concurrency: Tasks that run at the same time in this process.
+        requests_per_second: Requests of one principal, on average.
+        burst: Requests of one principal at once.
+        kept_tasks: Tasks that a store in memory keeps; the oldest that are over are dropped first.
+    """
+
+    body_bytes: int = 4 << 20
+    body_seconds: float = 30.0
+    depth: int = 64
+    parts: int = 100
+    concurrency: int = 1000
+    requests_per_second: float = 500.0
+    burst: int = 1000
+    kept_tasks: int = 10_000
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            whole = each.type == "int"
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+                kind = "a whole number" if whole else "a number"
+                raise UsageError(f"Limits({each.name}=...) takes {kind}", found=repr(value))
+            if not value > 0:
+                raise UsageError(
+                    f"Limits({each.name}=...) is above 0",
+                    found=repr(value),
+                    help="to lift a limit, give a large number",
+                )
+        if self.depth > _MOST_DEPTH:
+            raise UsageError(
+                f"Limits(depth=...) is at most {_MOST_DEPTH}",
+                found=repr(self.depth),
+                help="the protocol's own reader goes no deeper",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PushPolicy:
+    """Where push notifications may be sent.
+
+    Attributes:
+        allow_private: Also to addresses of this machine and of private networks.
+    """
+
+    allow_private: bool = False

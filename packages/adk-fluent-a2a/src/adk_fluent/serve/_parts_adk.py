@@ -1,0 +1,103 @@
+"""Messages of the protocol, and what a pipeline is told and answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from a2a.types import Part
+from a2a.utils.errors import InvalidParamsError
+from google.genai import types
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+
+from adk_fluent.a2a._values import plain
+from adk_fluent.extend import json_safe
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from a2a.types import Message
+
+_TEXT: Final = "text/plain"
+
+
+class Heard(NamedTuple):
+    """What a message says.
+
+    Attributes:
+        text: Its text parts, joined.
+        data: Its data parts; objects are merged. None if it has none.
+        parts: Its text and its files, as the model is shown them.
+    """
+
+    text: str
+    data: Any
+    parts: list[types.Part]
+
+
+def heard(message: Message) -> Heard:
+    """Read a message. Nothing in it can stand for a tool's call or result.
+
+    Raises:
+        InvalidParamsError: A part says nothing, or cannot be taken.
+    """
+    texts: list[str] = []
+    parts: list[types.Part] = []
+    data: Any = None
+    for part in message.parts:
+        kind = part.WhichOneof("content")
+        if kind == "text":
+            texts.append(part.text)
+            parts.append(types.Part(text=part.text))
+        elif kind == "data":
+            value: Any = plain(MessageToDict(part.data))
+            if isinstance(data, dict) and isinstance(value, dict):
+                value = {**cast("dict[str, Any]", data), **cast("dict[str, Any]", value)}
+            data = value
+        elif kind == "raw":
+            if not part.media_type:
+                raise InvalidParamsError("A part with raw bytes needs a mediaType")
+            file = types.Blob(data=part.raw, mime_type=part.media_type)
+            parts.append(types.Part(inline_data=file))
+        elif kind == "url":  # whoever fetches it would do so with our rights
+            raise InvalidParamsError("A part with a URL is not taken: send its bytes as raw")
+        else:
+            raise InvalidParamsError("A part of the message is empty")
+    return Heard("\n".join(texts), data, parts)
+
+
+def prompt_of(said: Heard, inputs: Collection[str]) -> tuple[list[types.Part], dict[str, Any]]:
+    """What a pipeline is told, and what of a message is state.
+
+    Args:
+        said: The message.
+        inputs: The state keys that a data part may write; all else in it is text.
+    """
+    parts, state, rest = list(said.parts), dict[str, Any](), said.data
+    if isinstance(rest, dict):
+        given = cast("dict[str, Any]", rest)
+        state = {key: given[key] for key in given if key in inputs}
+        rest = {key: given[key] for key in given if key not in inputs} or None
+    if rest is not None:
+        parts.append(types.Part(text=json.dumps(rest, ensure_ascii=False)))
+    return parts, state
+
+
+def text_part(text: str) -> Part:
+    """A part with text."""
+    return Part(text=text, media_type=_TEXT)
+
+
+def data_part(data: Mapping[str, Any]) -> Part:
+    """A part with an object."""
+    return Part(data=ParseDict(json_safe(dict(data)), Value()), media_type="application/json")
+
+
+def file_parts(parts: Sequence[types.Part]) -> list[Part]:
+    """The files of an answer."""
+    return [
+        Part(raw=each.inline_data.data, media_type=each.inline_data.mime_type or "")
+        for each in parts
+        if each.inline_data is not None and each.inline_data.data
+    ]

@@ -1,0 +1,355 @@
+"""The server: a pipeline behind the A2A protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
+from a2a.types import AgentCard
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from adk_fluent.a2a._agent_card import agent_card, state_security
+from adk_fluent.errors import UnsupportedConfigError, UsageError
+from adk_fluent.extend import describe
+from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
+from adk_fluent.serve._executor_adk import PipelineExecutor
+from adk_fluent.serve._guard import Guard, is_loopback
+from adk_fluent.serve._handler import Handler
+from adk_fluent.serve._limits import Limits
+from adk_fluent.serve._stores_adk import open_stores
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable
+
+    from google.adk.sessions.base_session_service import BaseSessionService
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from adk_fluent.builders import Builder
+    from adk_fluent.ir import ExecutionConfig
+    from adk_fluent.protocol import FieldRef, PendingKind
+    from adk_fluent.serve._auth import Authenticator
+    from adk_fluent.serve._limits import PushPolicy
+
+_HEALTH: Final = "/healthz"
+_READY: Final = "/readyz"
+_CHECK_SECONDS: Final = 2.0
+_QUIET_SECONDS: Final = 5.0  # for the last events of streams
+_PARKED_SECONDS: Final = 300.0  # after which a task that waits is kept in its store alone
+
+
+class A2AServer:
+    """Serves a pipeline to other agents, over JSON-RPC and HTTP+JSON.
+
+    Example:
+        >>> server = A2AServer(pipeline, auth=BearerAuth({token: "ann"}))
+        >>> await server.start(port=8080)
+
+    Args:
+        pipeline: What is served.
+        card: Its agent card, of `.to_agent_card(...)`; its endpoint is where clients come in. None
+            makes one of the address that `start` listens at.
+        config: How it runs.
+        auth: Finds the principal of a request. Tasks, contexts and sessions are that principal's
+            alone. None serves this machine only, and all that comes from it is one principal.
+        task_store: URL of a database that keeps tasks, such as ``sqlite:///tasks.db``; several
+            servers may share it. None keeps them in memory.
+        session_service: Where sessions are kept; None keeps them in the database of `task_store`.
+        limits: How much it takes.
+        push: Where push notifications may be sent; None sends none.
+        inputs: State keys that a data part of a message may write.
+        outputs: State keys whose values are told with an answer, as a data part.
+        answers: The kinds of questions that clients may answer. A run that waits on another kind
+            fails.
+        extended_card: A card that is shown to principals only.
+        signer: Signs each card that is shown, such as
+            ``a2a.utils.signing.create_agent_card_signer(key, {"kid": "1", "alg": "ES256"})``.
+
+    Raises:
+        UsageError: An argument cannot be used.
+        UnsupportedConfigError: Push notifications are not supported yet.
+        BuildError: The pipeline cannot be compiled.
+    """
+
+    def __init__(
+        self,
+        pipeline: Builder,
+        *,
+        card: AgentCard | None = None,
+        config: ExecutionConfig | None = None,
+        auth: Authenticator | None = None,
+        task_store: str | None = None,
+        session_service: BaseSessionService | None = None,
+        limits: Limits | None = None,
+        push: PushPolicy | None = None,
+        inputs: Iterable[str | FieldRef] = (),
+        outputs: Iterable[str | FieldRef] = (),
+        answers: Collection[PendingKind] = ("gate", "confirmation", "input"),
+        extended_card: AgentCard | None = None,
+        signer: Callable[[AgentCard], AgentCard] | None = None,
+    ) -> None:
+        if push is not None:
+            raise UnsupportedConfigError(
+                "push notifications are not supported yet",
+                field="push",
+                brings="a later version of adk-fluent-a2a",
+            )
+        _check(card, auth, limits, extended_card)
+        self._node = pipeline.to_ir()
+        self._card = card
+        self._extended = extended_card if extended_card is None else _copy(extended_card)
+        self._sign = signer or _unsigned
+        self._auth = auth
+        self._limits = limits or Limits()
+        self._stores = open_stores(
+            task_store, self._limits.kept_tasks, sessions=session_service is None
+        )
+        self._executor = PipelineExecutor(
+            self._node,
+            config,
+            sessions=session_service or self._stores.sessions or InMemorySessionService(),
+            tasks=self._stores.tasks,
+            inputs=frozenset(_names(inputs, "inputs=")),
+            outputs=_names(outputs, "outputs="),
+            answers=frozenset(answers),
+        )
+        self._app: ASGIApp | None = None
+        self._handler: Handler | None = None
+        self._server: _Uvicorn | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._address = ""
+
+    @property
+    def app(self) -> ASGIApp:
+        """The ASGI app, for a server of your own.
+
+        Raises:
+            UsageError: There is no card, and so no address that clients could be told.
+        """
+        if self._app is None:
+            if self._card is None:
+                raise UsageError(
+                    "`.app` needs a card, since nobody knows where the app will be served",
+                    help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
+                )
+            self._app = self._made(self._card)
+        return self._app
+
+    @property
+    def url(self) -> str:
+        """Where it listens; "" before `start`."""
+        return self._address
+
+    @property
+    def card_url(self) -> str:
+        """Where its card is; "" before `start`."""
+        path = "" if self._card is None else f"{base_of(self._card)}{WELL_KNOWN}"
+        return f"{self._address}{path}" if self._address else ""
+
+    async def start(self, *, port: int = 8080, host: str = "127.0.0.1") -> None:
+        """Serve in this event loop; returns when it listens.
+
+        Args:
+            port: The port; 0 takes a free one, see `url`.
+            host: The address; without `auth` one of this machine.
+
+        Raises:
+            UsageError: It is served already, or without `auth` to others than this machine.
+            OSError: The address cannot be listened at.
+        """
+        if self._serving is not None:
+            raise UsageError("the server was started already", help="make another A2AServer")
+        if self._auth is None and not is_loopback(host):
+            raise UsageError(
+                "without auth= only this machine is served",
+                found=f"host={host!r}",
+                help='give auth=BearerAuth({os.environ["TOKEN"]: "ann"}), or leave host= out',
+            )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+        try:
+            await self._stores.open()
+        except BaseException:
+            listener.close()
+            raise
+        shown = f"[{host}]" if ":" in host else host
+        self._address = f"http://{shown}:{listener.getsockname()[1]}"
+        if self._card is None:
+            self._card = agent_card(self._node, description=None, endpoint=self._address)
+        config = uvicorn.Config(
+            self.app,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,  # who asks is not taken from a header
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        )
+        self._server = _Uvicorn(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
+        listening = asyncio.create_task(self._server.listening.wait())
+        await asyncio.wait({self._serving, listening}, return_when=asyncio.FIRST_COMPLETED)
+        listening.cancel()
+        if self._serving.done():
+            self._serving.result()
+
+    async def stop(self, *, grace: float = 10.0) -> None:
+        """Stop: take no more tasks, let those that run come to their end, and close.
+
+        Args:
+            grace: Seconds for that; tasks that still run then fail.
+        """
+        await self._close(grace)
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+
+    async def _close(self, grace: float) -> None:
+        await self._executor.drain(grace)
+        if self._handler is not None:
+            await self._handler.quiet(_QUIET_SECONDS)
+            await self._handler.aclose()
+        await self._stores.close()
+
+    # --- the app -------------------------------------------------------------------------------
+
+    def _made(self, given: AgentCard) -> ASGIApp:
+        card = _copy(given)
+        state_security(card, self._auth)
+        card.capabilities.streaming = True
+        card.capabilities.push_notifications = False
+        card.capabilities.extended_agent_card = self._extended is not None
+        self._handler = Handler(
+            parts=self._limits.parts,
+            is_busy=self._is_busy,
+            agent_executor=self._executor,
+            task_store=self._stores.tasks,
+            agent_card=card,
+            extended_agent_card=None if self._extended is None else self._sign(self._extended),
+            validate_input_modes=True,
+            event_stream=self._stores.stream,
+            interrupted_task_timeout=_PARKED_SECONDS,
+        )
+        base = base_of(card)
+        rpc = [base or "/", f"{base}/"] if base else ["/"]
+        rest = create_rest_routes(self._handler, enable_v0_3_compat=True, path_prefix=base)
+        calls = [
+            route
+            for path in rpc
+            for route in create_jsonrpc_routes(self._handler, path, enable_v0_3_compat=True)
+        ]
+        cards = card_paths(base)
+        routes = [
+            Route(_HEALTH, _healthy, methods=["GET"]),
+            Route(_READY, self._ready, methods=["GET"]),
+            *card_routes(card, base, max_age=300, sign=self._sign),
+            *calls,
+            *rest,
+        ]
+        app = Starlette(routes=routes, lifespan=self._lifespan)
+        app.router.redirect_slashes = False  # which would send clients to whatever Host says
+        return Guard(
+            app,
+            auth=self._auth,
+            limits=self._limits,
+            open_paths=[_HEALTH, _READY, *cards],
+            rpc_paths=rpc,
+        )
+
+    def _is_busy(self) -> bool:
+        executor = self._executor
+        return executor.stopping or executor.running >= self._limits.concurrency
+
+    async def _ready(self, request: Request) -> JSONResponse:
+        try:
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await self._stores.check()
+        except Exception:  # noqa: BLE001  # whatever it is, it is not ready
+            return JSONResponse({"status": "no store"}, status_code=503)
+        if self._executor.stopping:
+            return JSONResponse({"status": "stopping"}, status_code=503)
+        return JSONResponse({"status": "ready"})
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        await self._stores.open()
+        yield
+        if not self._executor.stopping:  # served by somebody else's server
+            await self._close(0)
+
+
+async def _healthy(request: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
+
+
+class _Uvicorn(uvicorn.Server):
+    """A server in somebody else's program: it leaves signals alone, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Do nothing."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self.listening.set()
+
+
+def _copy(card: AgentCard) -> AgentCard:
+    made = AgentCard()
+    made.CopyFrom(card)
+    return made
+
+
+def _unsigned(card: AgentCard) -> AgentCard:
+    return card
+
+
+def _check(card: object, auth: object, limits: object, extended: object) -> None:
+    for name, value in (("card", card), ("extended_card", extended)):
+        if value is not None and not isinstance(value, AgentCard):
+            raise UsageError(
+                f"A2AServer({name}=...) takes an a2a.types.AgentCard",
+                found=describe(value),
+                help="pipeline.to_agent_card(...) makes one",
+            )
+    if isinstance(card, AgentCard) and not card.supported_interfaces:
+        raise UsageError(
+            "A2AServer(card=...) takes a card with an interface",
+            help='pipeline.to_agent_card(endpoint="https://...") makes one',
+        )
+    if auth is not None and not callable(auth):
+        raise UsageError(
+            "A2AServer(auth=...) takes an authenticator",
+            found=describe(auth),
+            help="BearerAuth({...}), ApiKeyAuth({...}), JwtAuth(...), or an async function",
+        )
+    if limits is not None and not isinstance(limits, Limits):
+        raise UsageError("A2AServer(limits=...) takes Limits(...)", found=describe(limits))
+    if extended is not None and auth is None:
+        raise UsageError(
+            "A2AServer(extended_card=...) needs auth=",
+            help="the extended card is for those alone who are authenticated",
+        )
+
+
+def _names(keys: Iterable[Any], role: str) -> dict[str, str]:
+    """State keys by the names that they have in messages: without the prefix of a scope."""
+    found: dict[str, str] = {}
+    for each in (keys,) if isinstance(keys, str) else keys:
+        key: Any = getattr(each, "key", each)
+        if not isinstance(key, str) or not key:
+            raise UsageError(f"A2AServer({role}) takes state keys", found=describe(each))
+        found[key.rpartition(":")[2]] = key
+    return found

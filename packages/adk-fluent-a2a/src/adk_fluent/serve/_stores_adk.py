@@ -1,0 +1,195 @@
+"""Where tasks and sessions are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from a2a.server.context import ServerCallContext
+from a2a.server.tasks import InMemoryTaskStore
+from a2a.types import TaskState
+
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe, public_address
+
+if TYPE_CHECKING:
+    from a2a.types import Task
+
+#: What a URL begins with -> the driver, and the extra that installs it.
+_DRIVERS: Final = {
+    "sqlite": ("sqlite+aiosqlite", "sqlite"),
+    "postgresql": ("postgresql+asyncpg", "postgresql"),
+}
+_POLL_SECONDS: Final = 0.2  # between two looks for what other servers did
+_TRIES: Final = 5
+_OVER: Final = (
+    TaskState.TASK_STATE_COMPLETED,
+    TaskState.TASK_STATE_FAILED,
+    TaskState.TASK_STATE_CANCELED,
+    TaskState.TASK_STATE_REJECTED,
+)
+
+
+class Stores:
+    """What a server keeps, in memory.
+
+    Args:
+        kept: Tasks that are kept when they are over.
+
+    Attributes:
+        tasks: The SDK's task store.
+        stream: What carries events between servers; None where there is but one.
+        sessions: ADK's session service; None keeps sessions in memory.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self.tasks: Any = MemoryTaskStore(kept)
+        self.stream: Any = None
+        self.sessions: Any = None
+
+    async def open(self) -> None:
+        """Make what is not there yet; may be called again."""
+
+    async def check(self) -> None:
+        """Raise if the store cannot be reached."""
+
+    async def close(self) -> None:
+        """Let go of it."""
+
+
+class _Database(Stores):
+    """What servers keep in a database that they may share.
+
+    Args:
+        address: Its URL, with a driver.
+        sessions: Whether sessions are kept there, too.
+
+    Raises:
+        ImportError: The driver is not installed.
+    """
+
+    def __init__(self, address: str, *, sessions: bool) -> None:
+        import sqlalchemy.exc  # noqa: PLC0415  # of an extra
+        from a2a.server.cluster import (  # noqa: PLC0415  # needs sqlalchemy
+            DatabaseTaskEventStream,
+            VersionedDatabaseTaskStore,
+        )
+        from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415
+
+        self._sqlalchemy = sqlalchemy
+        self._engine = create_async_engine(address, connect_args=_arguments(address))
+        self.tasks = VersionedDatabaseTaskStore(self._engine)
+        self.stream = DatabaseTaskEventStream(self._engine, poll_interval_s=_POLL_SECONDS)
+        self.sessions = None
+        if sessions:
+            from google.adk.sessions.database_session_service import (  # noqa: PLC0415
+                DatabaseSessionService,
+            )
+
+            self.sessions = DatabaseSessionService(address)
+
+    async def open(self) -> None:
+        """Make the tables, which another server may do at the same time."""
+        for left in reversed(range(_TRIES)):
+            try:
+                await self.tasks.initialize()
+                await self.stream.initialize()
+                if self.sessions is not None:  # which makes its tables when it is first asked
+                    await self.sessions.get_session(app_name="_", user_id="_", session_id="_")
+            except self._sqlalchemy.exc.SQLAlchemyError:
+                if not left:
+                    raise
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                return
+
+    async def check(self) -> None:
+        """Raise if the database does not answer."""
+        async with self._engine.connect() as connection:
+            await connection.execute(self._sqlalchemy.text("SELECT 1"))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._engine.dispose()
+        if self.sessions is not None:
+            await self.sessions.close()
+
+
+def open_stores(url: str | None, kept: int, *, sessions: bool) -> Stores:
+    """Open what a server keeps.
+
+    Args:
+        url: A database, such as ``sqlite:///tasks.db``; None is memory.
+        kept: Tasks kept in memory.
+        sessions: Whether sessions are kept in the database, too.
+
+    Raises:
+        UsageError: It is not such a URL, or its driver is not installed.
+    """
+    if url is None:
+        return Stores(kept)
+    address, extra = _address(url)
+    try:
+        return _Database(address, sessions=sessions)
+    except ImportError as error:
+        raise UsageError(
+            "task_store= needs a database driver that is not installed",
+            found=str(error),
+            help=f"pip install 'adk-fluent-a2a[{extra}]'",
+        ) from error
+
+
+def _address(url: object) -> tuple[str, str]:
+    """The URL with its driver, and the extra for it."""
+    scheme, found, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    kind = scheme.partition("+")[0]
+    if not found or not rest or kind not in _DRIVERS:
+        raise UsageError(
+            "task_store= takes the URL of a database",
+            found=public_address(url) if isinstance(url, str) and found else describe(url),
+            help=f'such as "sqlite:///tasks.db"; known: {", ".join(_DRIVERS)}',
+        )
+    if kind == "sqlite" and (rest.strip("/") in ("", ":memory:") or "mode=memory" in rest):
+        raise UsageError(
+            "task_store= takes a database in a file",
+            found="one in memory",
+            help="leave task_store= out to keep tasks in memory",
+        )
+    folder = Path(rest.removeprefix("/").partition("?")[0]).parent
+    if kind == "sqlite" and not folder.is_dir():
+        raise UsageError(
+            "task_store= takes a database in a directory that is there",
+            found=f"no directory {folder}",
+            help="create it first",
+        )
+    driver, extra = _DRIVERS[kind]
+    return f"{driver}://{rest}", extra
+
+
+def _arguments(address: str) -> dict[str, Any]:
+    """How long to wait for another process that writes."""
+    return {"timeout": 15} if address.startswith("sqlite") else {}
+
+
+class MemoryTaskStore(InMemoryTaskStore):
+    """Keeps tasks in memory, and no more than so many: the oldest that are over go first.
+
+    Args:
+        kept: How many.
+    """
+
+    def __init__(self, kept: int) -> None:
+        super().__init__()
+        self._kept = kept
+        self._over: dict[str, ServerCallContext] = {}
+
+    async def save(self, task: Task, context: ServerCallContext) -> None:
+        """Keep a task."""
+        await super().save(task, context)
+        if task.status.state not in _OVER:
+            return
+        self._over[task.id] = ServerCallContext(user=context.user)  # without its headers
+        while len(self._over) > self._kept:
+            oldest = next(iter(self._over))
+            await self.delete(oldest, self._over.pop(oldest))

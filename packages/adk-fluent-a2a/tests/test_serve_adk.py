@@ -1,0 +1,319 @@
+"""Pipelines that are served: called by the SDK's client and by our own remote agents."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx
+import pytest
+from a2a.client.errors import A2AClientError
+from a2a.types import Part
+from a2a.utils.errors import A2AError, TaskNotCancelableError
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
+
+from adk_fluent import Agent, RemoteAgent, gate
+from adk_fluent.config import ExecutionConfig
+from adk_fluent.errors import RemoteError, UnsupportedConfigError, UsageError
+from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy
+from adk_fluent.testing import Call, ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from adk_fluent.builders import State
+
+pytestmark = pytest.mark.adk
+
+
+def agent(answer: str = "done", name: str = "desk") -> Agent:
+    return Agent(name, ScriptedModel(default=answer))
+
+
+def asks() -> Any:
+    """Pays after a person has agreed."""
+    return gate(message="Pay it?", name="ok") >> agent("paid")
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_the_sdk_s_client_is_answered(binding: str, streaming: bool) -> None:
+    async with (
+        serving(agent("Hello.")) as server,
+        calling(server, binding, streaming=streaming) as caller,
+    ):
+        told = await caller.send("Hi.")
+        assert (told.state, told.text) == ("completed", "Hello.")
+        again = await caller.send("Hi.", context=told.task.context_id)
+        assert again.task.context_id == told.task.context_id
+        assert {each.id for each in await caller.list()} == {told.task.id, again.task.id}
+
+
+async def test_a_context_is_one_conversation() -> None:
+    model = ScriptedModel("first", "second")
+    async with serving(Agent("desk", model)) as server, calling(server) as caller:
+        told = await caller.send("One.")
+        await caller.send("Two.", context=told.task.context_id)
+        contents = [each.text for each in model.calls[-1].turns]
+    assert contents == ["One.", "first", "Two."]
+
+
+async def test_our_own_remote_agent_sends_inputs_and_gets_outputs() -> None:
+    pay = agent("R1").instruct("Pay {order}.").outputs("receipt")
+    async with serving(pay, inputs=["order"], outputs=["receipt"]) as server:
+        bank = RemoteAgent("bank", endpoint=server.url, inputs="order", outputs="receipt")
+        result = await bank.run("Pay.", state={"order": "A7"})
+    assert result.state["receipt"] == "R1"
+
+
+async def test_data_writes_declared_state_alone() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def look(state: State) -> Mapping[str, Any]:
+        seen.append({key: state[key] for key in ("order", "admin") if key in state})
+        return {}
+
+    model = ScriptedModel(default="ok")
+    data = Part(data=ParseDict({"order": "A7", "admin": True}, Value()))
+    pipeline = look >> Agent("desk", model)
+    async with serving(pipeline, inputs=["order"]) as server, calling(server) as caller:
+        first = await caller.send("Go.", data)
+        data = Part(data=ParseDict({"order": "B8"}, Value()))
+        await caller.send("Go.", data, context=first.task.context_id)
+    assert seen == [{"order": "A7"}, {"order": "B8"}]
+    shown = [part.text for part in model.calls[0].raw.contents[0].parts]
+    assert shown == ["Go.", '{"admin": true}']
+
+
+async def test_text_is_streamed_in_pieces_and_kept_whole() -> None:
+    model = ScriptedModel(reply(chunks=["Once ", "upon ", "a ", "time."]))
+    config = ExecutionConfig(streaming_mode="sse")
+    pipeline = agent("SECRET PLAN", "plan") >> Agent("tell", model)
+    async with serving(pipeline, config=config) as server, calling(server) as caller:
+        told = await caller.send("Tell.")
+    assert told.text == "".join(told.pieces) == "Once upon a time."
+    assert "PLAN" not in str(told)
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_gate_is_answered_over_the_wire(binding: str) -> None:
+    async with serving(asks()) as server, calling(server, binding) as caller:
+        told = await caller.send("Pay.")
+        assert (told.state, told.said) == ("input_required", "Pay it?")
+        (data,) = [part.data for part in told.task.status.message.parts if part.HasField("data")]
+        (question,) = MessageToDict(data)["questions"]
+        assert (question["kind"], question["name"]) == ("gate", "ok")
+        wrong = await caller.send("perhaps", task=told.task.id)
+        assert wrong.state == "input_required"
+        assert wrong.said.startswith("'perhaps' is no answer to gate 'ok'")
+        done = await caller.send("yes", task=told.task.id)
+        assert (done.state, done.text) == ("completed", "paid")
+
+
+async def test_a_refused_gate_is_a_rejected_task() -> None:
+    async with serving(asks()) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        data = Part(data=ParseDict({"approved": False, "note": "Too much."}, Value()))
+        refused = await caller.send(data, task=told.task.id)
+        assert refused.state == "rejected"
+        assert refused.text == ""
+
+
+async def test_several_questions_are_answered_by_name() -> None:
+    both = gate(message="Legal?", name="legal") | gate(message="Tech?", name="tech")
+    async with serving(both >> agent("out")) as server, calling(server) as caller:
+        told = await caller.send("Go.")
+        assert told.said == "Legal?\nTech?"
+        data = Part(data=ParseDict({"legal": True, "tech": "yes"}, Value()))
+        done = await caller.send(data, task=told.task.id)
+        assert (done.state, done.text) == ("completed", "out")
+        told = await caller.send("Go.")
+        left = await caller.send("yes", task=told.task.id)
+        assert (left.state, left.said) == ("input_required", "Tech?")
+
+
+def pay_back(order: str) -> str:
+    """Pay an order back."""
+    return f"paid {order}"
+
+
+async def test_a_tool_s_confirmation_is_answered_over_the_wire() -> None:
+    model = ScriptedModel(Call("pay_back", {"order": "A7"}), "It is paid.")
+    clerk = Agent("clerk", model).tool(pay_back, require_confirmation=True)
+    async with serving(clerk) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        assert told.state == "input_required"
+        done = await caller.send("yes", task=told.task.id)
+        assert (done.state, done.text) == ("completed", "It is paid.")
+
+
+async def test_a_question_that_clients_may_not_answer_fails_the_task() -> None:
+    async with serving(asks(), answers=["input"]) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        assert told.state == "failed"
+        assert told.said == "The agent waits for something that cannot be answered here."
+
+
+async def test_a_context_that_waits_takes_no_other_task_until_it_is_cancelled() -> None:
+    async with serving(asks()) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        context = told.task.context_id
+        other = await caller.send("Pay more.", context=context)
+        assert (other.state, other.said) == (
+            "rejected",
+            "Another task of this context waits for an answer.",
+        )
+        await caller.cancel(told.task.id)
+        with pytest.raises(A2AError):
+            await caller.send("yes", task=told.task.id)
+        again = await caller.send("Pay.", context=context)
+        assert again.state == "input_required"
+        assert (await caller.send("yes", task=again.task.id)).text == "paid"
+
+
+async def test_a_remote_agent_of_ours_answers_gates_and_hears_refusals() -> None:
+    async with serving(asks()) as server:
+        far = RemoteAgent("far", endpoint=server.url)
+        asked = await far.run("Pay.", session_id="s")
+        done = await far.resume(asked.pending[0].answer(True), session_id="s")
+        assert done.text == "paid"
+        asked = await far.run("Pay.", session_id="t")
+        with pytest.raises(RemoteError) as caught:
+            await far.resume(asked.pending[0].answer(False), session_id="t")
+        assert caught.value.error_code == "A2A_REJECTED"
+
+
+class Held:
+    """A step that waits until it is let go on."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+        self.go = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def __call__(self, state: State) -> Mapping[str, Any]:
+        self.entered.set()
+        try:
+            await self.go.wait()
+        finally:
+            self.ended.set()
+        return {}
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_task_is_cancelled_where_it_runs(binding: str) -> None:
+    held = Held()
+    async with serving(held >> agent()) as server, calling(server, binding) as caller:
+        sending = asyncio.ensure_future(caller.send("Go."))
+        await held.entered.wait()
+        (task,) = await caller.list()
+        assert (await caller.cancel(task.id)).id == task.id
+        await held.ended.wait()
+        assert (await sending).state == "canceled"
+        with pytest.raises((TaskNotCancelableError, A2AClientError)):
+            await caller.cancel(task.id)
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_stream_that_broke_off_is_taken_up_again(binding: str) -> None:
+    held = Held()
+    async with serving(held >> agent("late")) as server, calling(server, binding) as caller:
+        events = cast("AsyncGenerator[Any]", caller.events("Go."))
+        task = (await anext(events)).task
+        await held.entered.wait()
+        await events.aclose()
+        again = aiter(caller.subscribe(task.id))
+        assert (await anext(again)).task.id == task.id
+        held.go.set()
+        rest = [each async for each in again]
+        texts = [p.text for each in rest for p in each.artifact_update.artifact.parts]
+        assert texts == ["late"]
+
+
+async def test_stopping_lets_tasks_end_and_fails_those_that_do_not() -> None:
+    held, other = Held(), Held()
+    for step, state in ((held, "completed"), (other, "failed")):
+        async with serving(step >> agent()) as server, calling(server) as caller:
+            sending = asyncio.ensure_future(anext_states(caller))
+            await step.entered.wait()
+            stopping = asyncio.ensure_future(server.stop(grace=30 if step is held else 0))
+            if step is held:
+                step.go.set()
+            await stopping
+            assert (await sending)[-1] == state
+    with pytest.raises(httpx.ConnectError):
+        await post(server.url, rpc("GetTask", id="t"))
+
+
+async def anext_states(caller: Any) -> list[str]:
+    found = [each async for each in caller.events("Go.")]
+    updates = [each.status_update for each in found if each.HasField("status_update")]
+    return [name_of(each.status.state) for each in updates]
+
+
+async def test_a_failure_tells_nothing_of_itself() -> None:
+    def burst(state: State) -> Mapping[str, Any]:
+        raise ValueError("PASSWORD hunter2")
+
+    async with serving(agent() >> burst) as server, calling(server) as caller:
+        told = await caller.send("Go.")
+        assert (told.state, told.said) == ("failed", "The agent failed.")
+        assert "hunter2" not in str(told)
+
+
+async def test_no_state_and_no_session_id_are_on_the_wire() -> None:
+    def keep(state: State) -> Mapping[str, Any]:
+        return {"canary": "CANARY"}
+
+    bodies: list[str] = []
+    pipeline = keep >> agent("fine")
+    async with serving(pipeline, auth=BearerAuth({"t0k": "ann@example"})) as server:
+        headers = {"authorization": "Bearer t0k"}
+        for method in ("SendMessage", "SendStreamingMessage"):
+            response = await post(server.url, rpc(method, message=said("Go.")), **headers)
+            bodies.append(response.text)
+        response = await post(server.url, rpc("ListTasks", includeArtifacts=True), **headers)
+        bodies.append(response.text)
+    for body in bodies:
+        assert "fine" in body
+        for secret in ("CANARY", "ann@example", "t0k", "adk_", "session"):
+            assert secret not in body, secret
+
+
+async def test_health_and_readiness() -> None:
+    async with serving(agent()) as server, httpx.AsyncClient() as http:
+        assert (await http.get(f"{server.url}/healthz")).json() == {"status": "ok"}
+        assert (await http.get(f"{server.url}/readyz")).json() == {"status": "ready"}
+
+
+def test_what_is_not_there_yet_is_refused() -> None:
+    with pytest.raises(UnsupportedConfigError, match="push notifications are not supported yet"):
+        A2AServer(agent(), push=PushPolicy())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"card": {"name": "x"}},
+        {"auth": "token"},
+        {"limits": 3},
+        {"task_store": "tasks.db"},
+        {"task_store": "sqlite://"},
+        {"task_store": "oracle://x/y"},
+        {"inputs": [3]},
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        A2AServer(agent(), **options)
+
+
+async def test_starting_twice_is_refused_and_app_needs_a_card() -> None:
+    server = A2AServer(agent())
+    with pytest.raises(UsageError, match="needs a card"):
+        _ = server.app
+    async with serving(agent()) as server:
+        with pytest.raises(UsageError, match="started already"):
+            await server.start(port=0)

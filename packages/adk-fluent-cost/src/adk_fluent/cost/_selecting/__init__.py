@@ -1,0 +1,1 @@
+"""Models that are chosen at run time, by what their calls cost."""

@@ -1,0 +1,151 @@
+"""Which of several models takes a call: by its price, its quality, and what it can take."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from adk_fluent.cost._errors import NoCandidateError
+from adk_fluent.cost._models import Models
+from adk_fluent.cost._prices._books import default_prices
+from adk_fluent.cost._requests import Spent, quoted, service_tier
+from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent.protocol import Money, Unknown, Usage, estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adk_fluent.cost._prices._books import PriceBooks
+    from adk_fluent.ir import ModelSelectorNode
+    from adk_fluent.protocol import ModelCall
+
+#: Answer tokens that a call is estimated with, where the request allows that many.
+_ANSWER: Final = 500
+
+
+class Option(NamedTuple):
+    """A candidate that may take a call.
+
+    Attributes:
+        at: Its place among the candidates.
+        usd: What the call will cost; None where nobody knows.
+        tier: Its quality.
+    """
+
+    at: int
+    usd: Decimal | None
+    tier: int
+
+    @property
+    def dearness(self) -> tuple[bool, Decimal, int]:
+        """Sorts the cheapest first, and those without a price last."""
+        return (self.usd is None, self.usd or Decimal(), self.at)
+
+
+class Choice:
+    """The models of one selector, and how one is chosen.
+
+    Args:
+        selector: The selector.
+
+    Attributes:
+        strategy: How the choice is made.
+        names: The models' names; last that of the fallback, if there is one.
+        models: The models, in the same order.
+        fallback: Place of the fallback; None if there is none.
+        budget_key: State key that mirrors what is left of the budget.
+        judge: Says whether an answer will do.
+        prices: What the candidates bring.
+
+    Raises:
+        PriceError: A candidate's price is none.
+    """
+
+    def __init__(self, selector: ModelSelectorNode) -> None:
+        self._candidates = selector.candidates
+        self.strategy = selector.strategy
+        self.budget_key = selector.budget_key
+        self.judge: Any = None if selector.judge is None else selector.judge.value
+        self.names: list[str] = [each.name for each in selector.candidates]
+        given: list[Any] = [each.model for each in selector.candidates]
+        self.fallback: int | None = None
+        other = selector.fallback_model
+        if other is not None:
+            self.fallback = len(given)
+            given.append(other)
+            self.names.append(other if isinstance(other, str) else other.name)
+        self.models = Models(given)
+        self.prices = table_of(selector.candidates)
+        self._books: PriceBooks = default_prices()
+
+    def price(self, at: int, usage: Usage, tier: str | None) -> Money | Unknown:
+        """Return what a call of one of the models costs."""
+        now = datetime.now(UTC)
+        return quoted(self._books, self.names[at], Spent(usage, tier=tier), now, self.prices).money
+
+    async def option(self, call: ModelCall) -> Option:
+        """Return the candidate that takes a call.
+
+        Raises:
+            NoCandidateError: None does.
+        """
+        options = list(self._options(call))
+        if self.strategy == "quality_optimized":
+            options.sort(key=lambda each: (-each.tier, each.dearness))
+        else:
+            options.sort(key=lambda each: each.dearness)
+        for each in options:
+            if await self._holds(each, call):
+                return each
+        raise self._none(call, options)
+
+    async def ladder(self, call: ModelCall) -> list[Option]:
+        """Return the candidates that take a call: the cheapest first, none worse than one before.
+
+        Raises:
+            NoCandidateError: None does.
+        """
+        options = sorted(self._options(call), key=lambda each: each.dearness)
+        ladder: list[Option] = []
+        for each in options:
+            if (not ladder or each.tier >= ladder[-1].tier) and await self._holds(each, call):
+                ladder.append(each)
+        if not ladder:
+            raise self._none(call, options)
+        return ladder
+
+    def _options(self, call: ModelCall) -> Iterator[Option]:
+        """The candidates whose limit a prompt is within."""
+        request, tier = call.request, service_tier(call.request)
+        prompt = estimate_tokens(request)
+        most: int | None = getattr(request.config, "max_output_tokens", None)
+        usage = Usage(prompt=prompt, output=_ANSWER if most is None else min(most, _ANSWER))
+        for at, each in enumerate(self._candidates):
+            if each.max_tokens is not None and prompt > each.max_tokens:
+                continue
+            cost = self.price(at, usage, tier)
+            usd = None if isinstance(cost, Unknown) else cost.usd
+            yield Option(at, usd, each.quality_tier)
+
+    async def _holds(self, option: Option, call: ModelCall) -> bool:
+        condition = self._candidates[option.at].condition
+        if condition is None:
+            return True
+        said: Any = condition.value(call.ctx, call.request)
+        return bool(await said if isawaitable(said) else said)
+
+    def _none(self, call: ModelCall, fitting: Sequence[Option]) -> NoCandidateError:
+        fit = {each.at for each in fitting}
+        reasons = [
+            f"{each.name}: "
+            + ("its condition does not hold" if at in fit else f"takes {each.max_tokens} tokens")
+            for at, each in enumerate(self._candidates)
+        ]
+        return NoCandidateError(
+            f"no model of agent {call.agent} takes this call",
+            node=call.node or call.agent,
+            found=f"{'; '.join(reasons)}; the prompt has about {estimate_tokens(call.request)}",
+            help="give a candidate without a condition or a limit, or a fallback_model",
+        )

@@ -1,0 +1,262 @@
+"""Asks the model that was chosen, and a better one where its answer will not do."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from adk_fluent.cost._errors import NoCandidateError
+from adk_fluent.cost._requests import (
+    CANDIDATE_PRICES,
+    LEFT,
+    invocation_of,
+    is_stopped,
+    service_tier,
+)
+from adk_fluent.cost._telemetry import note_model
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe
+from adk_fluent.protocol import Middleware, Money, RequestSnapshot, Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Self
+
+    from adk_fluent.cost._selecting._choice import Choice, Option
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
+
+#: A judge's score from which an answer will do.
+_ENOUGH: Final = 0.5
+#: State key, with the agent's name behind it: the better model that a session has gone over to.
+_STAYS: Final = "adk_fluent_model"
+
+
+class ModelSelection(Middleware):
+    """Chooses the models of agents that have a selector.
+
+    It stands outside all other middlewares: each of them has to do with the model that was chosen.
+
+    Args:
+        choices: By the names of agents.
+    """
+
+    outermost: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, choices: Mapping[str, Choice]) -> None:
+        self._choices = choices
+        self._turns: dict[int, tuple[object, int]] = {}
+
+    def new(self) -> Self:
+        """Return the instance for one run."""
+        made = copy.copy(self)
+        made._turns = {}  # noqa: SLF001  # its own
+        return made
+
+    def refuses_live(self) -> str | None:
+        """Say that a live connection has one model."""
+        return ".model_select(...) chooses for each model call, and a live connection is none"
+
+    async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Ask the model that is chosen for a call.
+
+        Raises:
+            NoCandidateError: None takes it.
+        """
+        choice = self._choices.get(call.agent)
+        if choice is None:
+            return await next(call)
+        left: list[Money] = []
+        tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(left)
+        try:
+            selecting = _Selecting(choice, call, next, self._turn(call))
+            reply = await selecting.reply()
+        finally:
+            CANDIDATE_PRICES.reset(tokens[0])
+            LEFT.reset(tokens[1])
+        if _calls_tools(reply):  # it goes on with the one that has called them
+            self._turns[id(invocation_of(call.ctx))] = (invocation_of(call.ctx), selecting.asked)
+        if choice.budget_key is not None and left and call.ctx is not None:
+            call.ctx.state[choice.budget_key] = float(min(each.usd for each in left))
+        return selecting.signed(reply)
+
+    def _turn(self, call: ModelCall) -> int | None:
+        """The model that has called the tools whose results are in a request."""
+        _, at = self._turns.pop(id(invocation_of(call.ctx)), (None, None))
+        return at
+
+
+class _Selecting:
+    """One call, and who is asked.
+
+    Args:
+        choice: The models.
+        call: The call.
+        next: Sends it.
+        turn: The model that has called the tools whose results are in the request.
+
+    Attributes:
+        asked: The model that has answered.
+    """
+
+    def __init__(self, choice: Choice, call: ModelCall, next: NextModel, turn: int | None) -> None:
+        self._choice = choice
+        self._call = call
+        self._next = next
+        self._turn = turn
+        several = choice.fallback is not None or choice.judge is not None
+        self._snapshot = RequestSnapshot(call.request) if several else None
+        self._cache = call.request.cache_metadata
+        self.asked: int = 0
+
+    async def reply(self) -> ModelReply:
+        """Return the answer that will do."""
+        fallback = self._choice.fallback
+        try:
+            if self._turn is None and self._choice.strategy == "adaptive":
+                reply = await self._cascade(await self._choice.ladder(self._call))
+            elif self._turn is None:
+                reply = await self._ask((await self._choice.option(self._call)).at)
+            else:
+                reply = await self._ask(self._turn)
+        except NoCandidateError:
+            if fallback is None:
+                raise
+            return await self._ask(fallback)
+        if fallback is None or fallback == self.asked or not is_stopped(reply):
+            return reply
+        LOG.info("agent %s asks %s: money is short", self._call.agent, self._choice.names[fallback])
+        return await self._ask(fallback)
+
+    async def _ask(self, at: int, sink: Sink | None = None) -> ModelReply:
+        """Ask one of the models; the first is the agent's own."""
+        call, request = self._call, self._call.request
+        if self._snapshot is not None:
+            self._snapshot.restore()
+        # in place: what ADK tells of the request afterwards is told of the model that was asked
+        model = self._choice.models[at] if at else call.model
+        request.model = model.model
+        request.cache_metadata = None if at else self._cache  # it is the first one's
+        self.asked = at
+        return await self._next(
+            replace(call, model=model, sink=call.sink if sink is None else sink)
+        )
+
+    # --- adaptive ------------------------------------------------------------------------------
+
+    async def _cascade(self, ladder: Sequence[Option]) -> ModelReply:
+        """Ask the cheapest, and better ones as long as the answer will not do."""
+        start = self._start(ladder)
+        answer: ModelReply | None = None
+        held: list[Any] = []
+        spent: list[tuple[int, ModelReply]] = []
+        for each in ladder[start:]:
+            is_last = each is ladder[-1] or _has_results(self._call.request)
+            fragments: list[Any] = []
+            before, sink = self.asked, None if is_last else Sink(_collecting(fragments))
+            reply = await self._ask(each.at, sink)
+            if answer is not None and is_stopped(reply):  # no money for a better one
+                self.asked = before
+                break
+            answer, held = reply, fragments
+            spent.append((each.at, reply))
+            if is_last or is_stopped(reply) or await self._will_do(reply):
+                break
+            LOG.info(
+                "agent %s: the answer of %s will not do",
+                *(self._call.agent, self._choice.names[each.at]),
+            )
+        assert answer is not None  # noqa: S101  # a ladder has a step
+        for fragment in held:
+            await self._call.emit(fragment)
+        if len(spent) > 1 and self._call.ctx is not None:
+            self._call.ctx.state[self._key] = self._choice.names[self.asked]
+        self._compare(spent, ladder[-1].at)
+        return answer
+
+    @property
+    def _key(self) -> str:
+        return f"{_STAYS}:{self._call.agent}"
+
+    def _start(self, ladder: Sequence[Option]) -> int:
+        """Where to begin: a session stays with the better model that it has gone over to."""
+        ctx = self._call.ctx
+        name = None if ctx is None else ctx.state.get(self._key)
+        names = [self._choice.names[each.at] for each in ladder]
+        return names.index(name) if name in names else 0
+
+    async def _will_do(self, reply: ModelReply) -> bool:
+        """Whether an answer is taken as it is; calls of tools are, and errors are not.
+
+        Raises:
+            UsageError: The judge says nothing.
+        """
+        if _calls_tools(reply):
+            return True
+        final = reply.final
+        if final is None or final.error_code is not None:
+            return False
+        said: Any = self._choice.judge(reply)
+        score = await said if isawaitable(said) else said
+        if not isinstance(score, bool | int | float):
+            raise UsageError(
+                f"the judge of agent {self._call.agent} gives a bool, or a score from 0 to 1",
+                node=self._call.node or self._call.agent,
+                found=describe(score),
+                help="judge=lambda reply: len(reply.text) > 20",
+            )
+        return score >= _ENOUGH
+
+    def _compare(self, spent: Sequence[tuple[int, ModelReply]], best: int) -> None:
+        """Tell what was spent, and what asking the best one at once would have cost."""
+        tier = service_tier(self._call.request)
+        usages = [(at, usage) for at, reply in spent if (usage := reply.usage) is not None]
+        if len(usages) < len(spent) or not spent:
+            return
+        costs = [self._choice.price(at, usage, tier) for at, usage in usages]
+        else_ = self._choice.price(best, usages[-1][1], tier)
+        known = [each for each in costs if isinstance(each, Money)]
+        if len(known) < len(costs) or not isinstance(else_, Money):
+            return
+        total = sum(known, Money())
+        LOG.info(
+            "agent %s: %s answered for %s in all; %s at once would have cost %s",
+            *(self._call.agent, self._choice.names[self.asked], total),
+            *(self._choice.names[best], else_),
+        )
+        note_model(counterfactual=float(else_.usd))
+
+    # --- who has answered ----------------------------------------------------------------------
+
+    def signed(self, reply: ModelReply) -> ModelReply:
+        """Say on the span, and in answers that do not say it, which model was asked."""
+        if is_stopped(reply):
+            return reply
+        name = self._choice.names[self.asked]
+        for at, each in enumerate(reply.responses):
+            if each.model_version is None:
+                reply.responses[at] = each.model_copy(update={"model_version": name})
+        note_model(name, reply.final.model_version if reply.responses else name)
+        return reply
+
+
+def _collecting(fragments: list[Any]) -> Any:
+    async def keep(fragment: Any) -> None:
+        fragments.append(fragment)
+
+    return keep
+
+
+def _parts(contents: Sequence[Any]) -> list[Any]:
+    return [part for each in contents if each is not None for part in each.parts or ()]
+
+
+def _calls_tools(reply: ModelReply) -> bool:
+    parts = _parts([each.content for each in reply.responses])
+    return any(part.function_call is not None for part in parts)
+
+
+def _has_results(request: Any) -> bool:
+    """Whether a tool has run since the user, or the step before, has spoken."""
+    return any(part.function_response is not None for part in _parts(request.contents[-1:]))
