@@ -1,38 +1,30 @@
-"""Cases as EvalCases of ADK, and contents as plain data."""
+"""Cases in ADK's words: EvalCases, contents and simulated users."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.evaluation.eval_case import EvalCase, IntermediateData
+from google.adk.evaluation.conversation_scenarios import ConversationScenario
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
+from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
 from google.genai.types import Content
 from pydantic import ValidationError
 
 from adk_fluent.backends.adk import to_content
-from adk_fluent.eval._cases._case import initial_state, simulation_of
-from adk_fluent.eval._cases._turn import ToolCall, key_of
-from adk_fluent.eval._files._scenario_adk import scenario_of
+from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
+from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
 from adk_fluent.eval._values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from google.adk.evaluation.eval_case import SessionInput
-
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._cases._turn import Message, Turn
     from adk_fluent.eval._files._source import At, Source
 
 
 def to_eval_case(
-    case: FluentCase,
-    *,
-    app_name: str,
-    user_id: str,
-    simulation: UserSimulation | None = None,
+    case: FluentCase, *, app_name: str, user_id: str, simulation: UserSimulation | None = None
 ) -> EvalCase:
     """Return a case as ADK's EvalCase, without what ADK has no field for.
 
@@ -119,3 +111,24 @@ def invalid(source: Source, at: At, error: ValidationError) -> Exception:
     is_unknown = first["type"] == "extra_forbidden"
     help = "remove it, or upgrade google-adk, of which a newer one may have written it"
     return source.error((*at, *way), f"{first['msg']}{count}", help=help if is_unknown else None)
+
+
+def scenario_of(case: FluentCase, simulation: UserSimulation) -> ConversationScenario:
+    """Return how a user is simulated, in ADK's words."""
+    plan = [simulation.success_criteria or "The user gets what the first message asks for."]
+    fields: dict[str, Any] = {}
+    persona = simulation.persona
+    if not isinstance(persona, str | None) and "user_persona" in ConversationScenario.model_fields:
+        fields["user_persona"] = persona
+    elif persona is not None:
+        plan.insert(0, simulation.persona_text)
+    plan += simulation.script or ()
+    start = text_of(case.turns[0].input)
+    return ConversationScenario(starting_prompt=start, conversation_plan="\n".join(plan), **fields)
+
+
+def simulation_from(scenario: ConversationScenario, model: str | None = None) -> UserSimulation:
+    """Return how ADK would simulate a user; None is ADK's own model."""
+    default: Any = LlmBackedUserSimulatorConfig.model_fields["model"].default
+    persona = getattr(scenario, "user_persona", None)
+    return UserSimulation(model or default, persona, scenario.conversation_plan)

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._files._data import SuiteData, case_data
-from adk_fluent.eval._files._reader import CASE_FIELDS, Reader
+from adk_fluent.eval._files._reader import CASE_FIELDS, Reader, Registry
 from adk_fluent.eval._files._source import Source, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._files._reader import Registry
 
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})

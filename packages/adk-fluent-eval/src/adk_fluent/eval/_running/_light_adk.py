@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.evaluation.base_eval_service import (
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._recorder_adk import Recorder
     from adk_fluent.eval._running._replies_adk import Replies
-    from adk_fluent.eval._running._user_adk import User
 
 #: ADK's statuses.
 STATUS = {
@@ -46,6 +47,7 @@ STATUS = {
 }
 
 
+@dataclass(eq=False)
 class LightEvalService(BaseEvalService):
     """Runs and scores one run of one case.
 
@@ -59,24 +61,16 @@ class LightEvalService(BaseEvalService):
         score: Computes the metrics from ADK's invocations.
     """
 
-    def __init__(  # noqa: PLR0917  # of one caller
-        self,
-        runner: Runner,
-        case: EvalCase,
-        session_id: str,
-        recorder: Recorder,
-        user: User,
-        replies: Replies,
-        score: Callable[[list[Any]], Awaitable[list[MetricScore]]],
-    ) -> None:
-        self._runner = runner
-        self._case = case
-        self._session = cast("SessionInput", case.session_input)
-        self._session_id = session_id
-        self._recorder = recorder
-        self._user = user
-        self._replies = replies
-        self._score = score
+    _runner: Runner
+    _case: EvalCase
+    _session_id: str
+    _recorder: Recorder
+    _user: User
+    _replies: Replies
+    _score: Callable[[list[Any]], Awaitable[list[MetricScore]]]
+
+    def __post_init__(self) -> None:
+        self._session = cast("SessionInput", self._case.session_input)
 
     async def perform_inference(
         self, inference_request: InferenceRequest

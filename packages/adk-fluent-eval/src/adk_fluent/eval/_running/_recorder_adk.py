@@ -14,10 +14,11 @@ from google.adk.plugins.base_plugin import BasePlugin
 from adk_fluent.backends import adk
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
+from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
+from adk_fluent.eval._running._models_adk import tokens_of
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import is_journal_key, to_agent_event
-from adk_fluent.protocol import Money, RunResult, Unknown, Usage
+from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._running._mocks import Mocks
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.protocol import AgentEvent, Pending, PriceBook
 
 #: Keys that ADK drops, and one that its LocalEvalService leaves behind.
 _INTERNAL: Final = ("temp:", "__llm_request_key__")
@@ -262,9 +262,7 @@ class Recorder:
                     seen.tokens_unknown = f"the model of {each.agent} reports no usage"
                 continue
             usage = each.usage
-            turn.tokens += Tokens(
-                usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
-            )
+            turn.tokens += tokens_of(usage)
             self._add_price(each.model or self._models.get(each.agent, ""), usage)
         if seen.tokens_unknown:
             seen.cost_usd, seen.cost_unknown = None, seen.cost_unknown or seen.tokens_unknown
