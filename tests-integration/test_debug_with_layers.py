@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adk_fluent import Agent, Pipeline
-from adk_fluent.cost import cost_attribution, cost_of
+from adk_fluent.cost import Budget, cost_attribution, cost_of
 from adk_fluent.debug import Recorder, ReplayerBackend, recorder, replay_async
+from adk_fluent.distributed import DbosEngine, InlineEngine
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import request_model
 from adk_fluent.middleware import cache, retry
-from adk_fluent.protocol import Usage
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import ScriptedModel, reply
 
-pytestmark = pytest.mark.adk
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")]
 
 
 class Desk(StateSchema):
@@ -63,3 +71,84 @@ async def test_the_costs_of_a_run_are_no_difference_in_its_replay() -> None:
         assert cost_of(await agent.run("hello")).total.usd > 0
     report = await replay_async(agent, kept.recording)
     assert report.ok, report.summary
+
+
+def budget(limit: float) -> Budget:
+    return Budget(limit, budget_key="left", prices={"scripted": {"input": 1, "output": 1}})
+
+
+async def test_what_a_budget_refuses_is_no_model_call() -> None:
+    agent = Agent("a", ScriptedModel(default="too much"))
+    with Recorder() as kept:
+        result = await agent.run("hello", middleware=[budget(1e-9)])
+    assert kept.recording.llm_interactions == []
+    assert "0 model calls" in repr(kept.recording)
+    backend = ReplayerBackend(kept.recording)
+    again = await agent.run("hello", backend=backend, middleware=[budget(1e-9)])
+    assert not kept.recording.diff(again)
+    assert (again.text, backend.unused) == (result.text, [])
+
+
+async def test_what_a_budget_says_is_left_is_the_same_in_a_replay() -> None:
+    model = ScriptedModel(default=reply("hi", usage=Usage(prompt=9, output=1)))
+    pipeline = Agent("a", model) >> Agent("b", model)
+    with Recorder() as kept:
+        result = await pipeline.run("hello", middleware=[budget(1.0)])
+    assert 0 < result.state["left"] < 1
+    spent = budget(1.0)
+    backend = ReplayerBackend(kept.recording)
+    again = await pipeline.run("hello", backend=backend, middleware=[spent])
+    assert again.state == result.state
+    assert spent.balance(again).spent.usd == 0
+
+
+async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None:
+    judge = ScriptedModel(default="fine")
+
+    class Judged(Middleware):
+        async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+            asked = call.request.model_copy(update={"model": judge.model})
+            verdict = await request_model(replace(call, request=asked, model=judge, stream=False))
+            assert verdict.responses[0].content.parts[0].text == "fine"
+            return await next(call)
+
+    def pipeline() -> Agent:
+        return Agent("a", ScriptedModel(default="hi")).middleware(Judged())
+
+    with Recorder() as kept:
+        await pipeline().run("hello")
+    assert len(kept.recording.llm_interactions) == 2
+    asked = len(judge.calls)
+    backend = ReplayerBackend(kept.recording)
+    assert not kept.recording.diff(await pipeline().run("hello", backend=backend))
+    assert (len(judge.calls), backend.unused) == (asked, [])
+
+
+def in_segments() -> Pipeline:
+    heavy = Agent("heavy", ScriptedModel(default="H")).execution_boundary()
+    return Agent("a", ScriptedModel(default="A")) >> heavy >> Agent("b", ScriptedModel(default="B"))
+
+
+async def test_segments_of_one_process_are_recorded_and_replayed() -> None:
+    with Recorder() as kept:
+        result = await InlineEngine().run(in_segments(), "Go.")
+    assert [run.status for run in kept.recording.runs] == ["waiting", "waiting", "completed"]
+    with ReplayerBackend(kept.recording) as backend:
+        again = await InlineEngine().run(in_segments(), "Go.")
+    assert (again.text, backend.unused) == (result.text, [])
+
+
+async def test_that_runs_of_another_thread_are_not_recorded_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with DbosEngine(f"sqlite:///{tmp_path / 'runs.sqlite'}") as engine:
+        with Recorder() as kept:
+            await engine.run(in_segments(), "Go.", run_id="one")
+        assert kept.recording.runs == []
+        assert "no run was recorded in this block" in caplog.text
+        with pytest.raises(UsageError, match=r"pipeline.middleware\(recorder\)"):
+            kept.save(tmp_path / "x.json")
+    inside = Recorder()
+    async with DbosEngine(f"sqlite:///{tmp_path / 'more.sqlite'}") as engine:
+        await engine.run(in_segments().middleware(inside), "Go.", run_id="two")
+    assert len(inside.recording.llm_interactions) == 3

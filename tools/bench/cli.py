@@ -72,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ours", type=Path, metavar="PYTHON", help="use this one for us and ADK")
     parser.add_argument("--mono", type=Path, metavar="PYTHON", help="use this one for the monolith")
+    parser.add_argument(
+        "--local", type=Path, metavar="PYTHON", help="use this for google-adk[eval]"
+    )
     return parser
 
 
@@ -101,7 +104,13 @@ def _measure(
         return rounds if mine is None else min(mine, rounds)
 
     return interleaved(
-        prepare(options.env_dir, options.ours, options.mono),
+        prepare(
+            options.env_dir,
+            options.ours,
+            options.mono,
+            options.local,
+            with_local=any(each.side == "local" for row in cases.values() for each in row.values()),
+        ),
         cases,
         rounds=rounds_of,
         processes=processes,

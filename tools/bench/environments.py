@@ -29,20 +29,24 @@ class Environments:
         ours: Has what the packages of this workspace need; raw ADK is measured with it, too.
         mono: Has the monolith.
         sources: What of ours is measured; comes before anything installed.
+        local: Has google-adk[eval]; None where nothing is measured with it.
     """
 
     ours: Path
     mono: Path
     sources: tuple[Path, ...]
+    local: Path | None = None
 
     def variables(self, side: str) -> dict[str, str]:
         """The environment variables of a process of a side."""
         kept = {k: v for k, v in os.environ.items() if k not in _UNSET}
-        path = [ROOT / "tools", *(() if side in ("adk", "mono") else self.sources)]
+        path = [ROOT / "tools", *(() if side in ("adk", "local", "mono") else self.sources)]
         return {**kept, "PYTHONPATH": os.pathsep.join(map(str, path))}
 
     def python(self, side: str) -> Path:
         """The interpreter of a side."""
+        if side == "local" and self.local is not None:
+            return self.local
         return self.mono if side == "mono" else self.ours
 
 
@@ -64,13 +68,22 @@ def sources() -> tuple[Path, ...]:
     return tuple(sorted((ROOT / "packages").glob("*/src"), key=lambda p: "core" not in str(p)))
 
 
-def prepare(folder: Path, ours: Path | None, mono: Path | None) -> Environments:
+def prepare(
+    folder: Path,
+    ours: Path | None,
+    mono: Path | None,
+    local: Path | None = None,
+    *,
+    with_local: bool = False,
+) -> Environments:
     """Find or make the environments.
 
     Args:
         folder: Where those that are made are kept.
         ours: An interpreter that has google-adk, a2a-sdk and what our tests need.
         mono: An interpreter that has the monolith.
+        local: An interpreter that has google-adk[eval].
+        with_local: Whether that is needed; it is large.
     """
     packages = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
     editable = [argument for path in packages for argument in ("--editable", str(path))]
@@ -78,6 +91,9 @@ def prepare(folder: Path, ours: Path | None, mono: Path | None) -> Environments:
         ours or _made(folder / "ours", [*COMMON, *TESTING, *editable]),
         mono or _made(folder / "mono", [*COMMON, MONOLITH]),
         sources(),
+        _made(folder / "local", ["google-adk[eval]", "a2a-sdk"])
+        if with_local and local is None
+        else local,
     )
 
 

@@ -479,6 +479,7 @@ ROWS: tuple[Row, ...] = (
         {
             "ours": Case("evaluated", "run-suite", 100, [300, 100]),
             "adk runner": Case("adk", "run-cases", 100, 300),
+            "adk local": Case("local", "run-local", 100, [300, 100]),
         },
         above(1e-3, 100, "adk runner"),
         rounds=5,
@@ -578,6 +579,13 @@ ROWS: tuple[Row, ...] = (
             "ours none": Case("recorded", "run-bare", 10, [10, 0], 5),
         },
         judge=at_most(1.05, "ours none"),
+    ),
+    Row(
+        "replay",
+        "replay of ten steps whose models took 50 ms each",
+        "< 100 ms, a fifth of the live run",
+        cases={"ours": Case("recorded", "run-replayed", 10, [10, 0], 2)},
+        judge=under(0.100),
     ),
     Row(
         "debug-import",

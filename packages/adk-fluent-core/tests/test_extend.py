@@ -10,7 +10,10 @@ import pytest
 from adk_fluent import cli, extend
 from adk_fluent.errors import UnknownNameError
 
-ADK = {"is_journal_key", "merges_dicts", "to_agent_event"}
+ADK = {
+    *("is_journal_key", "merges_dicts", "to_agent_event"),
+    *("AnswerInPlace", "answers_in_place", "ask_in_place", "refuse_in_place"),
+}
 
 
 @pytest.mark.parametrize("name", [each for each in extend.__all__ if each not in ADK])

@@ -312,7 +312,7 @@ async def test_live_then_record_records_the_run_as_it_goes_now() -> None:
 
 async def test_tools_may_run_all_or_by_name() -> None:
     recording = await recorded(clerk())
-    for tools, runs in (("live", 1), ({"refund": "live"}, 1), ({"other": "live"}, 0)):
+    for tools, runs in (("live", 1), ({"refund": "live"}, 1), ({"refund": "replay"}, 0)):
         RAN.clear()
         backend = ReplayerBackend(recording, tools=tools)  # pyright: ignore[reportArgumentType]
         assert (await clerk().run("Refund A1", backend=backend)).text == "A1 is refunded."
@@ -399,3 +399,15 @@ async def test_fragments_come_back_as_they_were() -> None:
     ]
     assert not diff_events(recording.events, again)
     assert [event.content for event in again if event.is_partial] == ["Good ", "day."]
+
+
+async def test_the_name_of_no_tool_is_refused() -> None:
+    with Recorder() as kept:
+        await clerk().run("Refund A1")
+    wrong = ReplayerBackend(kept.recording, tools={"refnd": "live"})
+    with pytest.raises(UnknownNameError, match="refund"):
+        await clerk().run("Refund A1", backend=wrong)
+    live = ReplayerBackend(kept.recording, tools={"refund": "live", "clerk": "replay"})
+    RAN.clear()
+    await clerk().run("Refund A1", backend=live)
+    assert RAN == ["A1"]

@@ -25,7 +25,7 @@ def _provide(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-for helper in ("segmented", "distributed_jobs", "postgres_server"):
+for helper in ("segmented", "distributed_jobs", "isolated_jobs", "postgres_server"):
     if helper not in sys.modules:
         _provide(helper)
 

@@ -79,6 +79,8 @@ def test_a_run_from_its_submission_to_its_end(cli: Callable[..., Run], url: str)
     assert (code, "waits for an answer, and none was given" in err) == (1, True)
     code, _, err = cli("answer", "r", "okay=yes")
     assert (code, "has no open question 'okay'" in err) == (1, True)
+    code, _, err = cli("answer", "r", "ok=perhaps")
+    assert (code, "is no answer to gate 'ok'" in err) == (2, True)
     assert cli("answer", "r", "ok=yes")[:2] == (0, submitted)
     assert json.loads(cli("status", "r", "--json")[1])["state"] == {"n": 1}  # of its last rest
     work(url)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from distributed_jobs import asks
-from sqlalchemy import text
 
 from adk_fluent import Agent
 from adk_fluent.builders import Pipeline, State
@@ -284,26 +283,6 @@ async def test_no_more_workers_than_a_segment_may_have(url: str, tmp_path: Path)
         await asyncio.wait_for(ready.wait(), SECONDS)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
-
-
-def test_who_is_dead(url: str) -> None:
-    from adk_fluent.distributed._database import Address, Database
-    from adk_fluent.distributed._workers import Workers  # beside the others
-
-    database = Database(Address.of(url))
-    living, gone = Workers(database, lease=30), Workers(database, lease=30)
-    living.join({"q": None})
-    gone.join({"q": None})
-    assert living.take_dead() == []
-    with database.begin() as db:
-        db.execute(
-            text("update adk_fluent_workers set host = 'far', beat = 0 where id = :id"),
-            {"id": gone.id},
-        )
-    assert living.take_dead() == [gone.id]
-    assert Workers(database, lease=30).take_dead() == []  # somebody looks after it
-    living.bury(gone.id)
-    assert living.take_dead() == []
 
 
 @pytest.mark.parametrize(

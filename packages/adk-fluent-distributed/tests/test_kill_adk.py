@@ -40,21 +40,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 class Worker:
     """A process of ``adk-fluent worker``."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, url: str = "") -> None:
         target = f"{HERE / 'distributed_jobs.py'}:job"
         command = [sys.executable, "-W", "ignore", "-m", "adk_fluent.cli", "worker", target]
-        command += ["--database", url_of(folder), *options]
+        command += ["--database", url or url_of(folder), *options]
         environment = {**os.environ, "ADK_FLUENT_TEST_LOG": str(folder / "calls")}
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder
         )
 
-    def wait_until_serving(self) -> None:
+    def wait_until(self, sign: str) -> None:
         assert self.process.stderr is not None
         lines: list[str] = []
         for line in self.process.stderr:
             lines.append(line)
-            if line.startswith("[serving"):
+            if line.startswith(sign):
                 return
         raise AssertionError("".join(lines))
 
@@ -107,3 +107,37 @@ async def test_another_worker_completes_the_run(
     assert Counter(call[0] for call in calls) == {"count": 1, "charge": 2}
     assert len({call[1] for call in calls}) == 2  # two processes
     assert {call[2] for call in calls if call[0] == "charge"} == {key}
+
+
+async def test_workers_of_segments_on_postgres(
+    tmp_path: Path, workers: list[Worker], postgres: str
+) -> None:
+    """One worker of the outer segment; of two of the inner one, the first to begin it dies."""
+    for name in ("pipeline", "heavy", "heavy"):
+        options = ("--segment", name, "--concurrency", "8")
+        workers.append(Worker(tmp_path, *options, url=postgres))
+    outer = workers[0]
+    async with DbosEngine(postgres) as engine:
+        await asyncio.gather(
+            *(engine.submit(job, "Assess it.", run_id=f"job-{n}") for n in range(4))
+        )
+        for n in range(4):
+            async with asyncio.timeout(SECONDS):
+                while not (stands := await engine.status(f"job-{n}")).is_over:  # noqa: ASYNC110  # of another process
+                    await asyncio.sleep(0.1)
+            assert (stands.status, stands.answer) == ("completed", "Done: {amount}")
+    ended = [each.process.poll() for each in workers]
+    assert sorted(map(str, ended)) == ["-9", "None", "None"]
+    assert ended[0] is None
+    outer.process.terminate()
+    assert await asyncio.to_thread(outer.process.wait, SECONDS) == 0
+    await asyncio.to_thread(outer.wait_until, "[draining]")
+    calls = [line.split() for line in (tmp_path / "calls").read_text("utf-8").splitlines()]
+    assert {(name, pid == str(outer.process.pid)) for name, pid, _ in calls} == {
+        ("count", True),
+        ("charge", False),
+    }
+    keys = {name: [key for each, _, key in calls if each == name] for name in ("count", "charge")}
+    assert sorted(keys["count"]) == [f"job-{n}:pipeline:s1/count" for n in range(4)]
+    assert {*keys["charge"]} == {f"job-{n}:heavy:s2.s1/charge" for n in range(4)}
+    assert 5 <= len(keys["charge"]) <= 8  # what was in flight at the kill is done again

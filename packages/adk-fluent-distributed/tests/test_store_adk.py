@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.models.llm_request import LlmRequest
 
-pytestmark = pytest.mark.adk
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
+]
 
 ONE: dict[str, Any] = {"app_name": "a", "user_id": "u", "session_id": "s"}
 

@@ -291,6 +291,24 @@ def test_the_limit_halves_and_grows_again() -> None:
     assert not pace.refused(BusyError(), _pace.TRIES, 0.0)
 
 
+async def test_who_waits_is_not_woken_by_every_run_that_ends() -> None:
+    class Counted(_pace.Pace):
+        asked = 0
+
+        @property
+        def limit(self) -> int:
+            self.asked += 1
+            return super().limit
+
+    async def one(pace: Counted) -> None:
+        async with pace.turn():
+            await asyncio.sleep(0)
+
+    pace = Counted(10)
+    await asyncio.gather(*(one(pace) for _ in range(500)))
+    assert pace.asked < 500 * 12
+
+
 # --- sessions ------------------------------------------------------------------------------------
 
 

@@ -287,6 +287,9 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
     assert (case.name, case.initial_state) == ("n", {"k": 1})
 
 
+NEWER = {"user_content": {"parts": [{"text": "hi"}]}, "brand_new": 1}
+
+
 @pytest.mark.parametrize(
     ("value", "field", "what"),
     [
@@ -307,6 +310,11 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
             {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]},
             "eval_cases[0].conversation",
             "the conversation is empty",
+        ),
+        (
+            {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": [NEWER]}]},
+            "eval_cases[0].conversation[0].brand_new",
+            "upgrade google-adk",
         ),
     ],
 )

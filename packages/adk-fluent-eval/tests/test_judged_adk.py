@@ -25,7 +25,7 @@ from adk_fluent.eval import (
     Turn,
     UserSimulation,
 )
-from adk_fluent.eval._metrics import METRICS, metric_table
+from adk_fluent.eval._metrics import METRICS
 from adk_fluent.testing import ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -75,6 +75,30 @@ def test_every_metric_of_adk_is_known() -> None:
     assert theirs <= set(METRICS) == {each.value for each in PrebuiltMetrics}
     newer = [METRICS[each] for each in set(METRICS) - theirs]
     assert all(each.by == "own" or each.since > MAJOR for each in newer)
+
+
+def metric_table() -> str:
+    """Return the metrics as a table in Markdown."""
+    rows = [
+        ("metric", "light", "`[adk]`", "Google Cloud", "judge model", "a case has", "threshold"),
+        ("---",) * 7,
+    ]
+    for each in METRICS.values():
+        cloud = each.by == "cloud"
+        since = f" (google-adk {each.since}.x)" if each.since > 1 else ""
+        threshold = "informational" if each.threshold is None else f"{each.threshold:g}"
+        rows.append(
+            (
+                f"`{each.name}`{since}",
+                "" if cloud else "yes",
+                "needed" if cloud else "yes",
+                "needed" if cloud else "",
+                "needed" if each.by == "judge" else "",
+                f"`{each.needs}`" if each.needs else "",
+                threshold + (f" of {each.unit}" if each.unit == "1-5" else ""),
+            )
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def test_the_page_has_the_table() -> None:

@@ -303,6 +303,8 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     case = FluentCase("hi", expected_trajectory=[], max_cost_usd=1)
     with pytest.raises(EvalError, match="there is no price book"):
         FluentEvalSuite("s", desk(), [case]).check()
+    with pytest.raises(EvalError, match="which is not installed"):
+        run(case, prices={"scripted": {"input": 1, "output": 1}})
 
 
 @pytest.mark.parametrize(
@@ -331,7 +333,7 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"shard": (2, 2)}, "shard 2 of 2, of 1 cases"),
         ({}, {"model": "no-such-model"}, "model= cannot be used"),
         ({}, {"parallelism": 0}, "must be a whole number >= 1"),
-        ({}, {"prices": 3}, "prices= must be a price book"),
+        ({}, {"prices": 3}, "prices= must be rows by model"),
         ({}, {"plugins": [3]}, "plugins= takes plugins"),
     ],
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.debug import Recorder
+from adk_fluent import Agent, Pipeline
+from adk_fluent.debug import Recorder, ReplayerBackend
+from adk_fluent.testing import ScriptedModel
 from bench.side.around import agents
 from bench.side.scripted import driven
 
@@ -40,7 +42,24 @@ def run(recorded: bool, size: int) -> Callable[[], Coroutine[Any, Any, list[int]
     return once
 
 
+def replayed(size: int) -> Callable[[], Coroutine[Any, Any, list[int]]]:
+    """Replay so many agents whose models took 50 ms each; return events and unused calls."""
+    model = ScriptedModel(default="Good day.", latency=0.05)
+    pipeline = Pipeline(*(Agent(f"a{number}", model) for number in range(size)))
+    with Recorder() as recorder:
+        pipeline.ask("Hello")
+    recording = recorder.recording
+
+    async def once() -> list[int]:
+        backend = ReplayerBackend(recording)
+        result = await pipeline.run("Hello", backend=backend)
+        return [len(result), len(backend.unused)]
+
+    return once
+
+
 TASKS: dict[str, Task] = {
     "run-recorded": partial(run, True),
     "run-bare": partial(run, False),
+    "run-replayed": replayed,
 }

@@ -364,7 +364,7 @@ def test_a_worker_that_dies_says_why() -> None:
 
 def test_the_command_writes_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures.json"
-    here = ("--ours", sys.executable, "--mono", sys.executable)
+    here = [each for side in ("ours", "mono", "local") for each in (f"--{side}", sys.executable)]
     small = ("--quick", "--processes", "1", "--rounds", "1")
     code = cli.main([*here, *small, "--rows", "check-chain-10000,estimate", "--json", str(out)])
     rows = json.loads(out.read_text())["rows"]

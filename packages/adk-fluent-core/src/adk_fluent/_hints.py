@@ -22,6 +22,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
     "commands": {
         "answer": "distributed",
         "cancel": "distributed",
+        "deploy": "distributed",
         "diff": "debug",
         "estimate": "cost",
         "eval": "eval",

@@ -564,9 +564,14 @@ class SessionError(RunError, LookupError):
     Cause: a wrong app name, user or session id, an answer to a question nobody asked, or a run
     that is still going on.
     Fix: use the ids that `RunResult` carries.
+
+    Attributes:
+        taken_by: Who goes on with the run in the place of the one that raised this, or has written
+            to its session: ``host/process id/when it was started/...``, or words; else ``""``.
     """
 
     code = "ADKF308"
+    taken_by: str = ""
 
 
 class SessionStoreError(RunError, OSError):

@@ -1,8 +1,9 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `copy_events`,
-`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event` and
-`write_state` are about ADK's objects and import ADK. What commands need is in `adk_fluent.cli`.
+`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event`, `write_state`
+and questions in a model's place are about ADK's objects and import ADK. What commands need is in
+`adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -30,15 +31,23 @@ if TYPE_CHECKING:
     from adk_fluent._words import article, describe, public_address
     from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
+    from adk_fluent.backends._owner import this_process
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
+    from adk_fluent.backends.adk._waiting._in_place import (
+        AnswerInPlace,
+        answers_in_place,
+        ask_in_place,
+        refuse_in_place,
+    )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import CurrentStep, current_step
+    from adk_fluent.flow._gates import answer_fault
     from adk_fluent.protocol._json import json_safe
     from adk_fluent.protocol._json_schema import schema_misfit
 else:  # a type checker must see a misspelt name, not Any
@@ -53,15 +62,19 @@ else:  # a type checker must see a misspelt name, not Any
             "_words": "article describe public_address",
             "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
+            "backends._owner": "this_process",
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
+            "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
+            " refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
+            "flow._gates": "answer_fault",
             "protocol._json": "json_safe",
             "protocol._json_schema": "schema_misfit",
         }.items()
@@ -84,11 +97,15 @@ __all__ = [
     "LOG",
     "METADATA_KEY",
     "Answer",
+    "AnswerInPlace",
     "CurrentStep",
     "LayerObject",
     "StorageFault",
+    "answer_fault",
     "answer_of",
+    "answers_in_place",
     "article",
+    "ask_in_place",
     "caller",
     "copy_events",
     "current_step",
@@ -103,6 +120,7 @@ __all__ = [
     "one_of",
     "provided",
     "public_address",
+    "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
     "request_model",
@@ -111,6 +129,7 @@ __all__ = [
     "run_sync",
     "schema_misfit",
     "storage_fault",
+    "this_process",
     "to_agent_event",
     "unregister_middleware",
     "write_state",

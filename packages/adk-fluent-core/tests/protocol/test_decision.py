@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adk_fluent.extend import answer_fault
+from adk_fluent.flow._gates import question as gate_question
+from adk_fluent.ir import GateNode
+from adk_fluent.protocol import Pending
 from adk_fluent.protocol._decision import NO, YES, Decision, Fault, decide
 from adk_fluent.protocol._json_schema import has_field, schema_fault, schema_misfit
 
@@ -353,3 +358,19 @@ def test_what_approves_fits_the_schema(answer: Any) -> None:
 def test_wrapping_changes_nothing_of_an_approval(answer: Any, key: str) -> None:
     assert decide(None, {key: answer}) == decide(None, answer)
     assert decide(None, {key: json.dumps(answer)}) == decide(None, answer)
+
+
+def test_an_answer_is_judged_by_its_question_alone() -> None:
+    asked = gate_question(GateNode("ok"), None)
+    read = Pending(**json.loads(json.dumps(asdict(asked))))
+    for question in (asked, read):
+        assert answer_fault(question, "yes") is None
+        fault = answer_fault(question, "perhaps")
+        assert fault is not None
+        assert "is no answer to gate 'ok'" in fault.what
+    amount = gate_question(GateNode("ok", response_schema=REFUND), None)
+    assert answer_fault(amount, {"amount": 3}) is None
+    assert answer_fault(amount, {"approved": False}) is None
+    assert answer_fault(amount, {"amount": "x"}) is not None
+    assert answer_fault(Pending("1", "confirmation", "tool"), "perhaps") is not None
+    assert answer_fault(Pending("1", "tool", "tool"), "perhaps") is None

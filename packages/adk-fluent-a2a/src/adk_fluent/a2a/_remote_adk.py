@@ -36,6 +36,7 @@ from adk_fluent.a2a._exchange_adk import WAITING, Exchange, Tries
 from adk_fluent.a2a._failures_adk import failure
 from adk_fluent.a2a._history import KEY, Asked, asked_in, context_of, spoken
 from adk_fluent.a2a._http import http_client
+from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
@@ -91,6 +92,7 @@ class RemoteAgent(BaseAgent):
         tries = Tries(node, asyncio.get_running_loop().time() + node.timeout_seconds)
         http = await http_client()
         card, headers = await tries.run(lambda: self._prepare(http))
+        TRACE.inject(headers)
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
         try:
             client = ClientFactory(config).create(card)

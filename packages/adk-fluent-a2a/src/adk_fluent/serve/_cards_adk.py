@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from starlette.requests import Request
@@ -33,7 +34,9 @@ def card_paths(base: str) -> list[str]:
     return list(dict.fromkeys(f"{at}{name}" for at in (base, "") for name in (WELL_KNOWN, LEGACY)))
 
 
-def card_routes(card: AgentCard, base: str, max_age: int) -> list[Route]:
+def card_routes(
+    card: AgentCard, base: str, max_age: int, sign: Callable[[AgentCard], AgentCard]
+) -> list[Route]:
     """The routes of the cards.
 
     A client of 1.0 that says so is given the card of 1.0 alone. Clients of 0.3 say nothing, and
@@ -43,6 +46,7 @@ def card_routes(card: AgentCard, base: str, max_age: int) -> list[Route]:
         card: The card, whose interfaces are those of 1.0.
         base: The path of the agent.
         max_age: Seconds for which a card may be cached.
+        sign: Signs a card.
     """
     both = AgentCard()
     both.CopyFrom(card)
@@ -50,10 +54,11 @@ def card_routes(card: AgentCard, base: str, max_age: int) -> list[Route]:
         older = both.supported_interfaces.add()
         older.CopyFrom(each)
         older.protocol_version = "0.3"
+    older_card = to_compat_agent_card(both)  # before it is signed: 0.3 signs other text
     shown = {
-        "1.0": MessageToDict(card),
-        "both": agent_card_to_dict(both),
-        "0.3": to_compat_agent_card(both).model_dump(mode="json", exclude_none=True, by_alias=True),
+        "0.3": older_card.model_dump(mode="json", exclude_none=True, by_alias=True),
+        "both": agent_card_to_dict(sign(both)),
+        "1.0": MessageToDict(sign(card)),
     }
     headers = {"cache-control": f"public, max-age={max_age}", "vary": "A2A-Version"}
 

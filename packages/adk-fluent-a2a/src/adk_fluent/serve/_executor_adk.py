@@ -20,6 +20,7 @@ from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
+from adk_fluent.serve._handler import NEW
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, Pending, PendingKind
+    from adk_fluent.serve._keys import Keys
 
 #: The states in which a task waits for its client.
 WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
@@ -71,8 +73,8 @@ class PipelineExecutor(AgentExecutor):
         config: How it runs.
         sessions: Where sessions are kept.
         tasks: Where tasks are kept.
-        inputs: State keys that data parts may write.
-        outputs: State keys that are told with an answer.
+        inputs: The state that data parts may write.
+        outputs: The state that is told with an answer.
         answers: The kinds of questions that clients may answer.
 
     Raises:
@@ -86,8 +88,8 @@ class PipelineExecutor(AgentExecutor):
         *,
         sessions: BaseSessionService,
         tasks: Any,
-        inputs: Collection[str],
-        outputs: Mapping[str, str],
+        inputs: Keys,
+        outputs: Keys,
         answers: Collection[PendingKind],
     ) -> None:
         self._backend = ADKBackend(sessions)
@@ -212,12 +214,12 @@ class PipelineExecutor(AgentExecutor):
 
     async def outputs(self, where: Where) -> dict[str, Any]:
         """The state that is told with an answer."""
-        if not self._outputs:
+        if not self._outputs.names:
             return {}
         app_name = self._compiled.config.app_name
         session = await self._sessions.get_session(app_name=app_name, **where)
         state = {} if session is None else session.state
-        found = {name: state.get(key) for name, key in self._outputs.items()}
+        found = {name: state.get(key) for name, key in self._outputs.names.items()}
         return {name: value for name, value in found.items() if value is not None}
 
     def answerable(self, questions: Iterable[Pending]) -> bool:
@@ -225,8 +227,8 @@ class PipelineExecutor(AgentExecutor):
         return all(each.kind in self._answers for each in questions)
 
     @property
-    def inputs(self) -> Collection[str]:
-        """The state keys that data parts may write."""
+    def inputs(self) -> Keys:
+        """The state that data parts may write."""
         return self._inputs
 
     @property
@@ -270,11 +272,12 @@ class _Turn:
                     return
                 await self._resume(Resume(tuple(answers_in(said, questions))), questions)
                 return
-            if not await executor.free(self._context, self._where):
+            parts, state = prompt_of(said, executor.inputs)
+            exists = not self._context.call_context.state.get(NEW)
+            if exists and not await executor.free(self._context, self._where):
                 await self.end(TaskState.TASK_STATE_REJECTED, _BUSY)
                 return
-            parts, state = prompt_of(said, executor.inputs)
-            exists = await executor.write(self._where, state)
+            exists = exists and await executor.write(self._where, state)
             await self._follow(parts, None if exists else state)
 
     async def end(self, state: TaskState, said: str) -> None:

@@ -9,10 +9,12 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from opentelemetry.context import attach, detach
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from adk_fluent.a2a._trace import TRACE
 from adk_fluent.extend import LOG
 from adk_fluent.serve._auth import principal_fault
 from adk_fluent.serve._handler import NOTICE, Notice
@@ -32,6 +34,8 @@ _JSON: Final = frozenset({"application/json", "application/a2a+json"})
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _STEPS: Final = {ord(b): step for step, both in ((1, "[{"), (-1, "]}")) for b in both}
 _NOT_BRACKETS: Final = bytes(each for each in range(256) if each not in _STEPS)
+#: Bytes above the limit that are read nonetheless: a client that still sends reads no answer.
+_DISCARDED: Final = 16 << 20
 _MANY: Final = 10_000  # principals whose rate is remembered
 _STATUS: Final = {
     400: ("INVALID_ARGUMENT", -32600),
@@ -119,9 +123,11 @@ class Guard:
             return
         notice = Notice()
         token = NOTICE.set(notice)
+        trace = attach(TRACE.extract(Headers(scope=scope)))
         try:
             await self._app(scope, replayed, _Busy(send, notice))
         finally:
+            detach(trace)
             NOTICE.reset(token)
 
     async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
@@ -174,25 +180,25 @@ class Guard:
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._limits.body_bytes
+        large = RefusedError(413, f"The body has more than {most} bytes", connection="close")
         declared = headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared[:20]) > most:
-            raise RefusedError(413, f"The body has more than {most} bytes", connection="close")
-        body = bytearray()
+        if declared.isdecimal() and int(declared[:20]) > most + _DISCARDED:
+            raise large
+        body, size = bytearray(), 0
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                while True:
+                more = True
+                while more and size <= most + _DISCARDED:
                     message = await receive()
-                    if message["type"] == "http.disconnect":
-                        break
-                    body += message.get("body", b"")
-                    if len(body) > most:
-                        raise RefusedError(
-                            413, f"The body has more than {most} bytes", connection="close"
-                        )
-                    if not message.get("more_body", False):
-                        break
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size <= most:
+                        body += chunk
+                    more = message.get("more_body", False)  # a client that is gone sends no more
         except TimeoutError:
             raise RefusedError(408, "The body did not arrive in time", connection="close") from None
+        if size > most:
+            raise large
         return bytes(body)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: RefusedError) -> None:

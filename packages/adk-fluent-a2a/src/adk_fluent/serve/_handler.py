@@ -14,12 +14,14 @@ from a2a.types import GetTaskRequest
 from a2a.utils.errors import A2AError, InternalError, InvalidParamsError
 
 from adk_fluent.extend import LOG
-from adk_fluent.serve._parts_adk import heard
+from adk_fluent.serve._parts_adk import heard, prompt_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
     from a2a.types import SendMessageRequest
+
+    from adk_fluent.serve._keys import Keys
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class Notice:
 
 #: Its methods are wrapped by decorators that tell no types.
 _SDK: Final[Any] = DefaultRequestHandler
+#: The key of a call's state that says whether its context is a new one.
+NEW: Final = "adk_fluent_new_context"
 #: The notice of the request that is being answered.
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
 
@@ -80,13 +84,17 @@ class Handler(DefaultRequestHandler):
 
     Args:
         parts: Parts of a message, at most.
+        inputs: The state that data parts may write.
         is_busy: Whether no more tasks can be run now.
         options: What the SDK's handler takes.
     """
 
-    def __init__(self, *, parts: int, is_busy: Callable[[], bool], **options: Any) -> None:
+    def __init__(
+        self, *, parts: int, inputs: Keys, is_busy: Callable[[], bool], **options: Any
+    ) -> None:
         super().__init__(**options)
         self._parts = parts
+        self._inputs = inputs
         self._is_busy = is_busy
         self._open = 0
         self._quiet = asyncio.Event()
@@ -123,7 +131,7 @@ class Handler(DefaultRequestHandler):
         message = cast("SendMessageRequest", params).message
         if len(message.parts) > self._parts:
             raise InvalidParamsError(f"A message has at most {self._parts} parts")
-        heard(message)
+        prompt_of(heard(message), self._inputs)
         if self._is_busy():
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
@@ -131,6 +139,7 @@ class Handler(DefaultRequestHandler):
         if message.task_id and not message.context_id:  # the SDK would make up another context
             task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
             message.context_id = task.context_id
+        context.state[NEW] = not message.context_id
 
     on_message_send = _unary(_SDK.on_message_send)
     on_message_send_stream = _stream(_SDK.on_message_send_stream)

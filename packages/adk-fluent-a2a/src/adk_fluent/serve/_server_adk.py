@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import uvicorn
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
@@ -22,11 +22,12 @@ from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_ro
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._guard import Guard, is_loopback
 from adk_fluent.serve._handler import Handler
+from adk_fluent.serve._keys import Keys
 from adk_fluent.serve._limits import Limits
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Generator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable
 
     from google.adk.sessions.base_session_service import BaseSessionService
     from starlette.requests import Request
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
     from adk_fluent.serve._limits import PushPolicy
+
+    #: A state key or several, typed fields, or a state schema.
+    StateKeys: TypeAlias = str | FieldRef | Iterable[str | FieldRef] | type
 
 _HEALTH: Final = "/healthz"
 _READY: Final = "/readyz"
@@ -64,11 +68,14 @@ class A2AServer:
         session_service: Where sessions are kept; None keeps them in the database of `task_store`.
         limits: How much it takes.
         push: Where push notifications may be sent; None sends none.
-        inputs: State keys that a data part of a message may write.
-        outputs: State keys whose values are told with an answer, as a data part.
+        inputs: State that a data part of a message may write: keys, typed fields, which are
+            validated, or a state schema.
+        outputs: State that is told with an answer, as a data part.
         answers: The kinds of questions that clients may answer. A run that waits on another kind
             fails.
         extended_card: A card that is shown to principals only.
+        signer: Signs each card that is shown, such as
+            ``a2a.utils.signing.create_agent_card_signer(key, {"kid": "1", "alg": "ES256"})``.
 
     Raises:
         UsageError: An argument cannot be used.
@@ -87,10 +94,11 @@ class A2AServer:
         session_service: BaseSessionService | None = None,
         limits: Limits | None = None,
         push: PushPolicy | None = None,
-        inputs: Iterable[str | FieldRef] = (),
-        outputs: Iterable[str | FieldRef] = (),
+        inputs: StateKeys = (),
+        outputs: StateKeys = (),
         answers: Collection[PendingKind] = ("gate", "confirmation", "input"),
         extended_card: AgentCard | None = None,
+        signer: Callable[[AgentCard], AgentCard] | None = None,
     ) -> None:
         if push is not None:
             raise UnsupportedConfigError(
@@ -100,8 +108,10 @@ class A2AServer:
             )
         _check(card, auth, limits, extended_card)
         self._node = pipeline.to_ir()
+        self._inputs = Keys(inputs, "inputs=")
         self._card = card
-        self._extended = extended_card
+        self._extended = extended_card if extended_card is None else _copy(extended_card)
+        self._sign = signer or _unsigned
         self._auth = auth
         self._limits = limits or Limits()
         self._stores = open_stores(
@@ -112,8 +122,8 @@ class A2AServer:
             config,
             sessions=session_service or self._stores.sessions or InMemorySessionService(),
             tasks=self._stores.tasks,
-            inputs=frozenset(_names(inputs, "inputs=")),
-            outputs=_names(outputs, "outputs="),
+            inputs=self._inputs,
+            outputs=Keys(outputs, "outputs="),
             answers=frozenset(answers),
         )
         self._app: ASGIApp | None = None
@@ -216,19 +226,19 @@ class A2AServer:
     # --- the app -------------------------------------------------------------------------------
 
     def _made(self, given: AgentCard) -> ASGIApp:
-        card = AgentCard()
-        card.CopyFrom(given)
+        card = _copy(given)
         state_security(card, self._auth)
         card.capabilities.streaming = True
         card.capabilities.push_notifications = False
         card.capabilities.extended_agent_card = self._extended is not None
         self._handler = Handler(
             parts=self._limits.parts,
+            inputs=self._inputs,
             is_busy=self._is_busy,
             agent_executor=self._executor,
             task_store=self._stores.tasks,
             agent_card=card,
-            extended_agent_card=self._extended,
+            extended_agent_card=None if self._extended is None else self._sign(self._extended),
             validate_input_modes=True,
             event_stream=self._stores.stream,
             interrupted_task_timeout=_PARKED_SECONDS,
@@ -245,11 +255,12 @@ class A2AServer:
         routes = [
             Route(_HEALTH, _healthy, methods=["GET"]),
             Route(_READY, self._ready, methods=["GET"]),
-            *card_routes(card, base, max_age=300),
+            *card_routes(card, base, max_age=300, sign=self._sign),
             *calls,
             *rest,
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
+        app.router.redirect_slashes = False  # which would send clients to whatever Host says
         return Guard(
             app,
             auth=self._auth,
@@ -302,6 +313,16 @@ class _Uvicorn(uvicorn.Server):
         self.listening.set()
 
 
+def _copy(card: AgentCard) -> AgentCard:
+    made = AgentCard()
+    made.CopyFrom(card)
+    return made
+
+
+def _unsigned(card: AgentCard) -> AgentCard:
+    return card
+
+
 def _check(card: object, auth: object, limits: object, extended: object) -> None:
     for name, value in (("card", card), ("extended_card", extended)):
         if value is not None and not isinstance(value, AgentCard):
@@ -328,14 +349,3 @@ def _check(card: object, auth: object, limits: object, extended: object) -> None
             "A2AServer(extended_card=...) needs auth=",
             help="the extended card is for those alone who are authenticated",
         )
-
-
-def _names(keys: Iterable[Any], role: str) -> dict[str, str]:
-    """State keys by the names that they have in messages: without the prefix of a scope."""
-    found: dict[str, str] = {}
-    for each in (keys,) if isinstance(keys, str) else keys:
-        key: Any = getattr(each, "key", each)
-        if not isinstance(key, str) or not key:
-            raise UsageError(f"A2AServer({role}) takes state keys", found=describe(each))
-        found[key.rpartition(":")[2]] = key
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from a2a.server.context import ServerCallContext
@@ -154,6 +155,13 @@ def _address(url: object) -> tuple[str, str]:
             "task_store= takes a database in a file",
             found="one in memory",
             help="leave task_store= out to keep tasks in memory",
+        )
+    folder = Path(rest.removeprefix("/").partition("?")[0]).parent
+    if kind == "sqlite" and not folder.is_dir():
+        raise UsageError(
+            "task_store= takes a database in a directory that is there",
+            found=f"no directory {folder}",
+            help="create it first",
         )
     driver, extra = _DRIVERS[kind]
     return f"{driver}://{rest}", extra

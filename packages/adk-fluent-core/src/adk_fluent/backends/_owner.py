@@ -125,6 +125,14 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
+def this_process() -> str:
+    """Return the name of this process: its host, its number, and when it was started.
+
+    Owners of runs have it before the last ``/``: see `SessionError.taken_by`.
+    """
+    return _this_process(os.getpid())
+
+
 @cache
 def _this_process(pid: int) -> str:
     """The name of this process; by its number, for it may be forked."""

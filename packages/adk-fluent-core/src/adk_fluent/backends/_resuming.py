@@ -201,13 +201,15 @@ def check_free(pipeline: Pipeline, entry: JournalEntry | None) -> None:
     if entry is None or entry.status != "running":
         return
     if is_at_work(entry.owner, time.time() - entry.saved):
-        raise SessionError(
+        error = SessionError(
             f"a run of {pipeline.node.name} is still going on in this session",
             node=pipeline.node,
             found=f"its owner is {entry.owner}",
             help="wait for it; it is taken for dead when its process is, and on another machine "
             "when it has given no sign of life for a minute",
         )
+        error.taken_by = entry.owner
+        raise error
 
 
 def _how(entry: JournalEntry) -> str:

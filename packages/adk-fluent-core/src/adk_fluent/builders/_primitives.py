@@ -271,8 +271,8 @@ def map_over(
         on_error: What becomes of an item that fails. ``"raise"`` ends the map with its error.
             ``"collect"`` gives it None for a result; under ``{output_key}_errors`` is a list that
             has, at the same index, ``{"code": ..., "message": ...}``, and None for the others.
-            ``"skip"`` leaves it out of the results. Both log it as a warning and keep it in
-            `RunResult.discarded`.
+            ``"skip"`` leaves it out of the results. Both log it as a warning, keep it in
+            `RunResult.discarded`, and leave it out of `RunResult.output`.
         name: The step's name.
     """
     return MapOver(

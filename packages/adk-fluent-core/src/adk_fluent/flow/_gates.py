@@ -10,6 +10,7 @@ from adk_fluent.errors import BuildError
 from adk_fluent.flow._strand import is_race
 from adk_fluent.ir import GateNode, Node, walk
 from adk_fluent.protocol import Pending
+from adk_fluent.protocol._decision import Fault, decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,6 +37,25 @@ def question(node: GateNode, payload: Any) -> Pending:
         if node.response_schema is None
         else json.loads(node.response_schema),
     )
+
+
+def answer_fault(question: Pending, value: Any) -> Fault | None:
+    """Return why a value is no answer to a gate or a confirmation: ``what`` and ``help``.
+
+    Args:
+        question: The question, also one that was read from JSON.
+        value: What was answered, as JSON.
+
+    Returns:
+        None where it is one, and for questions of other kinds, which whoever asked judges.
+    """
+    if question.kind not in ("gate", "confirmation"):
+        return None
+    schema = question.response_schema
+    free = schema in (None, APPROVAL) or question.kind == "confirmation"
+    name = None if question.kind == "confirmation" else question.name
+    found = decide(None if free else json.dumps(schema), value, name)
+    return found if isinstance(found, Fault) else None
 
 
 def refusal(node: GateNode, decision: Decision) -> str:

@@ -29,7 +29,7 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType(
         "backends": "Backend class; the entry's name is the backend's",
         "agent_cards": "function: a pipeline's IR, endpoint and options to its agent card",
         "cards": "function: an agent card in any form to its `name`, `endpoint` and `text`",
-        "price_books": "PriceBook, or a function without arguments that makes one",
+        "price_books": "PriceBook, or a function that makes one, also of the user's prices",
         "pytest_fixtures": "module with pytest fixtures and hooks",
         "telemetry": "function: sets up what a TelemetryConfig asks for, gives RunConfig's fields",
         "transports": "transport class of the distributed layer; the entry's name is its type",

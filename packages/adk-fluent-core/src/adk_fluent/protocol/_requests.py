@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import sys
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, cast, get_origin
 from uuid import UUID
 
@@ -30,7 +29,7 @@ _ANSWERS: Final = {
 }
 _CALLS: Final = frozenset(_ANSWERS.values())
 #: Values of tools that show all they are.
-_SHOWN: Final = (date, time, timedelta, Decimal, UUID, PurePath)
+_SHOWN: Final = (date, time, timedelta, Decimal, UUID)
 #: Characters a token, for want of anything better before a model has counted.
 _CHARACTERS: Final = 4
 #: What Gemini counts for an image; other media are taken for one.
@@ -109,7 +108,7 @@ def request_key(request: Any, model: str = "") -> str:
     """
     asked = request_data(request, model)
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(text.encode("utf-8", "surrogatepass"))
 
 
 def request_data(request: Any, model: str = "") -> dict[str, Any]:
@@ -164,6 +163,18 @@ class _Called:
         return number
 
 
+def _sha256(value: bytes | bytearray) -> str:
+    from hashlib import sha256  # noqa: PLC0415  # OpenSSL, which is slow to import
+
+    return sha256(value).hexdigest()
+
+
+def _is_path(value: object) -> bool:
+    """Whether a value is a path; where nobody has imported that module, which is slow, none is."""
+    paths: Any = sys.modules.get("pathlib")
+    return paths is not None and isinstance(value, paths.PurePath)
+
+
 def _settings(config: Any, called: _Called) -> dict[str, Any]:
     """What of a configuration bears upon the answer."""
     if config is None:
@@ -194,8 +205,8 @@ def _plain(value: Any, called: _Called) -> Any:  # noqa: PLR0911  # one line for
     if isinstance(value, set | frozenset):  # in the order of what is shown; that of a set is chance
         return sorted((_plain(each, called) for each in cast("set[Any]", value)), key=json.dumps)
     if isinstance(value, bytes | bytearray):
-        return {"sha256": hashlib.sha256(value).hexdigest()}
-    if isinstance(value, _SHOWN):
+        return {"sha256": _sha256(value)}
+    if isinstance(value, _SHOWN) or _is_path(value):
         return repr(value)
     what = f"nothing identifies a {type(value).__qualname__} in a model request"
     raise TypeError(what)

@@ -52,7 +52,8 @@ def outcome(events: Sequence[AgentEvent], pending: Sequence[Pending]) -> Outcome
     ours = [e for e in kept if e.run_id == events[-1].run_id] if events else []
     for event in ours:
         if event.metadata.get("why") == "refused":
-            return Outcome("rejected", event.content or "", _step(event))
+            why = event.content or (event.error and event.error.message) or ""
+            return Outcome("rejected", why, _step(event))
     for event in reversed(ours):
         if event.error is not None:
             cut = event.error.code == _CUT or event.content

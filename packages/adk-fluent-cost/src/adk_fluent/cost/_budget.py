@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
+from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
 from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
@@ -59,12 +60,12 @@ if TYPE_CHECKING:
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
 #: What is done with a call that does not fit.
-OnExceed = Literal["stop", "fallback", "warn"]
+OnExceed = Literal["stop", "fallback", "warn", "ask"]
 #: Decides on a call that does not fit: given it and what is left, it gives one of the words.
 Decide = Callable[["ModelCall", Money], OnExceed | Awaitable[OnExceed]]
 
 _SCOPES: Final = ("invocation", "session", "user", "app", "process")
-_WORDS: Final = ("stop", "fallback", "warn")
+_WORDS: Final = ("stop", "fallback", "warn", "ask")
 _PROCESS: Final = uuid.uuid4().hex
 #: The error code of an answer in the place of a call that was not made.
 EXHAUSTED: Final = "BUDGET_EXHAUSTED"
@@ -90,8 +91,10 @@ class Budget(Middleware):
         scope: Whose money is counted together: of a run (with agents in its tools, and when it is
             resumed), of a session, a user, an app, or this process.
         on_exceed: ``"stop"`` answers with the error code ``BUDGET_EXHAUSTED``, ``"fallback"`` asks
-            `fallback_model` if there is money for that, ``"warn"`` logs and goes on. A function is
-            given the call and what is left, and gives one of these words; it may be async.
+            `fallback_model` if there is money for that, ``"warn"`` logs and goes on. ``"ask"``
+            pauses the run until a person has approved what the call may cost, or refused it, which
+            ends the run as rejected; in an agent that is a tool it stops. A function is given the
+            call and what is left, and gives one of these words; it may be async.
         fallback_model: A cheaper model: its name, or an instance of ADK's BaseLlm.
         reserve_output: Answer tokens reserved where the request sets no ``max_output_tokens``.
         ledger: Where it is counted.
@@ -149,6 +152,8 @@ class Budget(Middleware):
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
         self._clock: Clock = clock or SystemClock()
         self._owner: tuple[str, str, str, str] | None = None
+        self._resumed = False
+        self._asking = Asking(name)
         self._models = Models([fallback_model])
         self._check()
 
@@ -159,7 +164,7 @@ class Budget(Middleware):
                 'Budget(on_exceed="fallback") needs a fallback_model',
                 help='Budget(..., on_exceed="fallback", fallback_model="gemini-2.5-flash-lite")',
             )
-        if model is not None and self.on_exceed in ("stop", "warn"):
+        if model is not None and self.on_exceed in ("stop", "warn", "ask"):
             raise UsageError(
                 "Budget(fallback_model=...) is never used", help='add on_exceed="fallback"'
             )
@@ -201,6 +206,7 @@ class Budget(Middleware):
         """Return the instance for one run; the ledger is the same for all."""
         made = copy.copy(self)
         made._owner = None  # noqa: SLF001  # its own
+        made._asking = Asking(self.name)  # noqa: SLF001  # the same
         return made
 
     def refuses_live(self) -> str | None:
@@ -209,11 +215,11 @@ class Budget(Middleware):
 
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """Note whose run it is, where this stands around a part of a pipeline."""
-        self._owner = _owner(call)
+        self._owner, self._resumed = _owner(call), call.resumed
 
     async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
         """Note whose run it is."""
-        self._owner = _owner(call)
+        self._owner, self._resumed = _owner(call), call.resumed
         return await next(call)
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
@@ -271,7 +277,11 @@ class Budget(Middleware):
     ) -> tuple[ModelCall, Reservation] | ModelReply:
         """The call with what is reserved for it; or the answer in its place."""
         amount = self._most(call)
-        held = await self.ledger.reserve(account, amount, self.limit)
+        may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
+        said = self._asking.answer(call, amount) if may_ask and self._resumed else None
+        if said == "refused":
+            return self._asking.refused(call, self.limit)
+        held = await self.ledger.reserve(account, amount, None if said else self.limit)
         if held is not None:
             return call, held
         left = self._left(account)
@@ -297,6 +307,8 @@ class Budget(Middleware):
             other = await self._instead(call, account)
             if other is not None:
                 return other
+        if word == "ask" and not self._is_in_tool(call):
+            return self._asking.ask(call, amount, self.limit, left)
         return self._stopped(call, amount, left)
 
     async def _decided(self, call: ModelCall, left: Money) -> OnExceed:
@@ -310,6 +322,11 @@ class Budget(Middleware):
                 help="Budget(fallback_model=...)",
             )
         return word
+
+    def _is_in_tool(self, call: ModelCall) -> bool:
+        """Whether an agent is run by a tool, which cannot wait: it has a session of its own."""
+        session = getattr(invocation_of(call.ctx), "session", None)
+        return self._owner is None or getattr(session, "id", None) != self._owner[2]
 
     async def _instead(self, call: ModelCall, account: str) -> tuple[ModelCall, Reservation] | None:
         """The call of the cheaper model, if there is money for that."""
@@ -449,11 +466,6 @@ def _limit(limit: Any) -> Money:
 
 
 def _word(word: Any) -> OnExceed:
-    if word == "ask":
-        raise UsageError(
-            'on_exceed="ask" is not there yet',
-            help="a function can ask: on_exceed=lambda call, left: ...; it may be async",
-        )
     return one_of(word, _WORDS, "on_exceed")
 
 

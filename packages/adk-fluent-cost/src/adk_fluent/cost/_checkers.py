@@ -20,7 +20,7 @@ class InvalidCandidatePrice(Diagnostic, code="CST001", severity=Severity.ERROR):
 
 def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
     """Find what is wrong with the models that selectors choose among."""
-    from adk_fluent.cost._selecting._choice import table_of  # noqa: PLC0415  # few have selectors
+    from adk_fluent.cost._selecting._candidates import table_of  # noqa: PLC0415  # few have selectors
 
     for node in graph.of(ModelSelectorNode):
         try:

@@ -15,7 +15,7 @@ LAYER = Layer(
         "run_options": Entry(
             "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
         ),
-        "price_books": "adk_fluent.cost:default_prices",
+        "price_books": "adk_fluent.cost._prices._books:price_books",
         "middleware": (
             Entry("adk_fluent.cost:Budget.DESC", "budget"),
             Entry("adk_fluent.cost:CostAttributionMiddleware.DESC", "cost_attribution"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
-from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import TypeAdapter
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-_CONTENTS: Final = TypeAdapter(list[types.Content])
+_CONTENT: Final = TypeAdapter(types.Content)
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -59,25 +58,58 @@ def empty_response() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
 
 
-def keep_request(request: Any) -> tuple[bytes | None, Data]:
-    """A request as it is now; `load_request` makes of it what `dump_request` would now.
+class KeptRequest(NamedTuple):
+    """A request as it is now, at a fraction of the cost of its data.
 
-    The conversation, which is long, is kept as JSON, which is made at a fraction of the cost.
+    Attributes:
+        request: It, without what is said, and with a configuration of its own.
+        said: What is said: of each message that is plain text the role and the texts, of another
+            one its JSON.
     """
+
+    request: Any
+    said: list[tuple[str | None, tuple[str, ...]] | bytes]
+
+
+def keep_request(request: Any) -> KeptRequest | Data:
+    """A request as it is now; `load_request` makes of it what `dump_request` would now."""
+    said: list[tuple[str | None, tuple[str, ...]] | bytes] = []
     try:
-        said = _CONTENTS.dump_json(request.contents or [], exclude_none=True)
+        for content in request.contents or ():
+            texts = _texts(content)
+            said.append(_CONTENT.dump_json(content, exclude_none=True) if texts is None else texts)
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
-        return None, dump_request(request)
-    return said, dump_request(request.model_copy(update={"contents": []}))
+        return dump_request(request)
+    config = request.config
+    if config is not None:
+        config = config.model_copy()
+        config.tools = config.tools and list(config.tools)
+    return KeptRequest(request.model_copy(update={"contents": [], "config": config}), said)
 
 
-def load_request(kept: tuple[bytes | None, Data]) -> Data:
+def _texts(content: Any) -> tuple[str | None, tuple[str, ...]] | None:
+    """The role and the texts of a message; None if it is more than text."""
+    texts: list[str] = []
+    for part in content.parts or ():
+        if part.text is None or any(
+            name != "text" and getattr(part, name) is not None for name in part.model_fields_set
+        ):
+            return None
+        texts.append(part.text)
+    return (content.role, tuple(texts)) if texts else None
+
+
+def load_request(kept: KeptRequest | Data) -> Data:
     """A request that was kept, as data."""
-    said, data = kept
-    if said is None:
-        return data
-    contents = _CONTENTS.validate_json(said)
-    return {**data, "contents": dump_request(LlmRequest(contents=contents))["contents"]}
+    if not isinstance(kept, KeptRequest):
+        return kept
+    contents = [
+        _CONTENT.validate_json(each)
+        if isinstance(each, bytes)
+        else types.Content(role=each[0], parts=[types.Part(text=text) for text in each[1]])
+        for each in kept.said
+    ]
+    return dump_request(kept.request.model_copy(update={"contents": contents}))
 
 
 def dump_request(request: Any) -> Data:
@@ -111,6 +143,12 @@ def branch_of(ctx: Any) -> str | None:
     return getattr(getattr(ctx, "_invocation_context", ctx), "branch", None)
 
 
+def state_written(ctx: Any) -> Data:
+    """What a call has written to state so far."""
+    actions = getattr(ctx, "actions", None) or getattr(ctx, "_event_actions", None)
+    return {} if actions is None else dict(actions.state_delta)
+
+
 # --- what tools do -------------------------------------------------------------------------------
 
 
@@ -139,12 +177,12 @@ def _dumped(value: Any) -> Any:
 def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     """Do to state and actions what a tool has done to them."""
     given = {key: each for key, each in effects.items() if key != "state_delta"}
-    actions = context.actions
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
         context.state[key] = each
     if not given:
         return
+    actions = context.actions
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)

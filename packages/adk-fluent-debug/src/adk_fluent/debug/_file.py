@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.extend import LOG, describe
+from adk_fluent.extend import describe
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
@@ -25,6 +24,7 @@ Data = dict[str, Any]
 def write(file: Path, text: str) -> None:
     """Write beside the file, and put it in its place when it is whole and on the disk."""
     import tempfile  # noqa: PLC0415  # slow to import, and seldom needed
+    from pathlib import Path  # noqa: PLC0415  # the same
 
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
     try:
@@ -42,8 +42,10 @@ def write(file: Path, text: str) -> None:
 
 def checksum(body: Mapping[str, Any]) -> str:
     """What tells that a file is as it was written."""
+    from hashlib import sha256  # noqa: PLC0415  # OpenSSL, which is slow to import
+
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_cut_off(text: str, error: Exception) -> bool:
@@ -184,6 +186,8 @@ def unstreamed(text: str, path: str) -> Data:
                 "this is no line of a recording", path=path, field=f"line {number}"
             ) from error
     if lines and lines[-1]:
+        from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
         LOG.warning("%s was cut off in its last line, which is left out", path)
     return {**made, "runs": runs}
 

@@ -6,14 +6,12 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._content import mapped, payloads, without_content
 from adk_fluent.debug._recording import RecordedRun, Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import middleware_everywhere
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
@@ -26,6 +24,10 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+_OTHERS: Final = (
+    "what runs in other threads, as with DbosEngine, is recorded where the pipeline has it: "
+    "pipeline.middleware(recorder)"
+)
 _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google-genai")
 
 
@@ -79,7 +81,7 @@ class Recorder(Middleware):
         self.capture_state: bool = capture_state
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
-        self._file = None if stream is None else Path(stream)
+        self._file = stream
         self._stream: Stream | None = None
         self._runs: list[RunRecorder] = []
         self._blocks: list[AbstractContextManager[None]] = []
@@ -87,6 +89,8 @@ class Recorder(Middleware):
 
     def __enter__(self) -> Self:
         """Record every run of a pipeline that is compiled in this block."""
+        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
+
         block = middleware_everywhere(self)
         block.__enter__()
         self._blocks.append(block)
@@ -98,8 +102,12 @@ class Recorder(Middleware):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Record no further runs."""
+        """Record no further runs; that there were none is logged."""
         self._blocks.pop().__exit__(kind, error, trace)
+        if not self._runs and error is None:
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
+            LOG.warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
@@ -122,10 +130,15 @@ class Recorder(Middleware):
             RecordingFileError: The file for the stream cannot be written.
         """
         if self._file is not None and self._stream is None:
-            from adk_fluent.debug._stream import Stream  # noqa: PLC0415  # seldom needed
+            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
+
+            from adk_fluent.debug._stream import Stream  # noqa: PLC0415  # the same
 
             self._stream = Stream(
-                self._file, self._metadata(), self.redaction, capture_content=self.capture_content
+                Path(self._file),
+                self._metadata(),
+                self.redaction,
+                capture_content=self.capture_content,
             )
         run.number = len(self._runs)
         self._runs.append(run)
@@ -163,7 +176,7 @@ class Recorder(Middleware):
         if not self._runs:
             raise UsageError(
                 "there is nothing to save: no run was recorded",
-                help="run something in `with recorder:`, or with middleware=[recorder]",
+                help=f"run something in `with recorder:`, or with middleware=[recorder]; {_OTHERS}",
             )
         self.recording.save(path)
 

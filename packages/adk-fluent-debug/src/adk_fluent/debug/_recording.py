@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
@@ -21,18 +20,19 @@ from adk_fluent.debug._file import (
     write,
 )
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG
 from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
 
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
+_ADK_FILE: Final = "generated-recordings.yaml"
 
 Data = dict[str, Any]
 
@@ -167,7 +167,7 @@ class RecordedRun:
 
     @cached_property
     def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls, in the order in which they began."""
+        """Its model calls, in the order in which they began, without those that were never sent."""
         return list(self._models())
 
     @cached_property
@@ -206,6 +206,8 @@ class RecordedRun:
                 continue
             number = entry["model_call"]
             end = ends.get(number, {"cancelled": True})
+            if end.get("unsent"):
+                continue
             yield LLMInteraction(
                 agent_name=entry["agent"],
                 branch=entry.get("branch"),
@@ -313,7 +315,7 @@ class Recording:
         Raises:
             RecordingFileError: The file cannot be written.
         """
-        file = Path(path)
+        file = _path(path)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             write(file, self.to_json())
@@ -347,7 +349,7 @@ class Recording:
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
         """
-        file = Path(path)
+        file = _path(path)
         try:
             text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -385,7 +387,55 @@ class Recording:
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not is_stream(text) and data.get("checksum") != checksum(body)
         if made.edited:
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
             LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
+        return made
+
+    def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:
+        """Write its calls in the form of ADK's own recordings, for ``adk conformance``.
+
+        ADK's form has no room for calls that failed or were not answered, nor for events, state,
+        and what tools have done to it. Runs become user messages, in order.
+
+        Args:
+            path: A file, which ADK calls ``generated-recordings.yaml``; or the folder of a test
+                case, in which it is called so.
+
+        Returns:
+            The file.
+
+        Raises:
+            RecordingFileError: The file cannot be written, or a call has no place in it.
+        """
+        from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
+
+        file = _path(path)
+        if file.is_dir():
+            file /= _ADK_FILE
+        export(self.runs, file)
+        return file
+
+    @classmethod
+    def from_adk_recordings(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a recording that ADK's own plugin or ``adk conformance record`` has written.
+
+        It holds model calls and tool calls, and no events, state or times. A replay answers with
+        them; what tools have done to state is not known.
+
+        Args:
+            path: The file, or the folder of the test case.
+
+        Raises:
+            RecordingFileError: The file cannot be read, or is no such recording.
+        """
+        from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
+
+        file = _path(path)
+        if file.is_dir():
+            file /= _ADK_FILE
+        made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
+        made.path = file
         return made
 
     def to_pytest(
@@ -413,12 +463,18 @@ class Recording:
                 "this recording cannot be replayed: it holds no content",
                 help="record with Recorder(capture_content=True)",
             )
-        file = Path(path)
+        file = _path(path)
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
         _to_pytest.write_test(file, target, name, self.path)
         return file
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    from pathlib import Path  # noqa: PLC0415  # slow to import
+
+    return Path(path)
 
 
 def _states(run: RecordedRun) -> Iterator[Data]:

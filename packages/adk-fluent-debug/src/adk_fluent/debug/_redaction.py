@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any, Final, Protocol, cast
 
 from adk_fluent.errors import UsageError
@@ -40,17 +41,17 @@ _PATTERNS: Final = (
         r"|password|passwd)['\"]?\s*[:=]\s*['\"]?)(?P<named>[^\s'\",;}\]\[]{6,})"
     ),
 )
-_PROSE: Final = re.compile("|".join(_PATTERNS), re.DOTALL)
+_PROSE: Final = "|".join(_PATTERNS)
 #: A name, what is given to it, and the scheme before that, however often it was quoted.
-_GIVEN: Final = re.compile(
+_GIVEN: Final = (
     r"(?<![\w-])(?P<name>[A-Za-z][\w-]{2,63})\\*['\"]?\s*(?P<by>[=:])\s*\\*['\"]?"
     r"(?:(?i:basic|bearer|digest|negotiate|token)\s+)?"
     r"(?P<value>(?:\\(?!['\"])|[^\s'\",;}\]\[\\]){6,})"
 )
 #: After a colon, plain words may stand.
-_NO_WORD: Final = re.compile(r"\d|.{20}")
+_NO_WORD: Final = r"\d|.{20}"
 #: A text without any of these holds nothing that `_PROSE` or `_GIVEN` finds.
-_HINTS: Final = re.compile(
+_HINTS: Final = (
     r"PRIVATE KEY|eyJ|[spr]k[-_]|AIza|ya29|gh[pousr]_|github_pat|glpat|xox|AKIA|ASIA|://"
     r"|(?i:auth|bearer|cookie|cred|key|token|secret|pass|pwd|jwt|otp|dsn|cvc|cvv|code|pem)"
 )
@@ -130,9 +131,16 @@ class Redaction:
 def _clean(text: str, known: re.Pattern[str] | None) -> str:
     if known is not None:
         text = known.sub(REDACTED, text)
-    if not _HINTS.search(text):
+    if not _compiled(_HINTS).search(text):
         return text
-    return _GIVEN.sub(_hide_given, _PROSE.sub(_hide, text))
+    prose = _compiled(_PROSE, re.DOTALL)
+    return _compiled(_GIVEN).sub(_hide_given, prose.sub(_hide, text))
+
+
+@cache
+def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern, which takes milliseconds to compile: not before it is used."""
+    return re.compile(pattern, flags)
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -148,8 +156,8 @@ def _hide_given(match: re.Match[str]) -> str:
     value, whole = match["value"], match[0]
     before = whole[: len(whole) - len(value)]
     if not _KEYS.hides(match["name"]):
-        return before + _GIVEN.sub(_hide_given, value)
-    is_one = match["by"] == "=" or _NO_WORD.search(value)
+        return before + _compiled(_GIVEN).sub(_hide_given, value)
+    is_one = match["by"] == "=" or _compiled(_NO_WORD).search(value)
     return before + REDACTED if is_one else whole
 
 

@@ -14,7 +14,7 @@ from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe, middleware_everywhere, one_of
+from adk_fluent.extend import describe, one_of
 from adk_fluent.protocol import (
     BackendBase,
     Middleware,
@@ -59,7 +59,7 @@ class ReplayerBackend(BackendBase[Any]):
             tool itself; ``"live_then_record"`` does so, too, and records the run (`recorded`).
         tools: ``"replay"`` answers tool calls from the recording and does to state and actions what
             the tools did; ``"live"`` runs the tools; a mapping says it for each tool by name, and
-            those that it does not name are replayed.
+            those that it does not name are replayed; the name of no tool is an error of the run.
         redact: What was taken out of the recording, as it was given to the `Recorder`.
         session_service: Where sessions are kept; None keeps them in memory.
         patience: Seconds to wait for something that was recorded and does not happen, before the
@@ -123,6 +123,8 @@ class ReplayerBackend(BackendBase[Any]):
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
+
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
@@ -240,6 +242,28 @@ class ReplayerBackend(BackendBase[Any]):
         """Whether a tool is to run itself."""
         return self._modes.get(tool, self._modes.get("", "replay")) == "live"
 
+    def check_tools(self, root: Node | None) -> None:
+        """Refuse names of tools in ``tools=`` that neither the recording nor the pipeline has.
+
+        Raises:
+            UnknownNameError: There is one.
+        """
+        recorded = {each.tool_name for each in self.recording.tool_interactions}
+        named = self._modes.keys() - {"", *recorded}
+        if not named or root is None:
+            return
+        from adk_fluent.ir import AdkAgentNode, walk  # noqa: PLC0415  # slow to import
+
+        nodes = list(walk(root))
+        tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
+        if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
+            hasattr(each.value, "get_tools") for each in tools
+        ):
+            return  # what else they have is known when it is asked
+        known = recorded | {each.name for each in (*tools, *nodes)}
+        for name in sorted(named):
+            one_of(name, sorted(known), "tools")
+
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
         number = self._next(message, resumed=resumed)
@@ -264,6 +288,8 @@ class ReplayerBackend(BackendBase[Any]):
         left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 

@@ -32,6 +32,19 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
+class _Request:
+    """A model call that is recorded.
+
+    Args:
+        run: What records it.
+        is_sent: Whether the model was asked; a middleware next to it may refuse.
+    """
+
+    def __init__(self, run: RunRecorder, *, is_sent: bool = False) -> None:
+        self.run: RunRecorder = run
+        self.is_sent: bool = is_sent
+
+
 class Keeper(Protocol):
     """Keeps the runs that are recorded, as `Recorder` does."""
 
@@ -58,6 +71,8 @@ class Keeper(Protocol):
 _WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
+#: The model call that the code that runs is part of.
+_REQUEST: Final[ContextVar[_Request | None]] = ContextVar("adk_fluent_debug_call", default=None)
 #: Events that say nothing but where a run stands.
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
@@ -126,8 +141,7 @@ class RunRecorder(Middleware):
             return
         self._begin(ctx)
         wrote = {key: each for key, each in event.state_delta.items() if _is_kept(key)}
-        kept = replace(event, state_delta=json_safe(wrote), raw=None)
-        self._add({"event": _Later(_event_data, kept)})
+        self._add({"event": _Later(_event_data, (event, json_safe(wrote) if wrote else {}))})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -181,6 +195,22 @@ class RunRecorder(Middleware):
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
         """Keep a request, the fragments of its answer, and how it ends."""
+        request = _Request(self)
+        token = _REQUEST.set(request)
+        try:
+            return await self._record(call, next, request)
+        finally:
+            _REQUEST.reset(token)
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Note that a request is really sent; keep one that a middleware makes for itself."""
+        request = _REQUEST.get()
+        if request is None or request.run is not self:
+            return await self._record(call, next, _Request(self, is_sent=True))
+        request.is_sent = True
+        return await next(call)
+
+    async def _record(self, call: ModelCall, next: NextModel, request: _Request) -> ModelReply:
         from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
 
         number = self._number()
@@ -199,13 +229,24 @@ class RunRecorder(Middleware):
             self._add({"chunk_of": number, **_is_late(), "response": chunk})
             await call.emit(response)
 
+        before = _adk.state_written(call.ctx)
+        end: Data = {}
         try:
-            reply = await next(replace(call, sink=Sink(forward, call.emitted)))
+            heard = replace(call, sink=Sink(forward, call.emitted)) if call.stream else call
+            reply = await next(heard)
+            kept = [_adk.keep_response(each) for each in reply.responses]
+            end = {**_is_late(), "responses": _Later(_all_of, kept)}
         except BaseException as error:
-            self._add({"reply_of": number, **_how(error)})
+            end = _how(error)
             raise
-        responses = _Later(_all_of, [_adk.keep_response(each) for each in reply.responses])
-        self._add({"reply_of": number, **_is_late(), "responses": responses})
+        finally:
+            if not request.is_sent and "cancelled" not in end:
+                end["unsent"] = True
+            wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
+            if wrote != before:
+                delta = {k: v for k, v in wrote.items() if k not in before or before[k] != v}
+                end["effects"] = json_safe({"state_delta": delta})
+            self._add({"reply_of": number, **end})
         return reply
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
@@ -274,8 +315,9 @@ def _all_of(texts: Sequence[str]) -> list[Any]:
     return [json.loads(each) for each in texts]
 
 
-def _event_data(event: AgentEvent) -> Data:
-    return event.to_dict()
+def _event_data(kept: tuple[AgentEvent, Data]) -> Data:
+    event, wrote = kept
+    return replace(event, state_delta=wrote, raw=None).to_dict()
 
 
 def _entry(entry: Data) -> Data:

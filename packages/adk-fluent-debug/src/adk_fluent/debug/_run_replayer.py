@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import ReplayMismatchError
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+#: What replays the model call that the code that runs is part of; a request in it is live.
+_LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live", default=None)
+
 #: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
 #: that nobody cancels.
 _STRAY_SECONDS: Final = 1.0
@@ -50,6 +54,9 @@ class Source(Protocol):
     def is_live(self, tool: str) -> bool:
         """Whether a tool is to run itself."""
         ...
+
+    def check_tools(self, root: Node | None) -> None:
+        """Refuse names of tools that neither the recording nor the pipeline has."""
 
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
@@ -104,6 +111,7 @@ class RunReplayer(Middleware):
         backend = self._backend
         if call.root is not None and backend.on_mismatch in {"error", "skip"}:
             _refuse_remotes(call.root)
+        backend.check_tools(call.root)
         message = self._clean(self._message)
         number, tape = backend.take(message, resumed=call.resumed)
         self._tape = tape
@@ -144,6 +152,17 @@ class RunReplayer(Middleware):
 
     async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
         """Answer as the model did."""
+        token = _LIVE.set(self)
+        try:
+            return await self._answer(call, next)
+        finally:
+            _LIVE.reset(token)
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+        """Answer what a middleware asks a model for itself."""
+        return await (next(call) if _LIVE.get() is self else self._answer(call, next))
+
+    async def _answer(self, call: ModelCall, next: NextModel) -> ModelReply:
         from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
 
         asked = self._clean(_adk.dump_request(call.request))
@@ -163,6 +182,7 @@ class RunReplayer(Middleware):
                 await call.emit(_adk.load_response(entry["response"]))
             tape.turnstile.done(index)
         end = await self._ending(tape, taped)
+        _adk.apply_effects(call.ctx, end.get("effects", {}))
         return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:

@@ -100,7 +100,8 @@ def _span_lines(span: Span, limit: int) -> Iterator[str]:
         yield f"model {span.label}: {how or took}{tokens}"
     elif isinstance(what, ToolInteraction):
         args = ", ".join(f"{key}={_cut(value, limit)}" for key, value in what.args.items())
-        how = _how(span, limit) or f"{_cut(what.result, limit)} in {took}"
+        gave = "" if what.result is None else f"{_cut(what.result, limit)} in "
+        how = _how(span, limit) or f"{gave}{took}"
         yield f"tool {span.label}({args}): {how}"
     else:
         yield from _event_lines(what, span, limit)

@@ -72,6 +72,8 @@ class Tape:
         self.entries: list[Data] = run.tape
         self._is_cut_off = not run.status
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
+        if run.data.get("unordered"):
+            self.turnstile.let_go()
         self.calls: list[Taped] = []
         self._by_number: dict[int, Taped] = {}
         for index, entry in enumerate(run.tape):

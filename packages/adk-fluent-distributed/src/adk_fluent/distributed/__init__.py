@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._errors import BoundaryError, DistributedRunError, EngineError
     from adk_fluent.distributed._inline import InlineEngine
     from adk_fluent.distributed._key import idempotency_key
+    from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._segments import Pipeline, Segment, SegmentPlan, split
     from adk_fluent.ir import ExecutionBoundary, ScalingConfig, TransportConfig
 else:
@@ -27,6 +28,7 @@ else:
         "distributed._errors": ("BoundaryError", "DistributedRunError", "EngineError"),
         "distributed._inline": ("InlineEngine",),
         "distributed._key": ("idempotency_key",),
+        "distributed._processes": ("ProcessIsolation",),
         "distributed._segments": ("Pipeline", "Segment", "SegmentPlan", "split"),
         "ir": ("ExecutionBoundary", "ScalingConfig", "TransportConfig"),
     }
@@ -48,6 +50,7 @@ __all__ = [
     "ExecutionBoundary",
     "InlineEngine",
     "Pipeline",
+    "ProcessIsolation",
     "RunStatus",
     "ScalingConfig",
     "Segment",

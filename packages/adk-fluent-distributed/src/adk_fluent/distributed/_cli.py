@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from adk_fluent.cli import FINDINGS, load, note
+from adk_fluent.cli import FINDINGS, Target, load, note
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._dbos import DbosEngine
+from adk_fluent.distributed._deploy import files, write
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
+from adk_fluent.distributed._processes import ProcessIsolation
+from adk_fluent.distributed._segments import split
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.protocol import Answer, Pending
@@ -37,6 +43,12 @@ _json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--run-id", metavar="ID", help="The run's id; a run with this id is not begun again.")
 @click.option("--state", metavar="KEY=VALUE", multiple=True, help="Initial state; JSON or text.")
 @click.option("--user", default="user", show_default=True, help="Whose run it is.")
+@click.option(
+    "--max-queued",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Refuse the run where N calls wait already.",
+)
 @_database
 @_json
 def submit(  # noqa: PLR0917  # click calls it by name
@@ -45,6 +57,7 @@ def submit(  # noqa: PLR0917  # click calls it by name
     run_id: str | None,
     state: tuple[str, ...],
     user: str,
+    max_queued: int | None,
     database: str,
     as_json: bool,
 ) -> None:
@@ -58,7 +71,7 @@ def submit(  # noqa: PLR0917  # click calls it by name
     async def call(engine: DbosEngine) -> RunStatus:
         return await engine.submit(pipeline, message, run_id=run_id, state=given, user_id=user)
 
-    stands = _in_engine(database, call)
+    stands = _in_engine(database, call, max_queued=max_queued)
     _show(stands, as_json=as_json)
 
 
@@ -111,11 +124,38 @@ def cancel(run: str, database: str, as_json: bool) -> None:
     metavar="SECONDS",
     help="Without a sign of life for so long, the worker counts as dead on another machine.",
 )
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What runs may come to its end for so long after SIGTERM.",
+)
+@click.option(
+    "--memory-mb",
+    type=click.IntRange(1),
+    metavar="MIB",
+    help="Memory of each process of a segment with isolation='process'; on Linux.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="What a call in such a process may take, after which the process is killed.",
+)
 @_database
-def worker(
-    target: str, segment: tuple[str, ...], concurrency: int, lease: float, database: str
+def worker(  # noqa: PLR0917  # click calls it by name
+    target: str,
+    segment: tuple[str, ...],
+    concurrency: int,
+    lease: float,
+    drain: float,
+    memory_mb: int | None,
+    timeout: float | None,
+    database: str,
 ) -> None:
-    """Run segments of submitted runs of TARGET, until interrupted.
+    """Run segments of submitted runs of TARGET, until interrupted or told to end by SIGTERM.
 
     A segment is named after the step it bounds; what stands outside of every boundary is named
     after the pipeline.
@@ -125,11 +165,70 @@ def worker(
     async def call(engine: DbosEngine) -> None:
         plan = engine.register(pipeline)
         names = [plan[each].name for each in segment] or [*plan.names]
-        await engine.serve(
-            segment or None, ready=lambda: note(f"[serving {', '.join(names)} of {engine.url}]")
+        told = f"[serving {', '.join(names)} of {engine.url}]"
+        serving = asyncio.ensure_future(
+            engine.serve(segment or None, ready=lambda: note(told), drain_seconds=drain)
         )
 
-    _in_engine(database, call, concurrency=concurrency, lease_seconds=lease)
+        def drained() -> None:
+            note("[draining]")
+            serving.cancel()
+
+        with _on_termination(drained), suppress(asyncio.CancelledError):
+            await serving
+
+    isolation = ProcessIsolation(target, memory_mb, timeout)
+    _in_engine(database, call, concurrency=concurrency, lease_seconds=lease, isolation=isolation)
+
+
+@click.command()
+@click.argument("target")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the files go; what is there already is not written over.",
+)
+@click.option("--image", default="adk-fluent-worker:latest", show_default=True, help="The image.")
+@click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True)
+@click.option("--drain", type=click.IntRange(0), default=30, show_default=True, metavar="SECONDS")
+def deploy(target: str, output: Path, image: str, concurrency: int, drain: int) -> None:
+    """Write a Dockerfile and a manifest for Kubernetes that run the workers of TARGET.
+
+    Nothing is built or started.
+    """
+    made = files(
+        split(load(target)),
+        Target.parse(target),
+        image=image,
+        concurrency=concurrency,
+        drain=drain,
+    )
+    try:
+        for path in write(output, made):
+            click.echo(path)
+    except OSError as error:
+        raise UsageError(
+            "the files cannot be written",
+            found=f"{type(error).__name__}: {error}",
+            help="name a folder of its own: --output deploy",
+        ) from error
+
+
+@contextmanager
+def _on_termination(call: Callable[[], object]) -> Generator[None]:
+    """Meanwhile, SIGTERM calls this; where a loop cannot hear it, it ends the process as ever."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGTERM, call)
+    except NotImplementedError:  # on Windows
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 def _in_engine(

@@ -37,9 +37,8 @@ _TABLES: Final = (
     version integer not null, part text not null, data {bytes}, made double precision not null,
     told text not null, primary key (app, owner, session, name, version))""",
     """create table if not exists adk_fluent_workers (
-    id text primary key, host text not null, pid integer not null, started text not null,
-    segments text not null, beat double precision not null, lease double precision not null,
-    reaper text)""",
+    id text primary key, process text not null, segments text not null,
+    beat double precision not null, lease double precision not null, reaper text)""",
 )
 
 
@@ -131,7 +130,8 @@ class Database:
     def _made(self) -> Engine:
         from sqlalchemy import create_engine, event, text  # noqa: PLC0415  # slow
 
-        options: dict[str, Any] = {} if self.is_postgres else {"connect_args": {"timeout": 30}}
+        seconds = {"connect_timeout": 10} if self.is_postgres else {"timeout": 30}
+        options: dict[str, Any] = {"connect_args": seconds}
         engine = create_engine(
             self.address.own, pool_size=4, pool_pre_ping=self.is_postgres, **options
         )

@@ -1,4 +1,4 @@
-"""The engine ``dbos``: durable runs on SQLite, with workers that may die at any moment."""
+"""The engine ``dbos``: durable runs, with workers that may die at any moment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
+from adk_fluent.distributed._deploy import is_container_of
 from adk_fluent.distributed._engine import EngineCapabilities
-from adk_fluent.distributed._errors import EngineError
+from adk_fluent.distributed._errors import BoundaryError, DistributedRunError, EngineError
 from adk_fluent.distributed._runs import (
     answering,
     checked_id,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus
+    from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._runtime import Runtime
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.distributed._station_adk import Station
@@ -42,7 +44,7 @@ _LOOK: Final = 1.0  # seconds between two looks at a run whose end is told
 
 
 class DbosEngine:
-    """Runs pipelines as durable workflows of DBOS, on a SQLite file and with nothing to start.
+    """Runs pipelines as durable workflows of DBOS, on a SQLite file or on Postgres.
 
     `run` runs a pipeline in this process, each segment a durable step. `submit` puts it into the
     queues of its segments, from which workers take it: `serve`, or ``adk-fluent worker``. When a
@@ -52,16 +54,21 @@ class DbosEngine:
     calls: ``runs.sqlite`` has ``runs.sessions.sqlite``.
 
     Args:
-        url: The database, as ``sqlite:///runs.sqlite``; it is made if it is not there.
+        url: The database: ``sqlite:///runs.sqlite``, a file that is made if it is not there and
+            serves processes of one machine; or ``postgresql://user@host/runs``, for any number.
         config: How pipelines run; None is each pipeline's own configuration.
         concurrency: Calls of one segment that run in this process at the same time, where
             ``ScalingConfig(concurrency=)`` of the segment says nothing.
         lease_seconds: Seconds without a sign of life after which this process counts as dead on
             another machine; on this one, its process is looked for.
         poll_seconds: Seconds between two looks into a queue.
+        isolation: How segments with ``isolation="process"`` run here; without it this process
+            serves none.
+        max_queued: Calls that may wait in a queue before `submit` refuses another run; None is any
+            number. Runs that were begun go on in any case.
 
     Raises:
-        EngineError: The url is none of SQLite.
+        EngineError: The url is none of SQLite or Postgres.
         UsageError: A number is not positive.
 
     Example:
@@ -77,7 +84,13 @@ class DbosEngine:
         concurrency: int = 4,
         lease_seconds: float = 30.0,
         poll_seconds: float = 0.1,
+        isolation: ProcessIsolation | None = None,
+        max_queued: int | None = None,
     ) -> None:
+        self._isolation = isolation
+        if max_queued is not None:
+            _check_number("max_queued", max_queued, whole=True)
+        self._max_queued = max_queued
         _check_number("concurrency", concurrency, whole=True)
         _check_number("lease_seconds", lease_seconds)
         _check_number("poll_seconds", poll_seconds)
@@ -90,7 +103,7 @@ class DbosEngine:
         self._stations: dict[str, Station] = {}
         self._runtime: Runtime | None = None
         self._control: DBOSClient | None = None
-        self._launching = asyncio.Lock()
+        self._launching, self._connecting = asyncio.Lock(), asyncio.Lock()
         self._serving = False
 
     async def __aenter__(self) -> Self:
@@ -142,13 +155,15 @@ class DbosEngine:
 
         Raises:
             BoundaryError: The pipeline cannot be cut, or a segment not be hosted.
-            DistributedRunError: A run of another pipeline has this id.
+            DistributedRunError: A run of another pipeline has this id, or too many calls wait in
+                the queue; then nothing was begun.
             EngineError: The database cannot be used.
             UsageError: The message or the id is none, or the state cannot cross.
         """
         call = await self._call(pipeline, message, run_id, state, user_id)
         known = await self._last(call.run_id)
         if known is None:
+            await self._check_room(call)
             await self._enqueue(call, whole=False)
             known = await self._last(call.run_id)
         return self._known(known, call)
@@ -222,6 +237,7 @@ class DbosEngine:
         Raises:
             DistributedRunError: There is no such run or question, nothing to run again, or
                 somebody else has answered in the same moment.
+            UsageError: An answer does not fit its question, which stays open.
             EngineError: The database cannot be used.
         """
         found = await self._found(run_id)
@@ -261,7 +277,11 @@ class DbosEngine:
         return _status(await self._found(run_id))
 
     async def serve(
-        self, segments: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None
+        self,
+        segments: Sequence[str] | None = None,
+        *,
+        ready: Callable[[], object] | None = None,
+        drain_seconds: float = 0.0,
     ) -> None:
         """Take calls of registered pipelines from their queues until cancelled.
 
@@ -269,12 +289,16 @@ class DbosEngine:
             segments: Names of the segments to serve; None is all of them, and then runs of `run`
                 whose process died, too.
             ready: Called once calls are taken.
+            drain_seconds: Seconds that calls which run get to come to their ends, once this is
+                cancelled; those that still run then are left to other workers.
 
         Raises:
             BoundaryError: There is no such segment, or it has all the workers it may have.
-            EngineError: Nothing is registered, it serves already, or the database cannot be used.
-            UsageError: The segments are no names.
+            EngineError: Nothing is registered, it serves already, the database cannot be used, or
+                it could not be reached for so long that others take this worker for dead.
+            UsageError: The segments are no names, or `drain_seconds` is no number.
         """
+        _check_number("drain_seconds", drain_seconds, least=0.0)
         if not self._stations:
             raise EngineError("there is nothing to serve", help="register(pipeline) before serve()")
         if segments is not None and (isinstance(segments, str) or not segments):
@@ -287,19 +311,30 @@ class DbosEngine:
             raise EngineError("this engine serves already", help="name all segments at once")
         self._serving = True
         try:
-            await self._launched(segments, serving=True)
+            runtime = await self._launched(segments, serving=True)
             if ready is not None:
                 ready()
-            await asyncio.Event().wait()
+            while not runtime.is_lost:  # noqa: ASYNC110  # a thread finds out
+                await asyncio.sleep(_LOOK)
+            drain_seconds = 0.0
+            raise EngineError(
+                "this worker has ended what it ran",
+                found="it could not tell others in time that it is alive",
+                help="see that the database can be reached, and start it again; runs go on",
+            )
         finally:
             self._serving = False
-            await self.aclose()
+            await self.aclose(drain_seconds=drain_seconds)
 
-    async def aclose(self) -> None:
-        """Take no more calls in this process; runs go on in others, or when it is opened again."""
+    async def aclose(self, *, drain_seconds: float = 0.0) -> None:
+        """Take no more calls in this process; runs go on in others, or when it is opened again.
+
+        Args:
+            drain_seconds: Seconds that calls which run get to come to their ends.
+        """
         if self._runtime is not None:
             runtime, self._runtime = self._runtime, None
-            await asyncio.to_thread(runtime.close)
+            await asyncio.to_thread(runtime.close, drain_seconds)
         if self._control is not None:
             control, self._control = self._control, None
             await asyncio.to_thread(control.destroy)
@@ -340,7 +375,9 @@ class DbosEngine:
                     queues[queue] = given if scaling is not None else self._concurrency
                     most[queue] = None if scaling is None else scaling.max_instances
                 if segments is None or not serving:
+                    names = station.plan.names
                     queues[dbos.queue_of(fingerprint, dbos.ALL)] = self._concurrency
+                self._check_isolation(station.plan, names)
             runtime = self._runtime
             if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
                 return runtime
@@ -354,10 +391,42 @@ class DbosEngine:
             self._runtime = made
             return made
 
+    def _check_isolation(self, plan: SegmentPlan, names: Sequence[str]) -> None:
+        """Refuse segments that are to be kept apart, where this process does not.
+
+        Raises:
+            BoundaryError: There is one.
+        """
+        for name in names:
+            boundary = plan[name].boundary
+            asked = "none" if boundary is None else boundary.isolation
+            if asked == "process" and self._isolation is None:
+                found = "nothing says what its process imports"
+                help = (
+                    "DbosEngine(..., isolation=ProcessIsolation('path.py:pipeline')), or "
+                    "adk-fluent worker"
+                )
+            elif asked == "container" and not (len(names) == 1 and is_container_of(name)):
+                found = "this process is not its container"
+                help = "`adk-fluent deploy` writes what runs it; submit(...) works everywhere"
+            else:
+                continue
+            raise BoundaryError(
+                f"this engine cannot host segment {name!r}",
+                found=f"isolation={asked!r}, and {found}",
+                help=help,
+            )
+
     def _new_runtime(self) -> Runtime:
         from adk_fluent.distributed._runtime import Runtime  # noqa: PLC0415  # imports DBOS
 
-        return Runtime(self._database, self._stations, lease=self._lease, poll=self._poll)
+        return Runtime(
+            self._database,
+            self._stations,
+            lease=self._lease,
+            poll=self._poll,
+            isolation=self._isolation,
+        )
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -386,6 +455,36 @@ class DbosEngine:
             trace=adk.trace_now(),
             bytes=names,
         )
+
+    async def _check_room(self, call: SegmentCall) -> None:
+        """Refuse a run that would have to wait behind too many others.
+
+        Raises:
+            DistributedRunError: It would.
+            EngineError: The database cannot be used.
+        """
+        from adk_fluent.distributed._runtime import options_of  # noqa: PLC0415  # imports DBOS
+
+        if self._max_queued is None:
+            return
+        client, queue = await self._client(), options_of(call, whole=False)["queue_name"]
+        try:
+            waiting = await client.list_workflows_async(
+                queue_name=queue,
+                status="ENQUEUED",
+                limit=self._max_queued,
+                load_input=False,
+                load_output=False,
+            )
+        except Exception as error:
+            raise unusable(error, self._address) from error
+        if len(waiting) >= self._max_queued:
+            raise DistributedRunError(
+                f"run {call.run_id!r} was not begun: the queue of {call.segment!r} is full",
+                run_id=call.run_id,
+                found=f"{self._max_queued} calls or more wait in it",
+                help="submit it again later, or start workers",
+            )
 
     async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> str:
         from adk_fluent.distributed._runtime import (  # noqa: PLC0415  # imports DBOS
@@ -433,9 +532,10 @@ class DbosEngine:
     async def _client(self) -> DBOSClient:
         from adk_fluent.distributed._runtime import new_client  # noqa: PLC0415  # imports DBOS
 
-        if self._control is None:
-            self._control = await asyncio.to_thread(new_client, self._address)
-        return self._control
+        async with self._connecting:
+            if self._control is None:
+                self._control = await asyncio.to_thread(new_client, self._address)
+            return self._control
 
 
 def _whole() -> str:
@@ -485,8 +585,11 @@ def _status(found: _Found) -> RunStatus:
     return status_of(call, result, rest)
 
 
-def _check_number(name: str, number: Any, *, whole: bool = False) -> None:
+def _check_number(
+    name: str, number: Any, *, whole: bool = False, least: float | None = None
+) -> None:
     good = isinstance(number, int if whole else (int, float)) and not isinstance(number, bool)
-    if not (good and 0 < number < math.inf):
+    if not (good and (number > 0 or number == least) and number < math.inf):
         kind = "a whole number" if whole else "a number"
-        raise UsageError(f"{name}= is {kind} above 0", found=describe(number))
+        above = "above 0" if least is None else "that is not negative"
+        raise UsageError(f"{name}= is {kind} {above}", found=describe(number))

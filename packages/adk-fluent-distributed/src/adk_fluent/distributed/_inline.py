@@ -170,6 +170,7 @@ class InlineEngine:
 
         Raises:
             DistributedRunError: There is no such run or question, or nothing to run again.
+            UsageError: An answer does not fit its question, which stays open.
         """
         run = self._known(run_id)
         given = answering(await self.status(run_id), answers)

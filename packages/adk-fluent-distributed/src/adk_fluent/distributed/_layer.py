@@ -17,6 +17,7 @@ LAYER = Layer(
             Entry(f"{_HERE}._cli:answer", "answer", "Answer what a submitted run waits on."),
             Entry(f"{_HERE}._cli:cancel", "cancel", "Cancel a submitted run."),
             Entry(f"{_HERE}._cli:worker", "worker", "Run segments of submitted runs."),
+            Entry(f"{_HERE}._cli:deploy", "deploy", "Write what runs workers in containers."),
         ),
         "names": tuple(Entry(f"{_HERE}:{name}", name) for name in _NAMES),
     },

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.distributed._errors import DistributedRunError
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import answer_fault, describe, storage_fault
 from adk_fluent.protocol import Answer
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def answering(stands: RunStatus, answers: Sequence[Any]) -> dict[str, Any]:
 
     Raises:
         DistributedRunError: The run does not wait for one of them, or has not failed.
-        UsageError: One is none.
+        UsageError: One is none, or does not fit its question.
     """
     for each in answers:
         if not isinstance(each, Answer):
@@ -138,4 +138,12 @@ def answering(stands: RunStatus, answers: Sequence[Any]) -> dict[str, Any]:
             found=", ".join(each.name or each.id for each in stands.pending),
             help="answer one of these",
         )
+    asked = {each.id: each for each in stands.pending}
+    for each in answers:
+        fault = answer_fault(asked[each.id], each.value)
+        if fault is not None:  # nothing is written: the question is still open
+            raise UsageError(fault.what, help=fault.help)
+        if problem := storage_fault(each.value):
+            what = f"the answer to {asked[each.id].name!r} cannot cross"
+            raise UsageError(what, found=f"it{problem.path} {problem.says}", help=problem.help)
     return {each.id: each.value for each in answers}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from adk_fluent.distributed._call import SegmentCall, SegmentResult
 from adk_fluent.distributed._database import unusable
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
+from adk_fluent.distributed._processes import Processes
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG, describe
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
     from adk_fluent.distributed._database import Address, Database
+    from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._station_adk import Station
 
 APP: Final = "adk_fluent"
@@ -38,6 +41,7 @@ WHOLE: Final = "adk_fluent_run"
 ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
+_PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
 
 
 def queue_of(fingerprint: str, segment: str) -> str:
@@ -102,16 +106,35 @@ async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     runtime = Runtime.current()
     call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
-        return (await runtime.station(call.fingerprint).advance(call)).to_dict()
+        try:
+            return (await runtime.advance(call)).to_dict()
+        except asyncio.CancelledError as error:
+            if runtime.is_closed:
+                raise _ClosedError from error
+            raise
 
 
 class _ClosedError(BaseException):
-    """The engine closes; DBOS would keep a cancellation, an Exception in its thread, as the end."""
+    """The call is left to others; DBOS would keep an Exception, also a cancellation, as its end."""
+
+
+async def _check_ours(data: dict[str, Any], *, whole: bool) -> None:
+    """Give a call back that is in the queue of another version.
+
+    Raises:
+        _ClosedError: It is.
+    """
+    runtime, call = Runtime.current(), SegmentCall.from_dict(data)
+    if not runtime.serves(call):
+        LOG.warning("a call of run %s goes back to the queue of its version", call.run_id)
+        await asyncio.to_thread(runtime.give_back, call, whole=whole)
+        raise _ClosedError
 
 
 @DBOS.workflow(name=SEGMENT)
 async def _segment(data: dict[str, Any]) -> dict[str, Any]:
     """Run one segment, and put what comes next into its queue."""
+    await _check_ours(data, whole=False)
     result = await _advance(data)
     if result["next"] is not None:
         call = SegmentCall.from_dict(data).next(result["next"])
@@ -125,6 +148,7 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
     runtime = Runtime.current()  # there is none any more when a closing engine cancels this
+    await _check_ours(data, whole=True)
     try:
         while True:
             result = await _advance(data)
@@ -154,21 +178,34 @@ class Runtime:
         stations: What is served, by fingerprint; may grow.
         lease: Seconds without a sign of life after which this process counts as dead elsewhere.
         poll: Seconds between two looks into a queue.
+        isolation: How segments run that are to have processes of their own.
     """
 
     _current: Runtime | None = None
 
     def __init__(
-        self, database: Database, stations: Mapping[str, Station], *, lease: float, poll: float
+        self,
+        database: Database,
+        stations: Mapping[str, Station],
+        *,
+        lease: float,
+        poll: float,
+        isolation: ProcessIsolation | None = None,
     ) -> None:
         self.address = database.address
         self.workers = Workers(database, lease=lease)
         self.queues: dict[str, int] = {}
         self.client = new_client(database.address)
         self._stations = stations
+        self._processes: Processes | None = None
+        if isolation is not None:
+            self._processes = Processes(isolation, database.address.url, lease=lease)
         self._lease, self._poll = lease, poll
         self._over = threading.Event()
-        self._watcher: threading.Thread | None = None
+        self._watchers: list[threading.Thread] = []
+        self._until = math.inf
+        self._beaten = time.monotonic()
+        self.is_lost = False
         self._tasks: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = {}
         self._waiting: dict[str, list[Callable[[], object]]] = {}
 
@@ -214,24 +251,47 @@ class Runtime:
             raise
         self.queues = dict(queues)
         self._over.clear()
-        self._watcher = threading.Thread(target=self._watch, name="adk-fluent-worker", daemon=True)
-        self._watcher.start()
+        self._beaten = time.monotonic()
+        for work in (self._watch, self._guard):
+            name = f"adk-fluent{work.__name__}"
+            self._watchers.append(threading.Thread(target=work, name=name, daemon=True))
+            self._watchers[-1].start()
 
-    def close(self) -> None:
-        """Take no more calls; those that run are left to other workers."""
+    def close(self, drain: float = 0) -> None:
+        """Take no more calls; those that still run after some seconds are left to other workers.
+
+        Args:
+            drain: Seconds that they get to come to their ends.
+        """
+        if drain > 0 and not self.is_lost:
+            self._until = time.monotonic() + drain
+            DBOS.destroy(workflow_completion_timeout_sec=math.ceil(drain))
         self._over.set()
-        if self._watcher is not None:
-            self._watcher.join()
+        for each in self._watchers:
+            each.join()
         self._stop()
 
-    def station(self, fingerprint: str) -> Station:
-        """What runs the pipeline of a call."""
-        return self._stations[fingerprint]
+    async def advance(self, call: SegmentCall) -> SegmentResult:
+        """Run a call here, or in a process of its own."""
+        station = self._stations[call.fingerprint]
+        boundary = station.plan[call.segment].boundary
+        if self._processes is not None and boundary is not None and boundary.isolation == "process":
+            return await self._processes.advance(call)
+        return await station.advance(call, self.workers.is_at_work)
+
+    def serves(self, call: SegmentCall) -> bool:
+        """Whether a call is one of a pipeline that is served here."""
+        return call.fingerprint in self._stations
+
+    def give_back(self, call: SegmentCall, *, whole: bool) -> None:
+        """Put a call that was begun back into its queue."""
+        queue = options_of(call, whole=whole)["queue_name"]
+        self.client.resume_workflows([workflow_id(call.run_id, call.number)], queue_name=queue)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is no longer the one of this process."""
-        return Runtime._current is not self
+        """Whether what it runs is given back to others."""
+        return Runtime._current is not self or self.is_lost or time.monotonic() >= self._until
 
     @property
     def is_idle(self) -> bool:
@@ -280,6 +340,8 @@ class Runtime:
     def _stop(self) -> None:
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
+        if self._processes is not None:
+            self._processes.close()
         try:
             self._hand_over(self.workers.id)
             self.workers.leave()
@@ -307,10 +369,30 @@ class Runtime:
                 self._end_cancelled()
                 if time.monotonic() - reaped >= min(_REAP, self._lease / 4):
                     reaped = time.monotonic()
-                    self.workers.beat()
+                    self._beat()
                     self._reap()
             except Exception:  # noqa: BLE001  # it goes on, and is told
                 LOG.warning("a worker could not look after its database", exc_info=True)
+
+    def _beat(self) -> None:
+        before = time.monotonic()
+        if self.workers.beat():
+            self._beaten = before
+        else:
+            self._lose("another worker took this one for dead")
+
+    def _guard(self) -> None:
+        """End what runs before others may begin it, where no sign of life reaches them."""
+        while self.workers.has_others and not self._over.wait(self._lease / 16):
+            silent = time.monotonic() - self._beaten
+            if silent > self._lease * _PATIENCE and not self.is_lost:
+                self._lose(f"it could give no sign of life for {silent:.1f} s")
+
+    def _lose(self, why: str) -> None:
+        LOG.error("this worker ends what it runs: %s", why)
+        self.is_lost = True
+        for loop, task in [*self._tasks.values()]:
+            loop.call_soon_threadsafe(task.cancel)
 
     def _end_cancelled(self) -> None:
         tasks = dict(self._tasks)
@@ -339,8 +421,7 @@ class Runtime:
             except EngineError:  # one that cannot be read must not keep the others
                 LOG.warning("a call of worker %s is left as it is", worker, exc_info=True)
                 continue
-            queue = options_of(call, whole=row.name == WHOLE)["queue_name"]
-            self.client.resume_workflows([row.workflow_id], queue_name=queue)
+            self.give_back(call, whole=row.name == WHOLE)
             runs.append(call.run_id)
         return runs
 

@@ -238,8 +238,8 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
         raise _not_hosted(
             segment, f"serialization={boundary.serialization!r}", "a codec of its own"
         )
-    if boundary.isolation != "none":
-        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "a host")
+    if boundary.isolation != "none" and url == "":
+        raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "DbosEngine")
     transport = boundary.transport or TransportConfig()
     _check_transport(segment, transport, url)
     if transport.timeout_seconds is not None:

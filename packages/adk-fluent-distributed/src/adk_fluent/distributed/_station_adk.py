@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -26,6 +27,7 @@ from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.artifacts import BaseArtifactService
@@ -40,6 +42,15 @@ if TYPE_CHECKING:
 
 #: Bytes of JSON that a message, or the state that a run begins with, may have.
 _LARGEST: Final = 8_000_000
+_AGAIN: Final = 0.5  # seconds between two looks at a call that somebody else runs
+
+
+class _TakenError(Exception):
+    """Somebody else runs the call."""
+
+    def __init__(self, error: SessionError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Station:
@@ -105,22 +116,44 @@ class Station:
             self._compiled[segment] = compiled
         return self._compiled[segment]
 
-    async def advance(self, call: SegmentCall) -> SegmentResult:
+    async def advance(
+        self, call: SegmentCall, is_at_work: Callable[[str], bool] | None = None
+    ) -> SegmentResult:
         """Run a segment from where the run stands until it ends, waits, or leaves the segment.
 
         Called again after a crash, it goes on where the run stands, and does nothing where the
-        segment was done before. An error of a step is part of the result.
+        segment was done before. An error of a step is part of the result. While somebody else runs
+        the call, this waits.
+
+        Args:
+            call: The call.
+            is_at_work: Whether the owner of a run, as core names it, is alive; None asks nobody.
         """
         where: Any = {"user_id": call.user_id, "session_id": call.run_id}
         compiled = self.compiled(call.segment)
-        async with self._at_work(**where):
-            return await self._advance(compiled, call, where)
+        while True:
+            async with self._at_work(**where):
+                try:
+                    return await self._advance(compiled, call, where)
+                except _TakenError as taken:
+                    if is_at_work is None:
+                        return SegmentResult("failed", call.segment, error=_told(taken.error))
+                    owner = taken.error.taken_by  # or words, where nobody can tell who
+                    if "/" in owner and not await asyncio.to_thread(is_at_work, owner):
+                        with suppress(SessionError):  # somebody else does it in the same moment
+                            await self._backend.release(compiled, **where)
+                        continue
+            await asyncio.sleep(_AGAIN)
 
     async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
         token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
+        except SessionError as raised:
+            if raised.taken_by:
+                raise _TakenError(raised) from raised
+            error = _told(raised)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  # a step's; an exit would end all
             error = _told(raised)
         finally:

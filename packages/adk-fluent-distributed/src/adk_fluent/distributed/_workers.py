@@ -10,29 +10,48 @@ import time
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.distributed._database import unusable
 from adk_fluent.distributed._errors import BoundaryError
+from adk_fluent.extend import this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from adk_fluent.distributed._database import Database
 
-_HOST: Final = platform.node()
 _TABLE: Final = "adk_fluent_workers"
-_ALL: Final = f"select id, host, pid, started, beat, lease, reaper, segments from {_TABLE}"
-_JOIN: Final = (
-    f"insert into {_TABLE} values (:id, :host, :pid, :started, :segments, :beat, :lease, null)"
-)
+_ALL: Final = f"select id, process, beat, lease, reaper, segments from {_TABLE}"
+_JOIN: Final = f"insert into {_TABLE} values (:id, :process, :segments, :now, :lease, null)"
+
+
+class _Worker(NamedTuple):
+    id: str
+    process: str
+    beat: float
+    lease: float
+    reaper: str | None
+    segments: str
+
+    def is_alive(self, now: float) -> bool:
+        """Whether it counts as alive."""
+        name, _, numbered = self.process.partition(" ")
+        host, pid, started = name.rsplit("/", 2)
+        if started and host == this_process().rsplit("/", 2)[0] and numbered == _numbered():
+            return _started(int(pid)) == started
+        return now - self.beat < self.lease
+
+    def owns(self, owner: str) -> bool:
+        """Whether its process is the owner of a run, as core names it."""
+        return owner.startswith(f"{self.process.partition(' ')[0]}/")
 
 
 class Workers:
     """The workers of one database, this process among them.
 
     A worker on this machine is dead when its process is. One on another machine is dead when it has
-    not beaten for its lease.
+    not beaten for its lease, by the clock of the database where that has one.
 
     Args:
         database: The database.
@@ -43,9 +62,14 @@ class Workers:
     """
 
     def __init__(self, database: Database, *, lease: float) -> None:
-        self.id: str = f"{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.id: str = f"{platform.node()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._database = database
         self._lease = lease
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there may be workers on other machines, which go by signs of life."""
+        return self._database.is_postgres
 
     def join(self, segments: Mapping[str, int | None]) -> None:
         """Become a worker.
@@ -56,8 +80,8 @@ class Workers:
         Raises:
             BoundaryError: A segment has as many workers as it may have.
         """
-        with self._table() as do:
-            living = [json.loads(row[-1]) for row in do(_ALL).all() if _is_alive(*row[1:6])]
+        with self._table() as (do, now):
+            living = [json.loads(each.segments) for each in _all(do) if each.is_alive(now)]
             for name, most in segments.items():
                 there = sum(name in served for served in living)
                 if most is not None and there >= most:
@@ -66,14 +90,14 @@ class Workers:
                         found=f"{there} workers, and max_instances={most}",
                         help="stop one of them, or allow more",
                     )
-            pid, names = os.getpid(), json.dumps([*segments])
-            row = {"host": _HOST, "pid": pid, "started": _started(pid), "segments": names}
-            do(_JOIN, id=self.id, beat=time.time(), lease=self._lease, **row)
+            row = {"process": _this_process(), "segments": json.dumps([*segments])}
+            do(_JOIN, id=self.id, now=now, lease=self._lease, **row)
 
-    def beat(self) -> None:
-        """Give a sign of life."""
-        with self._table() as do:
-            do(f"update {_TABLE} set beat = :beat where id = :id", beat=time.time(), id=self.id)
+    def beat(self) -> bool:
+        """Give a sign of life; whether this is a worker still, and nobody took it for dead."""
+        with self._table(lock=False) as (do, now):
+            done = do(f"update {_TABLE} set beat = :now where id = :id", now=now, id=self.id)
+            return bool(done.rowcount)
 
     def leave(self) -> None:
         """Be a worker no more."""
@@ -81,40 +105,67 @@ class Workers:
 
     def take_dead(self) -> list[str]:
         """Take the dead workers that no living one looks after; `bury` them when that is done."""
-        with self._table() as do:
-            rows = do(_ALL).all()
-            alive = {row[0]: _is_alive(*row[1:6]) for row in rows}
-            free = {None, self.id, *(id for id in alive if not alive[id])}
-            dead = [row[0] for row in rows if not alive[row[0]] and row[6] in free]
+        with self._table(lock=False) as (do, now):  # mostly there are none
+            if all(each.is_alive(now) for each in _all(do)):
+                return []
+        with self._table() as (do, now):
+            known = _all(do)
+            alive = {each.id: each.is_alive(now) for each in known}
+            dead = [
+                each.id
+                for each in known
+                if not alive[each.id]
+                and (each.reaper in (None, self.id) or not alive.get(each.reaper, False))
+            ]
             for id in dead:
                 do(f"update {_TABLE} set reaper = :me where id = :id", me=self.id, id=id)
         return dead
 
     def bury(self, id: str) -> None:
         """Forget a worker, whose work has been given to others."""
-        with self._table() as do:
+        with self._table(lock=False) as (do, _):
             do(f"delete from {_TABLE} where id = :id", id=id)
 
+    def is_at_work(self, owner: str) -> bool:
+        """Whether the owner of a run, as core names it, is a process that counts as alive."""
+        with self._table(lock=False) as (do, now):
+            return any(each.owns(owner) and each.is_alive(now) for each in _all(do))
+
     @contextmanager
-    def _table(self) -> Generator[Callable[..., Any]]:
+    def _table(self, *, lock: bool = True) -> Generator[tuple[Callable[..., Any], float]]:
         from sqlalchemy import text  # noqa: PLC0415  # slow
         from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # slow
 
         try:
-            with self._database.begin(lock=_TABLE) as db:  # of two that look, one looks first
+            # of two that look, one looks first
+            with self._database.begin(lock=_TABLE if lock else "") as db:
 
                 def do(statement: str, **values: Any) -> Any:
                     return db.execute(text(statement), values)
 
-                yield do
+                now = time.time()
+                if self._database.is_postgres:  # the one clock that all machines have
+                    now = float(do("select extract(epoch from clock_timestamp())").scalar_one())
+                yield do, now
         except SQLAlchemyError as error:
             raise unusable(error, self._database.address) from error
 
 
-def _is_alive(host: str, pid: int, started: str, beat: float, lease: float) -> bool:
-    if host == _HOST and started:
-        return _started(pid) == started
-    return time.time() - beat < lease
+def _all(do: Callable[..., Any]) -> list[_Worker]:
+    return [_Worker(*row) for row in do(_ALL)]
+
+
+def _this_process() -> str:
+    """This process, as core names owners of runs, and where its number counts."""
+    return f"{this_process()} {_numbered()}"
+
+
+def _numbered() -> str:
+    """Where numbers of processes are those of this one: two containers may share a host's name."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _started(pid: int) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._cases._turn import ToolCall, Turn
+    from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation
     from adk_fluent.eval._errors import (
         EvalError,
         EvalFailedError,
@@ -36,15 +35,14 @@ if TYPE_CHECKING:
     from adk_fluent.eval._report._compare import CaseChange, RegressionReport
     from adk_fluent.eval._report._matrix import ModelMatrix
     from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._report._summaries import MetricSummary, TagSummary
+    from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
     _MODULES = {
         "_cases._case": ("FluentCase",),
         "_cases._judge": ("FluentJudge",),
-        "_cases._simulation": ("UserSimulation",),
-        "_cases._turn": ("ToolCall", "Turn"),
+        "_cases._turn": ("ToolCall", "Turn", "UserSimulation"),
         "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
         "_gate": ("Gate",),
         "_metrics": ("PrebuiltMetrics",),
@@ -55,7 +53,7 @@ else:
         "_report._compare": ("CaseChange", "RegressionReport"),
         "_report._matrix": ("ModelMatrix",),
         "_report._report": ("FluentEvalReport",),
-        "_report._summaries": ("MetricSummary", "TagSummary"),
+        "_report._statistics": ("MetricSummary", "TagSummary"),
         "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),
     }

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from adk_fluent.errors import AdkFluentError, BuildError, Details, UsageError
-
-if TYPE_CHECKING:
-    from typing import Unpack
 
 
 class EvalError(UsageError):

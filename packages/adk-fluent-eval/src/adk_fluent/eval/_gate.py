@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.extend import describe
+from adk_fluent.eval._arguments import is_number, is_whole, require, require_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +39,21 @@ class Gate:
         for tag, share in _pairs("min_tag_pass_rate", self.min_tag_pass_rate):
             _check_share(f"min_tag_pass_rate[{tag!r}]", share)
         for name, score in _pairs("min_metric", self.min_metric):
-            if not is_number(score):
-                raise EvalError(f"min_metric[{name!r}] must be a number", found=describe(score))
-        limit: Any = self.max_regressions
-        if limit is not None and not (is_number(limit) and isinstance(limit, int) and limit >= 0):
-            raise EvalError("max_regressions= must be a whole number >= 0", found=describe(limit))
-        cost: Any = self.max_cost_usd
-        if cost is not None and not (is_number(cost) and cost >= 0):
-            raise EvalError("max_cost_usd= must be a number >= 0", found=describe(cost))
+            require(is_number(score), f"min_metric[{name!r}] must be a number", score)
+        limit, cost = self.max_regressions, self.max_cost_usd
+        whole = limit is None or is_whole(limit, 0)
+        require(whole, "max_regressions= must be a whole number >= 0", limit)
+        valid = cost is None or (is_number(cost) and cost >= 0)
+        require(valid, "max_cost_usd= must be a number >= 0", cost)
         for name in ("significant_only", "allow_flaky"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise EvalError(f"{name}= must be True or False", found=describe(value))
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a finite int or float (not a bool)."""
-    is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
+            require_type(getattr(self, name), bool, f"{name}= must be True or False")
 
 
 def _pairs(name: str, value: Any) -> list[tuple[str, Any]]:
-    if not isinstance(value, Mapping):
-        raise EvalError(f"{name}= must be a mapping of names to numbers", found=describe(value))
+    require_type(value, Mapping, f"{name}= must be a mapping of names to numbers")
     return list(cast("Mapping[str, Any]", value).items())
 
 
 def _check_share(name: str, value: Any) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise EvalError(f"{name}= must be between 0 and 1", found=describe(value))
+    valid = is_number(value) and 0 <= value <= 1
+    require(valid, f"{name}= must be between 0 and 1", value)

@@ -67,93 +67,58 @@ class Metric:
 
 
 _P = PrebuiltMetrics
-_QUALITY = "rubric_based_final_response_quality_v1"
-_WHOLE = "rubric_based_multi_turn_trajectory_evaluator"
-METRICS: Final[dict[str, Metric]] = {
-    each.name: each
-    for each in (
-        Metric(TRAJECTORY, 1.0, "", "expected_trajectory"),
-        Metric(MATCH, 0.8, "", "reference_response"),
-        *(
-            Metric(_P[f"RUBRIC_BASED_{name}"].value, 0.8, "", "rubrics", "judge", at, kind, since)
-            for name, at, since in (
-                (
-                    "FINAL_RESPONSE_QUALITY_V1",
-                    f"{_QUALITY}:RubricBasedFinalResponseQualityV1Evaluator",
-                    1,
-                ),
-                (
-                    "TOOL_USE_QUALITY_V1",
-                    "rubric_based_tool_use_quality_v1:RubricBasedToolUseV1Evaluator",
-                    1,
-                ),
-                (
-                    "MULTI_TURN_TRAJECTORY_QUALITY_V1",
-                    f"{_WHOLE}:RubricBasedMultiTurnTrajectoryEvaluator",
-                    2,
-                ),
-            )
-            for kind in ("RubricsBasedCriterion",)
-        ),
-        Metric(
-            *(_P.FINAL_RESPONSE_MATCH_V2.value, 0.8, "", "reference_response", "judge"),
-            "final_response_match_v2:FinalResponseMatchV2Evaluator",
-            "LlmAsAJudgeCriterion",
-        ),
-        Metric(
-            *(_P.HALLUCINATIONS_V1.value, 0.8, "", "", "judge"),
-            "hallucinations_v1:HallucinationsV1Evaluator",
-            "HallucinationsCriterion",
-        ),
-        Metric(
-            *(_P.PER_TURN_USER_SIMULATOR_QUALITY_V1.value, 0.8, "", "simulation", "judge"),
-            "simulation.per_turn_user_simulator_quality_v1:PerTurnUserSimulatorQualityV1",
-            "LlmBackedUserSimulatorCriterion",
-        ),
-        Metric(
-            *(_P.RESPONSE_EVALUATION_SCORE.value, 3.5, "1-5", "", "cloud"),
-            "response_evaluator:ResponseEvaluator",
-        ),
-        Metric(_P.SAFETY_V1.value, 0.8, "", "", "cloud", "safety_evaluator:SafetyEvaluatorV1"),
-        *(
-            Metric(
-                *(_P[f"MULTI_TURN_{name}_V1"].value, 0.5, "", "", "cloud"),
-                f"multi_turn_{name.lower()}_evaluator:MultiTurn{kind}V1Evaluator",
-                since=2,
-            )
-            for name, kind in (
-                ("TASK_SUCCESS", "TaskSuccess"),
-                ("TRAJECTORY_QUALITY", "TrajectoryQuality"),
-                ("TOOL_USE_QUALITY", "ToolUseQuality"),
-            )
-        ),
-        Metric(_P.TOOL_CALL_COUNT_V1.value, unit="calls"),
-        Metric(_P.INFERENCE_CALL_COUNT_V1.value, unit="calls"),
-        Metric(_P.TOKEN_USAGE_V1.value, unit="tokens"),
-        Metric(_P.INVOCATION_DURATION_V1.value, unit="s"),
-    )
-}
 
 
-def metric_table() -> str:
-    """Return the metrics as a table in Markdown."""
-    rows = [
-        ("metric", "light", "`[adk]`", "Google Cloud", "judge model", "a case has", "threshold"),
-        ("---",) * 7,
-    ]
-    for each in METRICS.values():
-        cloud = each.by == "cloud"
-        since = f" (google-adk {each.since}.x)" if each.since > 1 else ""
-        threshold = "informational" if each.threshold is None else f"{each.threshold:g}"
-        rows.append(
-            (
-                f"`{each.name}`{since}",
-                "" if cloud else "yes",
-                "needed" if cloud else "yes",
-                "needed" if cloud else "",
-                "needed" if each.by == "judge" else "",
-                f"`{each.needs}`" if each.needs else "",
-                threshold + (f" of {each.unit}" if each.unit == "1-5" else ""),
-            )
+def _judged(name: str, needs: str, evaluator: str, criterion: str, since: int = 1) -> Metric:
+    """A metric that a model judges; its evaluator is in a module of its name, or says where."""
+    place = evaluator if ":" in evaluator else f"{name}:{evaluator}"
+    return Metric(str(name), 0.8, "", needs, "judge", place, criterion, since)
+
+
+def _cloud(name: str, threshold: float, unit: str, evaluator: str, since: int = 1) -> Metric:
+    """A metric that Google Cloud computes."""
+    return Metric(str(name), threshold, unit, "", "cloud", evaluator, since=since)
+
+
+_ALL: Final = (
+    Metric(TRAJECTORY, 1.0, needs="expected_trajectory"),
+    Metric(MATCH, 0.8, needs="reference_response"),
+    _judged(
+        *(_P.RUBRIC_BASED_FINAL_RESPONSE_QUALITY_V1, "rubrics"),
+        *("RubricBasedFinalResponseQualityV1Evaluator", "RubricsBasedCriterion"),
+    ),
+    _judged(
+        *(_P.RUBRIC_BASED_TOOL_USE_QUALITY_V1, "rubrics"),
+        *("RubricBasedToolUseV1Evaluator", "RubricsBasedCriterion"),
+    ),
+    _judged(
+        *(_P.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1, "rubrics"),
+        "rubric_based_multi_turn_trajectory_evaluator:RubricBasedMultiTurnTrajectoryEvaluator",
+        *("RubricsBasedCriterion", 2),
+    ),
+    _judged(
+        *(_P.FINAL_RESPONSE_MATCH_V2, "reference_response"),
+        *("FinalResponseMatchV2Evaluator", "LlmAsAJudgeCriterion"),
+    ),
+    _judged(_P.HALLUCINATIONS_V1, "", "HallucinationsV1Evaluator", "HallucinationsCriterion"),
+    _judged(
+        *(_P.PER_TURN_USER_SIMULATOR_QUALITY_V1, "simulation"),
+        "simulation.per_turn_user_simulator_quality_v1:PerTurnUserSimulatorQualityV1",
+        "LlmBackedUserSimulatorCriterion",
+    ),
+    _cloud(_P.RESPONSE_EVALUATION_SCORE, 3.5, "1-5", "response_evaluator:ResponseEvaluator"),
+    _cloud(_P.SAFETY_V1, 0.8, "", "safety_evaluator:SafetyEvaluatorV1"),
+    *(
+        _cloud(f"multi_turn_{name}_v1", 0.5, "", f"multi_turn_{name}_evaluator:{evaluator}", 2)
+        for name, evaluator in (
+            ("task_success", "MultiTurnTaskSuccessV1Evaluator"),
+            ("trajectory_quality", "MultiTurnTrajectoryQualityV1Evaluator"),
+            ("tool_use_quality", "MultiTurnToolUseQualityV1Evaluator"),
         )
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    ),
+    Metric(_P.TOOL_CALL_COUNT_V1.value, unit="calls"),
+    Metric(_P.INFERENCE_CALL_COUNT_V1.value, unit="calls"),
+    Metric(_P.TOKEN_USAGE_V1.value, unit="tokens"),
+    Metric(_P.INVOCATION_DURATION_V1.value, unit="s"),
+)
+METRICS: Final[dict[str, Metric]] = {each.name: each for each in _ALL}

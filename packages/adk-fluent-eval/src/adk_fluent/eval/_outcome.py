@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -294,3 +294,7 @@ class CaseOutcome:
     def score(self, name: str) -> MetricScore | None:
         """Return the metric of this name; None if the run has no such metric."""
         return next((each for each in self.scores if each.name == name), None)
+
+
+#: All that an outcome is made of.
+RECORDS: Final = (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)

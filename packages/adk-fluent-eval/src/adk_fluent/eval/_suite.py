@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from contextlib import aclosing
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, nullcontext
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
-from adk_fluent.eval._cases._case import FluentCase, check_cases, check_field_names
-from adk_fluent.eval._cases._simulation import UserSimulation
+from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
+from adk_fluent.eval._cases._case import CaseFields, FluentCase, check_cases, check_field_names
+from adk_fluent.eval._cases._turn import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running._options import RunOptions, listed, positive
 from adk_fluent.eval._text import plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from os import PathLike
-    from typing import Self, Unpack
 
     import pytest
     from google.adk.evaluation.eval_set import EvalSet
     from google.adk.models import BaseLlm
     from google.genai.types import Content, Part
 
-    from adk_fluent.eval._cases._case import CaseFields
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._matrix import ModelMatrix
+    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()
 _SAMPLES: Final = 5  # ADK's default
@@ -76,16 +71,12 @@ class FluentEvalSuite:
         judge_samples: int = _SAMPLES,
         simulation: UserSimulation | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("name= of a suite must not be empty", found=describe(name))
-        if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("gate= takes a Gate", found=describe(gate), help="gate=Gate(...)")
-        if isinstance(metrics, Mapping):
-            raise EvalError(
-                "metrics= takes a list", help="write metrics=[...] and thresholds={...}"
-            )
-        if not isinstance(thresholds, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("thresholds= takes a mapping", found=describe(thresholds))
+        require(is_text(name), "name= of a suite must not be empty", name)
+        require_type(gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
+        help = "write metrics=[...] and thresholds={...}"
+        require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
+        require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
+        require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         self.name = name
         self.pipeline = pipeline
         self.cases: list[FluentCase] = []
@@ -101,8 +92,6 @@ class FluentEvalSuite:
         self.description = description
         self.judge_model: str | BaseLlm | None = judge_model
         self.judge_samples: int = positive("judge_samples", judge_samples)
-        if simulation is not None and not isinstance(simulation, UserSimulation):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
         self.simulation: UserSimulation | None = simulation
         self.add(*listed("cases", cases))
 
@@ -142,24 +131,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        run = SuiteRun(self, options)
-        began, clock = datetime.now(UTC), time.monotonic()
-        outcomes = [each async for each in run.outcomes()]
-        return FluentEvalReport(
-            outcomes,
-            self.name,
-            self.gate,
-            self.metrics,
-            run.engine,
-            run.adk_version,
-            began,
-            time.monotonic() - clock,
-            run.notes,
-            run.interrupted,
-            options.get("baseline"),
-            run.cases,
-            run.results(),
-        )
+        return await SuiteRun(self, options).report()
 
     def run_sync(self, **options: Unpack[RunOptions]) -> FluentEvalReport:
         """Run the cases from code that is not async; see `run`.
@@ -204,10 +176,9 @@ class FluentEvalSuite:
             if name in named:
                 raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
             named[name] = model
-        if not named:
-            raise EvalError("models= is empty", help='such as models=["gemini-2.5-flash", ...]')
-        if {"model", "journal"} & options.keys():
-            raise EvalError("a matrix takes no model= and no journal=")
+        require(named, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        own = {"model", "journal"} & options.keys()
+        require(not own, "a matrix takes no model= and no journal=")
         every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
         for each in every:
             self.check(**each)
@@ -245,12 +216,8 @@ class FluentEvalSuite:
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
         fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
-        try:
+        with nullcontext() if data.source is None else data.source.naming(()):
             return cls(pipeline=pipeline, **fields)
-        except EvalError as error:
-            if data.source is None:
-                raise
-            raise data.source.invalid((), error) from error
 
     @classmethod
     def from_yaml(
@@ -332,6 +299,21 @@ class FluentEvalSuite:
 
         return cls._from_data(load_table(path, map, registry), pipeline, more)
 
+    def to_table(self, path: str | PathLike[str]) -> None:
+        """Write the cases as CSV or JSON lines, as `from_table` reads them.
+
+        Args:
+            path: The file, ``.csv`` or ``.jsonl``; CSV holds cases with one text as input.
+
+        Raises:
+            EvalError: A case has a value that the file cannot hold, such as a lambda.
+            EvalFileError: The file cannot be written; an old one stays.
+        """
+        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._table import table_of  # noqa: PLC0415  # rarely needed
+
+        write_whole(path, list(table_of(path, self.cases)))
+
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
 
@@ -375,19 +357,12 @@ class FluentEvalSuite:
         write_eval_set(self._to_data(), path, config_path)
 
     def _to_data(self) -> SuiteData:
-        from adk_fluent.eval._files._data import SuiteData  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
 
-        fields = {
-            "name": self.name,
-            "description": self.description,
-            "metrics": list(self.metrics),
-            "thresholds": dict(self.thresholds),
-            "num_runs": self.num_runs,
-            "gate": self.gate,
-            "judge_model": self.judge_model if isinstance(self.judge_model, str) else None,
-            "judge_samples": self.judge_samples if self.judge_samples != _SAMPLES else None,
-            "simulation": self.simulation,
-        }
+        fields = {name: getattr(self, name) for name in SUITE_FIELDS}
+        fields["metrics"] = list(self.metrics)
+        fields["judge_model"] = self.judge_model if isinstance(self.judge_model, str) else None
+        fields["judge_samples"] = self.judge_samples if self.judge_samples != _SAMPLES else None
         return SuiteData(fields, tuple(self.cases))
 
     def __repr__(self) -> str:

@@ -53,8 +53,9 @@ def replace_secrets(value: Any) -> Any:
     """Return plain data without secrets of environment variables; records are changed in place."""
     secrets = {
         secret: f"[{name}]"
-        for name, value in os.environ.items()
-        if name.upper().endswith(_SECRET) and len(secret := value.strip()) >= _SHORTEST
+        for name in os.environ  # each value that is read is decoded
+        if name.upper().endswith(_SECRET)
+        if len(secret := os.environ.get(name, "").strip()) >= _SHORTEST
     }
     return _replace_all(value, secrets) if secrets else value
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, time, timedelta
 from enum import Enum
 from os import PathLike
@@ -18,6 +18,14 @@ _SHOWN: Final = 300  # characters of a value in a reason
 _DEPTH: Final = 60
 _BITS: Final = 8192  # Python refuses to print integers much longer than this
 _TEXT_NAMES: Final = {("decimal", "Decimal"), ("uuid", "UUID")}  # not imported for it
+
+
+def defaults_of(record: type) -> dict[str, Any]:
+    """Return the fields of a dataclass and their defaults, MISSING for those without one."""
+    return {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(record)
+    }
 
 
 def mismatch(expected: Any, actual: Any) -> str:

@@ -26,20 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["EvaluatedCase", "adk_eval"]
 
 _MARK: Final = "adk_eval"
-_SUFFIXES: Final = (".json", ".md", ".xml", ".html")
+_FORMS: Final = {".json": "json", ".md": "markdown", ".xml": "junit", ".html": "html"}
+_SUFFIXES: Final = ", ".join(_FORMS)
 #: Options that pytest has its own ways for: -k, -x, pytest-xdist.
-_REFUSED: Final = frozenset(
-    {
-        "filter_tags",
-        "case_ids",
-        "fail_fast",
-        "parallelism",
-        "progress",
-        "baseline",
-        "shard",
-        "journal",
-    }
-)
+_REFUSED: Final = {
+    *("filter_tags", "case_ids", "fail_fast", "parallelism", "progress"),
+    *("baseline", "shard", "journal"),
+}
 
 
 @dataclass(slots=True)
@@ -166,7 +159,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("adk-fluent", "evaluation of agents").addoption(
         "--adk-eval-report",
         metavar="FILE",
-        help=f"write the report of the evaluated cases ({', '.join(_SUFFIXES)})",
+        help=f"write the report of the evaluated cases ({_SUFFIXES})",
     )
 
 
@@ -176,8 +169,8 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_MARK}(suite, **options): one test for each run of each case of a FluentEvalSuite.",
     )
     file: str | None = config.getoption("adk_eval_report")
-    if file is not None and Path(file).suffix.lower() not in _SUFFIXES:
-        raise pytest.UsageError(f"--adk-eval-report={file}: a file ends in {', '.join(_SUFFIXES)}")
+    if file is not None and Path(file).suffix.lower() not in _FORMS:
+        raise pytest.UsageError(f"--adk-eval-report={file}: a file ends in {_SUFFIXES}")
     config.stash[_GROUPS] = {}
     if not hasattr(config, "workerinput"):  # workers of pytest-xdist send their outcomes
         config.pluginmanager.register(_Reporter(config, file), "adk_fluent_eval_reporter")
@@ -285,15 +278,13 @@ class _Reporter:
                 continue
             from adk_fluent.eval import EvalFileError  # noqa: PLC0415  # of reports alone
             from adk_fluent.eval._files._source import with_suite, write_whole  # noqa: PLC0415
+            from adk_fluent.eval._report._report import document  # noqa: PLC0415
             from adk_fluent.eval._text import encodable  # noqa: PLC0415
 
-            makers = {".md": report.to_markdown, ".xml": report.to_junit, ".json": report.to_json}
             path = with_suite(str(self._path), suite if len(self._records) > 1 else "")
+            form = _FORMS[self._path.suffix.lower()]
             try:
-                if self._path.suffix.lower() == ".html":
-                    report.to_html(path)
-                else:
-                    write_whole(path, [encodable(makers[self._path.suffix.lower()]())])
+                write_whole(path, [encodable(document(report, form))])
             except EvalFileError as error:
                 self._lines.append(f"error: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

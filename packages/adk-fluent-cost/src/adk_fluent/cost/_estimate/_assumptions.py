@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import RunResult
 
 _PLAIN: Final = (int, float)
+_SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
 #: Numbers that hold for all steps, or for each of some names.
 Numbers = float | Mapping[str, float]
 
@@ -38,6 +39,7 @@ class TrafficAssumptions:
             may end early.
         map_items: Items of `map_over`.
         failure_rate: Share of the attempts of a fallback that fail.
+        escalation_rate: Share of the answers that the judge of an adaptive selector rejects.
         tool_rounds: Model calls of an agent with tools, in addition to its first one.
         tool_tokens: Tokens of what a tool returns.
         measured_calls: Model calls of an agent in a run, where that was measured.
@@ -52,6 +54,7 @@ class TrafficAssumptions:
     loop_iterations: Numbers | None = None
     map_items: Numbers = 5
     failure_rate: float = 0.0
+    escalation_rate: Numbers = 0.2
     tool_rounds: Numbers = 1
     tool_tokens: float = 100
     measured_calls: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -70,7 +73,7 @@ class TrafficAssumptions:
             numbers = (
                 cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {"": value}
             )
-            share = each.name in ("branch_probabilities", "failure_rate")
+            share = each.name in _SHARES
             for name, number in numbers.items():
                 _check(each.name, name, number, most=1.0 if share else None)
 

@@ -18,7 +18,7 @@ from adk_fluent.protocol import Unknown, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adk_fluent.cost._prices._books import Prices
+    from adk_fluent.cost._prices._books import PriceBooks, Prices
 
 #: What agents without a model are called in reports.
 DEFAULT: Final = "(default model)"
@@ -138,21 +138,28 @@ def estimate_cost(
     traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
     if not isinstance(traffic, TrafficAssumptions):
         raise UsageError("estimate_cost takes TrafficAssumptions", found=describe(traffic))
-    walk = Walk(root, traffic, default_model, _pricing(prices))
+    books = price_books(prices)
+    walk = Walk(
+        root,
+        traffic,
+        default_model,
+        lambda own: _pricing(books if own is None else books.with_own(own)),
+    )
     agents, models, calls = dict[str, float](), dict[str, float](), dict[str, float]()
     unpriced = dict[str, float]()
     for each in walk.positions:
         if not isinstance(each.node, AgentNode) or each.node.mock:
             continue
-        name, model = each.node.name, each.model or DEFAULT
-        number = each.calls.mean * each.runs.mean
+        name, number = each.node.name, each.calls.mean * each.runs.mean
         calls[name] = calls.get(name, 0.0) + number
-        if each.own is None:
-            unpriced[model] = unpriced.get(model, 0.0) + number
-            continue
-        usd = each.own.mean * each.runs.mean
-        agents[name] = agents.get(name, 0.0) + usd
-        models[model] = models.get(model, 0.0) + usd
+        if each.own is not None:
+            agents[name] = agents.get(name, 0.0) + each.own.mean * each.runs.mean
+        for asked, share, usd in each.asked:
+            model = asked or DEFAULT
+            if usd is None:
+                unpriced[model] = unpriced.get(model, 0.0) + number * share
+            else:
+                models[model] = models.get(model, 0.0) + usd * each.runs.mean
     total = walk.positions[0].cost
     return CostModel(
         mean=total.mean,
@@ -173,12 +180,12 @@ def _dearest(costs: dict[str, float]) -> dict[str, float]:
     return dict(sorted(costs.items(), key=lambda row: (-row[1], row[0])))
 
 
-def _pricing(prices: Prices | None) -> Callable[[str, float, float], float | None]:
+def _pricing(books: PriceBooks) -> Callable[[str, float, float], float | None]:
     """What a call costs, by the price of a token.
 
     Books are asked once for all prompts between two powers of 2, unless prices change in between.
     """
-    books, now = price_books(prices), datetime.now(UTC)
+    now = datetime.now(UTC)
     known: dict[tuple[str, int], tuple[float, float] | None] = {}
 
     def price(model: str, prompt: int, output: int) -> float | None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from adk_fluent.cost._estimate._chances import chances_of, total_of
+from adk_fluent.cost._estimate._range import NEVER, ONCE, Range
+from adk_fluent.cost._selecting._candidates import table_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -31,36 +34,12 @@ from adk_fluent.ir import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
 
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
+    from adk_fluent.cost._prices._books import PriceTable
 
-
-class Range(NamedTuple):
-    """A number as expected, at least, and at most."""
-
-    mean: float = 0.0
-    lo: float = 0.0
-    hi: float = 0.0
-
-    def plus(self, other: Range) -> Range:
-        """Return the sum of both."""
-        if self is NEVER:
-            return other
-        return Range(self.mean + other.mean, self.lo + other.lo, self.hi + other.hi)
-
-    def times(self, other: Range) -> Range:
-        """Return the product of both; nothing of something endless is nothing."""
-        if other is ONCE:
-            return self
-        return Range(
-            self.mean * other.mean,
-            self.lo * other.lo,
-            self.hi * other.hi if self.hi and other.hi else 0.0,
-        )
-
-
-ONCE = Range(1.0, 1.0, 1.0)
-NEVER = Range()
+    Price: TypeAlias = Callable[[str, float, float], float | None]
 
 
 @dataclass(slots=True)
@@ -78,6 +57,7 @@ class Position:
         before: Tokens of the step before it.
         calls: Model calls of an agent itself, each time it runs.
         own: USD of these; None where nobody knows.
+        asked: The models that it asks, with the share of its calls and USD of all by that model.
         cost: USD of all that is in it, each time it runs.
     """
 
@@ -91,6 +71,9 @@ class Position:
     before: Range = NEVER
     calls: Range = NEVER
     own: Range | None = NEVER
+    asked: list[tuple[str, float, float | None]] = field(
+        default_factory=list[tuple[str, float, float | None]]
+    )
     cost: Range = NEVER
 
 
@@ -101,7 +84,8 @@ class Walk:
         root: The pipeline.
         traffic: What is assumed.
         default_model: The model of agents that name none.
-        price: What a call costs: USD by model, prompt tokens and answer tokens; None if unknown.
+        pricing: Given the prices that a selector's candidates bring, or None, what a call costs:
+            USD by model, prompt tokens and answer tokens; None if unknown.
 
     Attributes:
         positions: Each before those inside it.
@@ -114,10 +98,12 @@ class Walk:
         root: Node,
         traffic: TrafficAssumptions,
         default_model: str,
-        price: Callable[[str, float, float], float | None],
+        pricing: Callable[[PriceTable | None], Price],
     ) -> None:
         self._traffic = traffic
-        self._price = price
+        self._pricing = pricing
+        self._price = pricing(None)
+        self._prices: dict[int, Price] = {}
         self.unbounded: list[str] = []
         self.opaque: list[str] = []
         self.positions: list[Position] = []
@@ -141,7 +127,8 @@ class Walk:
             if isinstance(node, AppNode) and node.execution and node.execution.default_model:
                 model = _name(node.execution.default_model) or model
             if isinstance(node, AgentNode):
-                model = _name(node.model) or model
+                first = node.selector.candidates[0].model if node.selector else node.model
+                model = _name(first) or model
             at = len(self.positions)
             self.positions.append(Position(node, model, share=share))
             if parent >= 0:
@@ -293,6 +280,34 @@ class Walk:
 
     def _own(self, node: AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost, each time it runs; None if nobody knows."""
+        selector = node.selector
+        if selector is None:
+            own = self._calls_of(here.model, self._price, node, here)
+            here.asked = [(here.model, 1.0, None if own is None else own.mean)]
+            return own
+        if id(selector) not in self._prices:
+            self._prices[id(selector)] = self._pricing(table_of(selector.candidates))
+        price, base = (
+            self._prices[id(selector)],
+            self._traffic.of("avg_input_tokens", node.name, 500),
+        )
+        rate = self._traffic.of("escalation_rate", node.name, 0.2)
+        chances = chances_of(
+            selector, lambda model: self._calls_of(model, price, node, here), base, rate
+        )
+        more = sum(each.share for each in chances)  # an adaptive one asks more than once
+        if node.name in self._traffic.measured_calls:  # these are counted there
+            chances = [each._replace(share=each.share / more) for each in chances]
+        else:
+            here.calls = here.calls.times(Range(more, 1.0, max(1.0, sum(e.most for e in chances))))
+        here.asked = [
+            (each.model, each.share / more, each.cost and each.share * each.cost.mean)
+            for each in chances
+        ]
+        return total_of(selector, chances)
+
+    def _calls_of(self, model: str, price: Price, node: AgentNode, here: Position) -> Range | None:
+        """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
         base = traffic.of("avg_input_tokens", node.name, 500)
         sees = _seen(node, here) if traffic.context_growth else NEVER
@@ -305,7 +320,7 @@ class Walk:
             before, prompt = (number, seen), base + seen
             if traffic.context_growth and number > 1:
                 prompt += (output + traffic.tool_tokens) * (number - 1) / 2
-            one = self._price(here.model, prompt, output) if prompt < inf else inf
+            one = price(model, prompt, output) if prompt < inf else inf
             if one is None:
                 return None
             made.append(number * one if number else 0.0)

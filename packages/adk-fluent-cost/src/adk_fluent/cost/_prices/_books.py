@@ -293,7 +293,7 @@ def default_prices() -> PriceBooks:
     return PriceBooks(default_books())
 
 
-def price_books(given: Prices | None) -> PriceBooks:
+def price_books(given: Prices | None = None) -> PriceBooks:
     """Return the books that prices stand for; what they do not know, the default ones may.
 
     Raises:

@@ -5,34 +5,39 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 
-from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._simulation import UserSimulation
+from adk_fluent.eval._arguments import (
+    did_you_mean,
+    is_number,
+    is_text,
+    is_whole,
+    one_of,
+    require,
+    require_type,
+)
 from adk_fluent.eval._cases._turn import (
     MATCHES,
+    Contains,
+    StateMap,
     ToolCall,
+    TrajectoryMatch,
     Turn,
+    UserSimulation,
     contains_of,
     key_of,
     media_digests,
     text_of,
 )
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import is_number
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Unpack
-
     from google.adk.sessions import Session
     from google.genai.types import Content, Part
-
-    from adk_fluent.eval._cases._turn import Contains, StateMap, TrajectoryMatch
 
 
 class CaseFields(TypedDict, total=False):
@@ -43,6 +48,7 @@ class CaseFields(TypedDict, total=False):
     expected_response_contains: Contains
     reference_response: str | None
     mock_tool_outputs: Mapping[str, Any] | None
+    answers: Mapping[str, Any] | None
     initial_state: StateMap | None
     state_assertions: StateMap | None
     target_node: str | None
@@ -69,6 +75,7 @@ _IMMUTABLE: Final = str | int | float | None
 _TYPES: Final = (
     ("id", str, "a name"),
     ("mock_tool_outputs", Mapping, "a mapping of tools to mocks"),
+    ("answers", Mapping, "a mapping of gates and tools to answers"),
     ("initial_state", Mapping, "a mapping of keys to values"),
     ("target_node", str, "the name of a step"),
     ("skip", str, "a reason"),
@@ -97,6 +104,8 @@ class FluentCase:
         reference_response: The reference answer, for ROUGE and judges.
         mock_tool_outputs: Tool to its mock: a value, a function of the call's arguments, an
             exception that it raises, or a list of those, one for each call.
+        answers: Name of a gate, or of a tool that asks, to what is answered, as
+            ``question.answer(...)`` takes it; a list has one answer for each question.
         initial_state: State that the session starts with.
         state_assertions: Key to the value it must have at the end, or a function that returns
             whether the value is acceptable. An absent key is None, or the default of a typed
@@ -140,6 +149,7 @@ class FluentCase:
     timeout_s: float | None = None
     skip: str | None = None
     xfail: str | None = None
+    answers: Mapping[str, Any] | None = None
     location: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -224,8 +234,7 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
     """Check that all are cases, each with an id of its own."""
     known: dict[str, FluentCase] = {}
     for case in cases:
-        if not isinstance(case, FluentCase):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("cases= takes FluentCases", found=describe(case))
+        require_type(case, FluentCase, "cases= takes FluentCases")
         if (other := known.get(name := case.name)) is not None:
             raise case.error(
                 f"the suite has two cases with the id {name!r}",
@@ -240,11 +249,11 @@ def check_field_names(names: Iterable[str]) -> None:
     known = FluentCase.__dataclass_fields__
     for name in names:
         if name not in known:
-            near, place = nearest_name(name, known), caller()
+            place = caller()
             raise EvalError(
                 f"FluentCase has no field {name!r}",
                 location=None if place is None else f"{place[0]}:{place[1]}",
-                help=f"did you mean {near!r}?" if near else None,
+                help=did_you_mean(name, known),
             )
 
 
@@ -268,6 +277,8 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
 
 def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSimulation | None:
     """Return who simulates the user of a case: its own, or the suite's for one message."""
+    if simulation is None:
+        return case.simulation
     return case.simulation or (simulation if len(case.turns) == 1 else None)
 
 
@@ -276,71 +287,52 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 
 def _validate(case: FluentCase) -> None:  # one check for each field
     """Check every field of a case."""
-    if not isinstance(case.metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-        raise EvalError("metadata= must be a mapping", found=describe(case.metadata))
+    require_type(case.metadata, Mapping, "metadata= must be a mapping")
     for name, kind, what in _TYPES:
         value: Any = getattr(case, name)
-        if value is not None and (
-            not isinstance(value, kind) or (isinstance(value, str) and not value.strip())
-        ):
-            raise EvalError(f"{name}= must be {what}", found=describe(value))
-    for tool in case.mock_tool_outputs or {}:
-        if not isinstance(tool, str) or not tool:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("keys of mock_tool_outputs= are names of tools", found=describe(tool))
+        valid = is_text(value) if kind is str else isinstance(value, kind)
+        require(valid or value is None, f"{name}= must be {what}", value)
+    tools: Any = case.mock_tool_outputs or {}
+    for tool in tools:
+        named = isinstance(tool, str) and tool
+        require(named, "keys of mock_tool_outputs= are names of tools", tool)
     for key in map(key_of, case.initial_state or {}):
         _check_not_temporary("initial_state", key)
-    if case.trajectory_match not in MATCHES:
-        raise EvalError(
-            f"unknown trajectory_match={case.trajectory_match!r}",
-            help=f"one of {', '.join(MATCHES)}",
-        )
+    match = case.trajectory_match
+    require(match in MATCHES, f"unknown trajectory_match={match!r}", help=one_of(MATCHES))
     _check_limits(case)
     for tag in _items("tags", case.tags):
-        if not isinstance(tag, str) or not tag.strip():
-            raise EvalError("tags= takes names", found=describe(tag))
+        require(is_text(tag), "tags= takes names", tag)
     _check_expectations(case)
     _check_input(case)
-    simulation: Any = case.simulation
-    if not isinstance(simulation, UserSimulation | None):
-        raise EvalError("simulation= takes a UserSimulation", found=describe(simulation))
-    if simulation is not None and len(case.turns) > 1:
-        raise EvalError("simulation= takes one message as input=, and continues from it")
+    require_type(case.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
+    alone = case.simulation is None or len(case.turns) == 1
+    require(alone, "simulation= takes one message as input=, and continues from it")
 
 
 def _check_limits(case: FluentCase) -> None:
-    for name in (*_NUMBERS, *_COUNTS):
+    for name in _NUMBERS:
         value: Any = getattr(case, name)
-        if value is None:
-            continue
-        whole = name in _COUNTS
-        if not is_number(value) or value < 0 or (whole and not isinstance(value, int)):
-            what = "whole number" if whole else "number"
-            raise EvalError(f"{name}= must be a {what} >= 0", found=describe(value))
-    if case.timeout_s == 0:
-        raise EvalError("timeout_s= must be above 0", found="0")
-
-
-def _check_texts(name: str, value: Any) -> None:
-    for text in _items(name, value):
-        if not isinstance(text, str) or not text.strip():
-            raise EvalError(f"{name}= takes texts", found=describe(text))
+        valid = value is None or (is_number(value) and value >= 0)
+        require(valid, f"{name}= must be a number >= 0", value)
+    for name in _COUNTS:
+        value = getattr(case, name)
+        valid = value is None or is_whole(value, 0)
+        require(valid, f"{name}= must be a whole number >= 0", value)
+    require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
-    _check_texts("rubrics", of.rubrics)
+    for text in _items("rubrics", of.rubrics):
+        require(is_text(text), "rubrics= takes texts", text)
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
             ToolCall.of(call)
     contains_of(of.expected_response_contains)
-    reference: Any = of.reference_response
-    if reference is not None and not isinstance(reference, str):
-        raise EvalError("reference_response= must be a text", found=describe(reference))
-    state: Any = of.state_assertions
-    if state is not None and not isinstance(state, Mapping):
-        raise EvalError(
-            "state_assertions= must be a mapping of keys to values", found=describe(state)
-        )
-    for ref in cast("Mapping[Any, Any]", state or {}):
+    require_type(of.reference_response, str | None, "reference_response= must be a text")
+    what = "state_assertions= must be a mapping of keys to values"
+    require_type(of.state_assertions, Mapping | None, what)
+    for ref in of.state_assertions or {}:
         key = key_of(ref)
         _check_not_temporary("state_assertions", key)
         _check_not_temporary("state_assertions", key.partition(".")[2])
@@ -367,8 +359,7 @@ def _check_input(case: FluentCase) -> None:
     given: Any = case.input
     several = isinstance(given, list | tuple)
     turns = cast("Sequence[Any]", given) if several else (given,)
-    if not turns:
-        raise EvalError("input= is empty", help="give input= a text")
+    require(turns, "input= is empty", help="give input= a text")
     for number, turn in enumerate(turns, 1):
         try:
             if isinstance(turn, Turn):
@@ -407,8 +398,7 @@ def _check_message(message: Any) -> None:
             "a user message is a text, or a Content or Part of google.genai",
             found=describe(message),
         )
-    if empty:
-        raise EvalError("input= is empty", found=describe(message), help="give input= a text")
+    require(not empty, "input= is empty", message, help="give input= a text")
 
 
 def _is_part(value: Any) -> bool:

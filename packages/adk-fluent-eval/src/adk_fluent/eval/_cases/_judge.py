@@ -7,11 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require, require_type
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import is_number
-from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
     from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._outcome import MetricScore
 
 #: Parameter of a judge to what it is given.
 _ARGUMENTS: Final[dict[str, Callable[[Observation], Any]]] = {
@@ -71,17 +70,11 @@ class FluentJudge:
     model: str | BaseLlm | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("FluentJudge(name=) must be a name", found=describe(self.name))
-        if not callable(self.fn):
-            raise EvalError(
-                f"fn= of judge {self.name!r} must be a function", found=describe(self.fn)
-            )
-        if not is_number(self.threshold):
-            raise EvalError(
-                f"threshold= of judge {self.name!r} must be a number",
-                found=describe(self.threshold),
-            )
+        name: Any = self.name
+        require(isinstance(name, str) and name, "FluentJudge(name=) must be a name", name)
+        require(callable(self.fn), f"fn= of judge {name!r} must be a function", self.fn)
+        valid = is_number(self.threshold)
+        require(valid, f"threshold= of judge {name!r} must be a number", self.threshold)
         self._parameters()
 
     def _parameters(self) -> list[str]:
@@ -102,11 +95,9 @@ class FluentJudge:
             if each.name in known and each.kind is not each.POSITIONAL_ONLY:
                 names.append(each.name)
             elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
+                help = did_you_mean(each.name, known, one_of(known))
                 if each.name == _ASK:
                     help = "give the judge a model: FluentJudge(..., model=...)"
-                else:
-                    near = nearest_name(each.name, known)
-                    help = f"did you mean {near!r}?" if near else f"one of {', '.join(known)}"
                 raise EvalError(
                     f"judge {self.name!r} takes the unknown parameter {each.name!r}", help=help
                 )
@@ -125,33 +116,20 @@ class FluentJudge:
                 made = await made
             score, reason = _read(made)
         except Exception as error:  # noqa: BLE001  # user code
-            return MetricScore(
-                self.name,
-                MetricStatus.NOT_EVALUATED,
-                threshold=self.threshold,
-                lower_is_better=self.lower_is_better,
-                reason=f"the judge raised {error_line(error)}",
-            )
-        return scored(
-            self.name,
-            score,
-            self.threshold,
-            lower_is_better=self.lower_is_better,
-            reason=reason or ("the judge gave no score" if score is None else ""),
-        )
+            score, reason = None, f"the judge raised {error_line(error)}"
+        if score is None:
+            reason = reason or "the judge gave no score"
+        lower = self.lower_is_better
+        return scored(self.name, score, self.threshold, lower_is_better=lower, reason=reason)
 
 
 def check_judges(judges: list[Any]) -> None:
     """Check the judges of a suite."""
     for given in judges:
-        if not isinstance(given, FluentJudge):
-            name = str(getattr(given, "__name__", ""))
-            written = (
-                f'FluentJudge("{name}", {name})' if name.isidentifier() else "FluentJudge(...)"
-            )
-            raise EvalError(
-                "custom_judges= takes FluentJudges", found=describe(given), help=f"write {written}"
-            )
+        name = str(getattr(given, "__name__", ""))
+        arguments = f'"{name}", {name}' if name.isidentifier() else "..."
+        help = f"write FluentJudge({arguments})"
+        require_type(given, FluentJudge, "custom_judges= takes FluentJudges", help=help)
 
 
 def _read(made: Any) -> tuple[float | None, str]:

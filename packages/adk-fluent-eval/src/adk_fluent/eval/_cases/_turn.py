@@ -1,4 +1,4 @@
-"""Turns of a conversation, and the tool calls expected in them."""
+"""Turns of a conversation, the tool calls expected in them, and users who are simulated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
+from adk_fluent.eval._arguments import is_text, positive, require, require_type
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
+    from google.adk.models import BaseLlm
+
     from adk_fluent.protocol import FieldRef
 
 #: How a turn's tool calls are compared with the expected ones.
@@ -40,14 +43,12 @@ class ToolCall:
     args: Mapping[str, Any | Callable[[Any], bool]] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("ToolCall(name) must be the name of a tool", found=describe(self.name))
-        if self.args is not None and not isinstance(self.args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError(
-                f"ToolCall({self.name!r}, args) takes a mapping of arguments",
-                found=describe(self.args),
-                help=f'write ToolCall("{self.name}", {{"name": value}})',
-            )
+        name: Any = self.name
+        named = isinstance(name, str) and name
+        require(named, "ToolCall(name) must be the name of a tool", name)
+        what = f"ToolCall({name!r}, args) takes a mapping of arguments"
+        help = f'write ToolCall("{name}", {{"name": value}})'
+        require_type(self.args, Mapping | None, what, help=help)
 
     @classmethod
     def of(cls, value: str | ToolCall) -> ToolCall:
@@ -58,11 +59,8 @@ class ToolCall:
         """
         if isinstance(value, ToolCall):
             return value
-        if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            return cls(value)
-        raise EvalError(
-            "expected_trajectory= takes names of tools and ToolCalls", found=describe(value)
-        )
+        require_type(value, str, "expected_trajectory= takes names of tools and ToolCalls")
+        return cls(value)
 
 
 @dataclass(slots=True)
@@ -99,6 +97,62 @@ class Turn:
         return contains_of(self.expected_response_contains)
 
 
+@dataclass(frozen=True, slots=True)
+class UserSimulation:
+    """A user who is simulated by a model, or by a script, after the first message of a case.
+
+    Attributes:
+        model: The model, by name or as a BaseLlm; None with a `script`.
+        persona: Who the user is, in words or as a UserPersona of ADK.
+        success_criteria: When the user has what they want.
+        stop_signal: What the model writes when the conversation is over, alone or in a message.
+        max_turns: User messages, at most; the first of the case counts.
+        include_function_calls: Whether the model sees tool calls.
+        script: What the user says after the first message, message by message.
+    """
+
+    model: str | BaseLlm | None = None
+    persona: Any = None
+    success_criteria: str | None = None
+    stop_signal: str = "</finished>"
+    max_turns: int = 10
+    include_function_calls: bool = False
+    script: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.script is None) == (self.model is None):
+            raise EvalError(
+                "a user is simulated by a model or by a script",
+                found="neither" if self.model is None else "both",
+                help="UserSimulation(model=...) or UserSimulation(script=[...])",
+            )
+        given: Any = self.script
+        several = isinstance(given, list | tuple)
+        lines: list[Any] = [*cast("list[Any]", given)] if several else [given]
+        texts = given is None or all(map(is_text, lines))
+        require(texts, "script= must be a list of texts", self.script)
+        if isinstance(given, str):
+            raise EvalError("script= must be a list", help=f"write script=[{given!r}]")
+        criteria, signal, persona = self.success_criteria, self.stop_signal, self.persona
+        valid = criteria is None or is_text(criteria)
+        require(valid, "success_criteria= must be a text", criteria)
+        require(is_text(signal), "stop_signal= must be a text", signal)
+        known = isinstance(persona, str | None) or hasattr(persona, "description")
+        require(known, "persona= must be a text or a UserPersona", persona)
+        positive("max_turns", self.max_turns)
+
+    @property
+    def persona_text(self) -> str:
+        """The persona in words."""
+        persona = self.persona
+        if persona is None or isinstance(persona, str):
+            return persona or ""
+        lines = [str(persona.description)]
+        for each in getattr(persona, "behaviors", None) or ():
+            lines += [f"- {each.description}", *map(str, each.behavior_instructions or ())]
+        return "\n".join(lines)
+
+
 def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
     """Return one or several texts and patterns as a tuple."""
     if value is None:
@@ -106,12 +160,12 @@ def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
     items = cast("Sequence[Any]", value if isinstance(value, list | tuple) else [value])
     for each in items:
         text: Any = cast("re.Pattern[Any]", each).pattern if isinstance(each, re.Pattern) else each
-        if not isinstance(text, str) or not text:
-            raise EvalError(
-                "expected_response_contains= takes non-empty texts and patterns",
-                found=describe(each),
-                help='such as ["ticket", re.compile(r"T-\\d+")]',
-            )
+        require(
+            isinstance(text, str) and text,
+            "expected_response_contains= takes non-empty texts and patterns",
+            cast("object", each),
+            help='such as ["ticket", re.compile(r"T-\\d+")]',
+        )
     return tuple(items)
 
 

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._turn import key_of
+from adk_fluent.eval._cases._turn import StateMap, ToolCall, key_of
 from adk_fluent.eval._metrics import BUDGET, MATCH, RESPONSE, STATE, TRAJECTORY
-from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus
+from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, ToolUse
 from adk_fluent.eval._text import measured
 from adk_fluent.eval._values import error_line, mismatch, plain, shown
 from adk_fluent.ir import UNSET
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._turn import StateMap, ToolCall
     from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._outcome import ToolUse
     from adk_fluent.protocol import FieldRef
 
-_UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s"}
+#: Limits of a case, and their units.
+_UNITS: Final = {
+    "max_cost_usd": "USD",
+    "max_tokens": "tokens",
+    "max_latency_s": "s",
+    "max_tool_calls": "",
+}
 
 
 def scored(
@@ -56,10 +60,7 @@ def expectations(case: FluentCase) -> list[str]:
         TRAJECTORY: any(turn.expected_trajectory is not None for turn in turns),
         RESPONSE: any(turn.contains for turn in turns),
         STATE: bool(case.state_assertions) or any(turn.state_assertions for turn in turns),
-        BUDGET: any(
-            getattr(case, name) is not None
-            for name in ("max_cost_usd", "max_tokens", "max_latency_s", "max_tool_calls")
-        ),
+        BUDGET: any(getattr(case, name) is not None for name in _UNITS),
     }
     return [name for name, is_asked in asked.items() if is_asked]
 
@@ -71,6 +72,15 @@ def _all_met(
         return None
     share = sum(each.ok for each in findings) / len(findings)
     return scored(name, share, 1.0, findings=list(findings), turns=turns)
+
+
+def _mean(
+    name: str, threshold: float, findings: list[Finding], turns: list[float | None]
+) -> MetricScore | None:
+    known = [each for each in turns if each is not None]
+    if not known:
+        return None
+    return scored(name, sum(known) / len(known), threshold, findings=findings, turns=turns)
 
 
 def _unreached(seen: Observation) -> str:
@@ -96,11 +106,7 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
             finding.ok, finding.reason = True, ""
         turns[at] = score
         findings.append(finding)
-    scores = [each for each in turns if each is not None]
-    if not scores:
-        return None
-    mean = sum(scores) / len(scores)
-    return scored(TRAJECTORY, mean, threshold, findings=findings, turns=turns)
+    return _mean(TRAJECTORY, threshold, findings, turns)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
@@ -110,30 +116,24 @@ def check_response(seen: Observation) -> MetricScore | None:
     for at, expected in enumerate(seen.expected):
         if not expected.contains:
             continue
-        if at < len(seen.turns):
-            found = [_contains(each, seen.turns[at].response, at + 1) for each in expected.contains]
-        else:
-            found = [
-                Finding("answer contains", False, _text(each), None, _unreached(seen), at + 1)
-                for each in expected.contains
-            ]
+        found = [_contains(each, seen, at) for each in expected.contains]
         findings += found
         turns[at] = float(all(each.ok for each in found))
     return _all_met(RESPONSE, findings, turns)
 
 
-def _contains(expected: str | re.Pattern[str], answer: str, turn: int) -> Finding:
-    if isinstance(expected, re.Pattern):
+def _contains(expected: str | re.Pattern[str], seen: Observation, at: int) -> Finding:
+    is_pattern = isinstance(expected, re.Pattern)
+    text = f"/{expected.pattern}/" if is_pattern else expected
+    if at >= len(seen.turns):
+        return Finding("answer contains", False, text, None, _unreached(seen), at + 1)
+    answer = seen.turns[at].response
+    if is_pattern:
         ok, what = expected.search(answer) is not None, "the answer does not match"
     else:
         ok, what = expected.casefold() in answer.casefold(), "the answer does not contain"
-    text = _text(expected)
     reason = "" if ok else f"{what} {shown(text)}: {shown(answer)}"
-    return Finding("answer contains", ok, text, answer, reason, turn)
-
-
-def _text(expected: str | re.Pattern[str]) -> str:
-    return f"/{expected.pattern}/" if isinstance(expected, re.Pattern) else expected
+    return Finding("answer contains", ok, text, answer, reason, at + 1)
 
 
 def check_state(seen: Observation) -> MetricScore | None:
@@ -186,7 +186,7 @@ def check_budget(seen: Observation) -> MetricScore | None:
             findings.append(Finding(name, False, limit, None, reason))
             continue
         ok = actual <= limit or math.isclose(actual, limit)  # sums of prices are not exact
-        unit = _UNITS.get(name, "")
+        unit = _UNITS[name]
         reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
         findings.append(Finding(name, ok, limit, actual, reason))
     score = _all_met(BUDGET, findings, [])
@@ -212,11 +212,17 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
         ok = reached and score >= threshold
         reason = "" if ok else f"ROUGE-1 is {score:.2f}" if reached else _unreached(seen)
         findings.append(Finding("answer matches", ok, reference, answer, reason, at + 1))
-    scores = [each for each in turns if each is not None]
-    if not scores:
-        return None
-    mean = sum(scores) / len(scores)
-    return scored(MATCH, mean, threshold, findings=findings, turns=turns)
+    return _mean(MATCH, threshold, findings, turns)
+
+
+#: What computes each metric of ours that decides.
+OWN: Final[dict[str, Callable[[Observation, float], MetricScore | None]]] = {
+    TRAJECTORY: check_trajectory,
+    RESPONSE: lambda seen, _: check_response(seen),
+    STATE: lambda seen, _: check_state(seen),
+    BUDGET: lambda seen, _: check_budget(seen),
+    MATCH: check_match,
+}
 
 
 # --- tool calls ----------------------------------------------------------------------------------
@@ -363,28 +369,21 @@ def _check_keys(
 
     An absent key is None, and of a typed reference its default; it meets no condition.
     """
-    return [_check(ref, value, state, written, turn) for ref, value in expected.items()]
-
-
-def _check(
-    ref: str | FieldRef,
-    expected: Any,
-    state: Mapping[str, Any],
-    written: Mapping[str, Mapping[str, Any]],
-    turn: int | None,
-) -> Finding:
-    key = key_of(ref)
-    what, name, source = f"state {key}", key, state
-    step, dot, rest = key.partition(".")
-    if dot and key not in state and step in written:
-        what, name, source = f"state {rest} as {step} wrote it", rest, written[step]
-    stored = source.get(name)
-    actual, problem = (stored, "") if expected is None else _read(ref, stored)
-    if actual is None and not problem and expected is not None:
-        reason = _no_such_key(name, source)
-    else:
-        reason = problem or mismatch(expected, actual)
-    return Finding(what, not reason, plain(expected), plain(actual), reason, turn)
+    findings: list[Finding] = []
+    for ref, value in expected.items():
+        key = key_of(ref)
+        what, name, source = f"state {key}", key, state
+        step, dot, rest = key.partition(".")
+        if dot and key not in state and step in written:
+            what, name, source = f"state {rest} as {step} wrote it", rest, written[step]
+        stored = source.get(name)
+        actual, problem = (stored, "") if value is None else _read(ref, stored)
+        if actual is None and not problem and value is not None:
+            reason = _no_such_key(name, source)
+        else:
+            reason = problem or mismatch(value, actual)
+        findings.append(Finding(what, not reason, plain(value), plain(actual), reason, turn))
+    return findings
 
 
 def _read(ref: str | FieldRef, stored: Any) -> tuple[Any, str]:

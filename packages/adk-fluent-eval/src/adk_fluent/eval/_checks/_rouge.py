@@ -37,11 +37,12 @@ _STEP_2: Final = _pairs(
     "anci:ance izer:ize alli:al ator:ate logi:log bli:ble eli:e"
 )
 _STEP_3: Final = _pairs("icate:ic ative: alize:al iciti:ic ical:ic ness: ful:")
-_STEP_4: Final = (
-    *("ement", "ance", "ence", "able", "ible", "ment"),
-    *("ant", "ent", "ion", "ism", "ate", "iti", "ous", "ive", "ize"),
-    *("al", "er", "ic", "ou"),
+_STEP_4: Final = _pairs(
+    "ement: ance: ence: able: ible: ment: ant: ent: ion: ism: ate: iti: ous: ive: ize: "
+    "al: er: ic: ou:"
 )
+#: Endings, and the measure that the rest must have to lose them.
+_STEPS: Final = ((_STEP_2, 1), (_STEP_3, 1), (_STEP_4, 2))
 _KINDS: Final = str.maketrans(
     {letter: "v" if letter in "aeiou" else "c" for letter in "abcdefghijklmnopqrstuvwxz0123456789"}
 )
@@ -56,7 +57,9 @@ def _stem(word: str) -> str:
     word = _without_past(_without_plural(word))
     if word[-1] == "y" and len(word) > 2 and _shape(word)[-2] == "c":
         word = f"{word[:-1]}i"
-    return _without_last_letter(_step_4(_step_3(_step_2(word))))
+    for endings, least in _STEPS:
+        word = _replaced(word, endings, least)
+    return _without_last_letter(word)
 
 
 # --- shapes of words -----------------------------------------------------------------------------
@@ -118,32 +121,18 @@ def _repaired(word: str) -> str:
     return f"{word}e" if _measure(word) == 1 and _ends_short(word) else word
 
 
-def _step_2(word: str) -> str:
-    for ending, new in _STEP_2:
+def _replaced(word: str, endings: tuple[tuple[str, str], ...], least: int) -> str:
+    """Steps 2 to 4: "relational", "triplicate", "revival"."""
+    for ending, new in endings:
         if word.endswith(ending):
             rest = word.removesuffix(ending)
             # the "l" of "logi" belongs to what is measured
-            if _measure(f"{rest}l" if ending == "logi" else rest) == 0:
+            measure = _measure(f"{rest}l" if ending == "logi" else rest)
+            if measure < least or (ending == "ion" and rest[-1:] not in {"s", "t"}):
                 return word
             # "functionalli" becomes "functional", whose ending goes as well
-            return _step_2(f"{rest}{new}") if ending == "alli" else f"{rest}{new}"
-    return word
-
-
-def _step_3(word: str) -> str:
-    for ending, new in _STEP_3:
-        if word.endswith(ending):
-            rest = word.removesuffix(ending)
-            return f"{rest}{new}" if _measure(rest) > 0 else word
-    return word
-
-
-def _step_4(word: str) -> str:
-    for ending in _STEP_4:
-        if word.endswith(ending):
-            rest = word.removesuffix(ending)
-            allowed = ending != "ion" or rest[-1:] in {"s", "t"}
-            return rest if allowed and _measure(rest) > 1 else word
+            made = f"{rest}{new}"
+            return _replaced(made, endings, least) if ending == "alli" else made
     return word
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adk_fluent.eval._cli._compare import compare
-from adk_fluent.eval._cli._list import list_cases
-from adk_fluent.eval._cli._matrix import matrix
-from adk_fluent.eval._cli._merge import merge
+from adk_fluent.eval._cli._commands import compare, list_cases, matrix, merge
 from adk_fluent.eval._cli._run import run
 
 

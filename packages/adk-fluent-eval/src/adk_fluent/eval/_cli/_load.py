@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -17,7 +17,6 @@ from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
 _FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from adk_fluent.cli import note
+from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, note
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite, write_whole
+from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._markdown import report_lines
+from adk_fluent.eval._report._report import FluentEvalReport, document
 from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
 
 STDOUT: Final = "-"
 OUT: Final = click.Path(dir_okay=False, allow_dash=True)
 _SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 _SUMMARY_BYTES: Final = 1 << 20  # GitHub shows nothing of a longer one
 _CUT: Final = "\n\nCut here: GitHub shows no more than 1 MiB.\n"
-_TITLES: Final = {"json": "JSON", "junit": "JUnit", "html": "HTML"}
+_TITLES: Final = {"json": "JSON", "junit": "JUnit", "markdown": "Markdown", "html": "HTML"}
+#: The documents that a report can be.
+FORMS: Final = tuple(_TITLES)
 
 
 def output_options(*forms: str) -> Callable[[Any], Any]:
@@ -30,7 +37,7 @@ def output_options(*forms: str) -> Callable[[Any], Any]:
 
     def add(command: Any) -> Any:
         for form in reversed(forms):
-            help = f"Write {_TITLES.get(form, form.title())} there; - is stdout."
+            help = f"Write {_TITLES[form]} there; - is stdout."
             command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
         return click.option(
             "--github-summary/--no-github-summary",
@@ -69,8 +76,12 @@ class Output:
         try:
             write_whole(path, [encodable(make())])
         except EvalFileError as error:
-            self.failed = True
-            note(f"error: {error}", fg="red")
+            self.fail(str(error))
+
+    def fail(self, why: str) -> None:
+        """Note what could not be written."""
+        self.failed = True
+        note(f"error: {why}", fg="red")
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
@@ -86,9 +97,33 @@ class Output:
                     page = page[:end] + _CUT.encode() if end > 0 else b""
                 file.write(page)
         except (OSError, ValueError) as error:
-            self.failed = True
-            note(f"error: {path} cannot be written: {error}", fg="red")
+            self.fail(f"{path} cannot be written: {error}")
 
-    def say(self, line: str) -> None:
-        """Print a line for the person: on standard error if standard output is a document."""
-        click.echo(line, err=STDOUT in self._options.values())
+    def write_report(
+        self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""
+    ) -> None:
+        """Write the documents of a report that were asked for."""
+        for form in FORMS:
+            self.write(form, partial(document, report, form, baseline), suite)
+        self.summarize(report.to_markdown)
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Print lines for the person: on standard error if standard output is a document."""
+        for line in lines:
+            click.echo(line, err=STDOUT in self._options.values())
+
+    def say_report(self, report: FluentEvalReport, *, quiet: bool = False) -> None:
+        """Print the verdict, and the report."""
+        verdict = styled("passed" if report.ok else "not passed", ok=report.ok)
+        lines = list(report_lines(report, plain_line))
+        self.say([f"{plain_line(report.suite)}: {verdict}, {lines[0]}"])
+        self.say([] if quiet else lines[2:])
+
+    def code(self, *, ok: bool) -> int:
+        """Return the exit code of a command whose documents are written."""
+        return INFRASTRUCTURE if self.failed else OK if ok else FINDINGS
+
+
+def styled(verdict: str, *, ok: bool) -> str:
+    """Return a verdict in its color."""
+    return click.style(verdict, fg="green" if ok else "red", bold=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections import Counter
-from contextlib import nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
@@ -19,37 +17,32 @@ from adk_fluent.cli import (
     FINDINGS,
     INFRASTRUCTURE,
     INTERRUPTED,
-    OK,
-    installed_version,
     is_interactive,
     note,
     require_credentials,
 )
 from adk_fluent.eval._cli._interrupt import run_interruptible
 from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import STDOUT, Output, output_options
+from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._html import html_page
 from adk_fluent.eval._report._lines import plain_line
-from adk_fluent.eval._report._markdown import report_lines
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
-from adk_fluent.eval._running._options import Engine
+from adk_fluent.eval._running._options import Engine, Progress, RunOptions
+from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from rich.progress import Progress as Bar
 
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._running._options import Progress, RunOptions
     from adk_fluent.eval._suite import FluentEvalSuite
+
 
 #: Errors of clients of models and of what carries their calls.
 _OF_SERVICES: Final = re.compile(
@@ -81,23 +74,25 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return int(part), int(parts)
 
 
+_COUNT: Final = click.IntRange(min=1)
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+
+
 @click.command("run", short_help="Run suites, and report whether they pass.")
 @click.argument("target")
 @pipeline_option
 @registry_option
-@click.option("--tag", "tags", multiple=True, help="Run cases with this tag; repeatable.")
-@click.option("--case", "ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
+@click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
+@click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
+@click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
 @click.option(
     "--parallelism",
-    type=click.IntRange(min=1),
+    type=_COUNT,
     default=10,
     show_default=True,
     help="Runs at the same time, at most.",
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of a run, at most."
-)
+@click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
 @click.option(
     "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
@@ -119,7 +114,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
 )
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
-@output_options("json", "junit", "markdown", "html")
+@output_options(*FORMS)
 @click.option(
     "--adk-results",
     type=click.Path(file_okay=False),
@@ -141,7 +136,8 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         for name in ("update_baseline", "max_regressions"):
             if options[name] not in {False, None}:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs --baseline FILE.")
-    if options["update_baseline"] and (options["tags"] or options["ids"] or options["shard"]):
+    selects = options["filter_tags"] or options["case_ids"] or options["shard"]
+    if options["update_baseline"] and selects:
         raise click.UsageError(
             "--update-baseline needs the whole suite, without --tag, --case and --shard."
         )
@@ -169,15 +165,12 @@ def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
         count = sum(len(report.outcomes) for report in reports)
         note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
         return INTERRUPTED
-    if output.failed:
-        return INFRASTRUCTURE
-    if all(report.ok for report in reports):
-        return OK
+    code = output.code(ok=all(report.ok for report in reports))
     counting = [each for report in reports for each in report.outcomes if each.status.counts]
-    if counting and all(map(_reached_no_model, counting)):
+    if code == FINDINGS and counting and all(map(_reached_no_model, counting)):
         note("[no model could be reached]", fg="red")
         return INFRASTRUCTURE
-    return FINDINGS
+    return code
 
 
 def _reached_no_model(outcome: CaseOutcome) -> bool:
@@ -202,20 +195,15 @@ class _Job:
         }
         self.suite = copy(suite)  # the module's own stays unchanged
         self.suite.gate = replace(suite.gate, **changes)
-        self._options: RunOptions = {
-            "parallelism": options["parallelism"],
-            "filter_tags": options["tags"] or None,
-            "case_ids": options["ids"] or None,
-            "num_runs": options["runs"],
-            "fail_fast": options["fail_fast"],
-            "timeout_s": options["timeout"],
-            "baseline": None if options["update_baseline"] else self._baseline,
-            "engine": options["engine"],
-            "shard": options["shard"],
-            "model": options["model"],
-            "cache": options["cache"] and ResponseCache(options["cache"], options["cache_mode"]),
-            "journal": options["journal"] and with_suite(options["journal"], label),
+        given: dict[str, Any] = {
+            name: options[name] or None for name in RunOptions.__annotations__ if name in options
         }
+        given["baseline"] = None if options["update_baseline"] else self._baseline
+        if options["cache"]:
+            given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
+        if options["journal"]:
+            given["journal"] = with_suite(options["journal"], label)
+        self._options = cast("RunOptions", given)
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
         if self._baseline_path is None:
@@ -241,71 +229,32 @@ class _Job:
 
     def run(self, *, on: bool) -> FluentEvalReport:
         """Run the suite; what is done when Ctrl-C stops it becomes the report."""
-        outcomes: list[CaseOutcome] = []
-        began, clock = datetime.now(UTC), time.monotonic()
         display = _ProgressDisplay(self.suite.name, on=on)
-
-        def tell(progress: Progress) -> None:
-            outcomes.append(progress.outcome)
-            display(progress)
-
-        options = self._options.copy()
-        options["progress"] = tell
+        run = SuiteRun(self.suite, {**self._options, "progress": display})
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                return run_interruptible(self.suite.run(**options))
+                return run_interruptible(run.report())
         except KeyboardInterrupt:
-            return FluentEvalReport(
-                outcomes,
-                self.suite.name,
-                self.suite.gate,
-                self.suite.metrics,
-                "local" if self._options.get("engine") == "local" else "light",
-                installed_version("google-adk") or "",
-                began,
-                time.monotonic() - clock,
-                interrupted=True,
-                baseline=self._options.get("baseline"),
-                fluent_cases=self.suite.cases,
-            )
+            return run.interrupted_report()
 
     def finish(self, report: FluentEvalReport, output: Output, options: dict[str, Any]) -> None:
         """Write the files that were asked for, and print the report."""
-        output.write("json", report.to_json, self._label)
-        output.write("junit", report.to_junit, self._label)
-        output.write("markdown", report.to_markdown, self._label)
-        output.write("html", lambda: "".join(html_page(report, self._baseline)), self._label)
-        output.summarize(report.to_markdown)
+        output.write_report(report, self._baseline, self._label)
         if options["adk_results"] is not None:
             agent = Path(options["adk_results"]).resolve()
             try:
                 report.save_adk_results(agent.parent, agent.name)
             except EvalFileError as error:
-                output.failed = True
-                note(f"error: {error}", fg="red")
+                output.fail(str(error))
         if options["update_baseline"] and self._baseline_path is not None:
             if report.interrupted or report.counts[Status.ERROR]:
                 note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
             else:
                 output.save(self._baseline_path, report.to_json)
-        say_report(report, output, quiet=options["quiet"])
-        if options["quiet"]:
-            return
-        if self._baseline is not None:
-            output.say("\ncompared with the baseline:")
-            for line in comparison_lines(report.compare(self._baseline), plain_line):
-                output.say(line)
-
-
-def say_report(report: FluentEvalReport, output: Output, *, quiet: bool = False) -> None:
-    """Print the verdict, and the report."""
-    verdict = click.style(
-        "passed" if report.ok else "not passed", fg="green" if report.ok else "red", bold=True
-    )
-    lines = list(report_lines(report, plain_line))
-    output.say(f"{plain_line(report.suite)}: {verdict}, {lines[0]}")
-    for line in () if quiet else lines[2:]:
-        output.say(line)
+        output.say_report(report, quiet=options["quiet"])
+        if self._baseline is not None and not options["quiet"]:
+            output.say(["\ncompared with the baseline:"])
+            output.say(comparison_lines(report.compare(self._baseline), plain_line))
 
 
 # --- progress ------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
-"""Texts of ADK's contents."""
+"""Texts and calls of ADK's contents."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adk_fluent.eval._cases._turn import ToolCall
+
 if TYPE_CHECKING:
-    from google.genai.types import Content
+    from collections.abc import Sequence
+
+    from google.genai.types import Content, FunctionCall
 
 
 def text_or_content(content: Content) -> str | Content:
@@ -22,3 +26,11 @@ def answer_text(content: Content | None) -> str:
     """Return the text of an answer, without thoughts."""
     parts = (content.parts if content else None) or []
     return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def tool_calls(calls: Sequence[FunctionCall]) -> list[str | ToolCall]:
+    """Return calls as a case expects them."""
+    return [
+        ToolCall(each.name or "", dict(each.args)) if each.args else each.name or ""
+        for each in calls
+    ]

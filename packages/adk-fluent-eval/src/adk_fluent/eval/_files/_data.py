@@ -6,20 +6,20 @@ import builtins
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._case import FluentCase, initial_state
-from adk_fluent.eval._cases._simulation import UserSimulation
-from adk_fluent.eval._cases._turn import ToolCall, Turn, key_of
-from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, UserSimulation, key_of
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._values import plain
+from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
+    from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
 
 SUITE_FIELDS: Final = (
@@ -39,11 +39,16 @@ FLAGS: Final = {
     "s": re.DOTALL,
     "x": re.VERBOSE,
 }
-_DEFAULT: Final = Gate()
 _DEPTH: Final = 100
-_UNCHANGED: Final = (
-    *("target_node", "max_cost_usd", "max_tokens", "max_latency_s", "max_tool_calls"),
-    *("timeout_s", "skip", "xfail", "tags", "metadata"),
+#: Fields in the order of files.
+_EXPECTED: Final = (
+    *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
+    "state_assertions",
+)
+_ORDER: Final = (
+    *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
+    *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
+    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
 )
 
 
@@ -77,80 +82,67 @@ def suite_data(data: SuiteData) -> dict[str, Any]:
         for name in SUITE_FIELDS
         if (value := data.fields.get(name)) and (name, value) != ("num_runs", 1)
     }
-    if (gate := made.pop("gate", _DEFAULT)) != _DEFAULT:
-        made["gate"] = {
-            name: plain(value)
-            for name in Gate.__dataclass_fields__
-            if (value := getattr(gate, name)) != getattr(_DEFAULT, name)
-        }
+    if gate := _record_data(made.pop("gate", Gate())):
+        made["gate"] = gate
     if (simulation := made.pop("simulation", None)) is not None:
-        made["simulation"] = simulation_data(simulation)
+        made["simulation"] = _simulation_data(simulation)
     return made
 
 
-def simulation_data(simulation: UserSimulation) -> dict[str, Any]:
-    """Return how a user is simulated as plain data."""
-    made = {
-        name: getattr(simulation, name)
-        for name, each in UserSimulation.__dataclass_fields__.items()
-        if getattr(simulation, name) != each.default
-    }
+def _simulation_data(simulation: UserSimulation) -> dict[str, Any]:
     for name in ("model", "persona"):
-        if not isinstance(made.get(name, ""), str):
-            raise EvalError(
-                f"simulation: {name}= has a value that files cannot hold",
-                found=describe(made[name]),
-                help="use a name or a text",
-            )
-    return made | ({"script": list(made["script"])} if "script" in made else {})
+        what = f"simulation: {name}= has a value that files cannot hold"
+        require_type(getattr(simulation, name), str | None, what, help="use a name or a text")
+    return _record_data(simulation)
+
+
+def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
+    """The fields of a record that differ from their defaults."""
+    given = {name: getattr(record, name) for name in defaults_of(type(record))}
+    defaults = defaults_of(type(record))
+    return {name: plain(each) for name, each in given.items() if each != defaults[name]}
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:
     """Return a case as plain data."""
-    return _Writer(case).case()
+    return _Writer(case).fields(case, _ORDER)
 
 
 class _Writer:
     def __init__(self, case: FluentCase) -> None:
         self._case = case
+        self._writers: dict[str, Callable[[Any], Any]] = {
+            "input": self._input,
+            "expected_trajectory": lambda given: [self._call(each) for each in given],
+            "expected_response_contains": self._contains,
+            "state_assertions": self._assertions,
+            "simulation": _simulation_data,
+            "mock_tool_outputs": self._mocks,
+            "initial_state": lambda _: self.plain("initial_state", initial_state(case)),
+        }
 
-    def case(self) -> dict[str, Any]:
-        case = self._case
-        made: dict[str, Any] = {} if case.id is None else {"id": case.id}
-        made["input"] = self._input(case.input)
-        made |= self.expectations(case)
-        if case.simulation is not None:
-            made["simulation"] = simulation_data(case.simulation)
-        if case.trajectory_match != "exact":
-            made["trajectory_match"] = case.trajectory_match
-        if case.mock_tool_outputs is not None:
-            made["mock_tool_outputs"] = {
-                tool: self._mock(f"mock_tool_outputs[{tool!r}]", value)
-                for tool, value in case.mock_tool_outputs.items()
-            }
-        if case.initial_state is not None:
-            made["initial_state"] = self.plain("initial_state", initial_state(case))
-        for name in _UNCHANGED:
-            if (value := getattr(case, name)) is not None and value not in ((), [], {}):
-                made[name] = self.plain(name, value)
-        return made
-
-    def expectations(self, of: FluentCase | Turn) -> dict[str, Any]:
+    def fields(self, of: FluentCase | Turn, names: Iterable[str]) -> dict[str, Any]:
+        """The fields that are set."""
         made: dict[str, Any] = {}
-        if of.expected_trajectory is not None:
-            made["expected_trajectory"] = [self._call(each) for each in of.expected_trajectory]
-        if of.rubrics:
-            made["rubrics"] = self.plain("rubrics", of.rubrics)
-        if of.reference_response is not None:
-            made["reference_response"] = self.plain("reference_response", of.reference_response)
-        if of.expected_response_contains is not None:
-            made["expected_response_contains"] = self._contains(of.expected_response_contains)
-        if of.state_assertions is not None:
-            made["state_assertions"] = {
-                key_of(ref): self._expected(f"state_assertions[{key_of(ref)!r}]", value, ref)
-                for ref, value in of.state_assertions.items()
-            }
+        defaults = defaults_of(type(of))
+        for name in names:
+            value, default = getattr(of, name), defaults[name]
+            if value is None or (default is not None and (not value or value == default)):
+                continue
+            write = self._writers.get(name)
+            made[name] = self.plain(name, value) if write is None else write(value)
         return made
+
+    def _assertions(self, given: StateMap) -> dict[str, Any]:
+        return {
+            key_of(ref): self._expected(f"state_assertions[{key_of(ref)!r}]", value, ref)
+            for ref, value in given.items()
+        }
+
+    def _mocks(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            tool: self._mock(f"mock_tool_outputs[{tool!r}]", value) for tool, value in given.items()
+        }
 
     def _input(self, given: Any) -> Any:
         if isinstance(given, list | tuple):
@@ -160,7 +152,7 @@ class _Writer:
     def _turn(self, given: Any) -> Any:
         if not isinstance(given, Turn):
             return self._message(given)
-        return {"input": self._message(given.input), **self.expectations(given)}
+        return {"input": self._message(given.input), **self.fields(given, _EXPECTED)}
 
     def _message(self, given: Any) -> Any:
         if isinstance(given, str):

@@ -1,36 +1,30 @@
-"""Cases as EvalCases of ADK, and contents as plain data."""
+"""Cases in ADK's words: EvalCases, contents and simulated users."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation, SessionInput
+from google.adk.evaluation.conversation_scenarios import ConversationScenario
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
-from google.genai.types import Content, FunctionCall, Part
+from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
+from google.genai.types import Content
 from pydantic import ValidationError
 
 from adk_fluent.backends.adk import to_content
-from adk_fluent.eval._cases._case import initial_state, simulation_of
-from adk_fluent.eval._cases._turn import ToolCall, key_of
-from adk_fluent.eval._files._scenario_adk import scenario_of
+from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
+from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
 from adk_fluent.eval._values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._cases._turn import Message, Turn
     from adk_fluent.eval._files._source import At, Source
 
 
 def to_eval_case(
-    case: FluentCase,
-    *,
-    app_name: str,
-    user_id: str,
-    simulation: UserSimulation | None = None,
+    case: FluentCase, *, app_name: str, user_id: str, simulation: UserSimulation | None = None
 ) -> EvalCase:
     """Return a case as ADK's EvalCase, without what ADK has no field for.
 
@@ -51,31 +45,30 @@ def to_eval_case(
         fields["conversation_scenario"] = scenario_of(case, user)
     if case.rubrics:
         fields["rubrics"] = _rubrics(case.rubrics)
-    made = EvalCase(
-        eval_id=case.name,
-        **fields,
-        session_input=SessionInput(app_name=app_name, user_id=user_id, state=initial_state(case)),
-    )
+    session = {"app_name": app_name, "user_id": user_id, "state": initial_state(case)}
+    made = EvalCase(eval_id=case.name, **fields, session_input=cast("SessionInput", session))
     if final:
         made.final_session_state = final
     return made
 
 
-def _invocation(turn: Turn, number: int) -> Invocation:
+def _invocation(turn: Turn, number: int) -> dict[str, Any]:
+    """An Invocation, as pydantic makes it much faster inside another object than alone."""
     fields: dict[str, Any] = {}
     if turn.expected_trajectory is not None:
         uses = [_function_call(each) for each in turn.expected_trajectory]
         fields["intermediate_data"] = IntermediateData(tool_uses=uses)
     if (reference := turn.reference_response) is not None:
-        fields["final_response"] = Content(role="model", parts=[Part(text=reference)])
+        fields["final_response"] = _content("model", reference)
     if turn.rubrics:
         fields["rubrics"] = _rubrics(turn.rubrics)
     said = turn.input
-    if isinstance(said, str):  # the usual case, and much faster
-        content = Content(role="user", parts=[Part(text=said)])
-    else:
-        content = to_content(said)
-    return Invocation(invocation_id=f"turn-{number}", user_content=content, **fields)
+    fields["user_content"] = _content("user", said) if isinstance(said, str) else to_content(said)
+    return fields | {"invocation_id": f"turn-{number}"}
+
+
+def _content(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"text": text}]}
 
 
 def _rubrics(texts: Sequence[str]) -> list[Rubric]:
@@ -85,12 +78,12 @@ def _rubrics(texts: Sequence[str]) -> list[Rubric]:
     ]
 
 
-def _function_call(call: str | ToolCall) -> FunctionCall:
+def _function_call(call: str | ToolCall) -> Any:
     """A call with the expected arguments that are values; ADK knows no conditions."""
     if isinstance(call, str):
-        return FunctionCall(name=call, args={})
+        return {"name": call, "args": {}}
     args = {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
-    return FunctionCall(name=call.name, args=args)
+    return {"name": call.name, "args": args}
 
 
 def content_data(message: Message) -> dict[str, Any]:
@@ -115,4 +108,27 @@ def invalid(source: Source, at: At, error: ValidationError) -> Exception:
     # parts of unions, such as ``list[Part]``, are not in the file
     way = tuple(step for step in first["loc"] if isinstance(step, int) or step.isidentifier())
     count = f", and {len(more)} more" if more else ""
-    return source.error((*at, *way), f"{first['msg']}{count}")
+    is_unknown = first["type"] == "extra_forbidden"
+    help = "remove it, or upgrade google-adk, of which a newer one may have written it"
+    return source.error((*at, *way), f"{first['msg']}{count}", help=help if is_unknown else None)
+
+
+def scenario_of(case: FluentCase, simulation: UserSimulation) -> ConversationScenario:
+    """Return how a user is simulated, in ADK's words."""
+    plan = [simulation.success_criteria or "The user gets what the first message asks for."]
+    fields: dict[str, Any] = {}
+    persona = simulation.persona
+    if not isinstance(persona, str | None) and "user_persona" in ConversationScenario.model_fields:
+        fields["user_persona"] = persona
+    elif persona is not None:
+        plan.insert(0, simulation.persona_text)
+    plan += simulation.script or ()
+    start = text_of(case.turns[0].input)
+    return ConversationScenario(starting_prompt=start, conversation_plan="\n".join(plan), **fields)
+
+
+def simulation_from(scenario: ConversationScenario, model: str | None = None) -> UserSimulation:
+    """Return how ADK would simulate a user; None is ADK's own model."""
+    default: Any = LlmBackedUserSimulatorConfig.model_fields["model"].default
+    persona = getattr(scenario, "user_persona", None)
+    return UserSimulation(model or default, persona, scenario.conversation_plan)

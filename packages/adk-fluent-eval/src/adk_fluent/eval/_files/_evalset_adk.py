@@ -13,31 +13,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from google.adk.evaluation.eval_case import get_all_tool_calls
+from google.adk.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 from pydantic import ValidationError
 
-from adk_fluent.eval._cases._turn import ToolCall, Turn
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content
+from adk_fluent.eval._cases._turn import Turn, UserSimulation
+from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._eval_case_adk import invalid, to_eval_case
-from adk_fluent.eval._files._reader import Reader
+from adk_fluent.eval._files._eval_case_adk import invalid, simulation_from, to_eval_case
+from adk_fluent.eval._files._reader import Reader, Registry
 from adk_fluent.eval._files._results_adk import set_id
-from adk_fluent.eval._files._scenario_adk import simulation_from
-from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
+from adk_fluent.eval._files._source import At, Source, parse_json, read_text, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from google.adk.evaluation.eval_case import EvalCase, Invocation
     from google.adk.evaluation.eval_rubrics import Rubric
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._simulation import UserSimulation
-    from adk_fluent.eval._files._reader import Registry
-    from adk_fluent.eval._files._source import At
+
 
 _BLOCK: Final = "adk_fluent"
 _SCHEMA: Final = 1
@@ -62,10 +58,7 @@ def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
         # each case has a user of its own: no case sees what another writes for the user
         eval_cases=[
             to_eval_case(
-                case,
-                app_name=app_name,
-                user_id=case.name,
-                simulation=data.fields.get("simulation"),
+                case, app_name=app_name, user_id=case.name, simulation=data.fields.get("simulation")
             )
             for case in data.cases
         ],
@@ -149,9 +142,7 @@ def read_eval_set(
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
     known = (*SUITE_FIELDS, "schema", "cases")
-    for name in block:
-        if name not in known:
-            raise place.unknown_key((_BLOCK, name), f"the block {_BLOCK!r}", known)
+    place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
         raise place.error(
             (_BLOCK, "cases", name),
@@ -186,13 +177,7 @@ def _parsed(source: Source) -> tuple[EvalSet, dict[str, Any]]:
         return old, {}
     value = source.mapping((), raw)
     block = source.mapping((_BLOCK,), value.pop(_BLOCK, {}))
-    schema = block.get("schema", _SCHEMA)
-    if not isinstance(schema, int) or schema > _SCHEMA:
-        raise source.error(
-            (_BLOCK, "schema"),
-            f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
-            help="upgrade adk-fluent-eval",
-        )
+    source.check_schema((_BLOCK,), block.get("schema", _SCHEMA), _SCHEMA)
     if "eval_id" in value or "evalId" in value:  # a single case
         value = {"eval_set_id": name, "eval_cases": [value]}
     elif "eval_cases" not in value and "evalCases" not in value:
@@ -246,10 +231,7 @@ def _texts(rubrics: Sequence[Rubric] | None) -> list[str]:
 def _turn(invocation: Invocation) -> dict[str, Any]:
     made: dict[str, Any] = {"input": text_or_content(invocation.user_content)}
     if invocation.intermediate_data is not None:
-        made["expected_trajectory"] = [
-            ToolCall(each.name or "", dict(each.args)) if each.args else each.name or ""
-            for each in get_all_tool_calls(invocation.intermediate_data)
-        ]
+        made["expected_trajectory"] = tool_calls(get_all_tool_calls(invocation.intermediate_data))
     if reference := answer_text(invocation.final_response):
         made["reference_response"] = reference
     if texts := _texts(invocation.rubrics):

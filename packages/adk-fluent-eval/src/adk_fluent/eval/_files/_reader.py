@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._cases._case import FluentCase
-from adk_fluent.eval._cases._simulation import UserSimulation
-from adk_fluent.eval._cases._turn import ToolCall, Turn
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._data import (
-    CALL,
-    FLAGS,
-    LITERAL,
-    RAISE,
-    REGEX,
-    SUITE_FIELDS,
-    marker,
-)
+from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation
+from adk_fluent.eval._files._data import CALL, FLAGS, LITERAL, RAISE, REGEX, SUITE_FIELDS, marker
 from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._values import defaults_of
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from adk_fluent.eval._files._source import At, Source
 
 #: Functions that files may name, by name.
 Registry: TypeAlias = Mapping[str, Callable[..., Any]]
 
+_R = TypeVar("_R")
 _TURN = tuple(Turn.__dataclass_fields__)
 CASE_FIELDS = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
 
@@ -47,28 +37,19 @@ class Reader:
         """Return the fields of a suite other than its cases."""
         made = {name: value[name] for name in SUITE_FIELDS if value.get(name) is not None}
         if "gate" in made:
-            where, known = (*at, "gate"), Gate.__dataclass_fields__
-            given = self.source.mapping(where, made["gate"])
-            for key in given:
-                if key not in known:
-                    raise self.source.unknown_key((*where, key), "a gate", known)
-            try:
-                made["gate"] = Gate(**given)
-            except EvalError as error:
-                raise self.source.invalid(where, error) from error
+            made["gate"] = self._record((*at, "gate"), made["gate"], Gate, "a gate")
         if "simulation" in made:
             made["simulation"] = self._simulation((*at, "simulation"), made["simulation"])
         return made
 
     def _simulation(self, at: At, value: Any) -> UserSimulation:
-        given, known = self.source.mapping(at, value), UserSimulation.__dataclass_fields__
-        for key in given:
-            if key not in known:
-                raise self.source.unknown_key((*at, key), "a simulation", known)
-        try:
-            return UserSimulation(**given)
-        except EvalError as error:
-            raise self.source.invalid(at, error) from error
+        return self._record(at, value, UserSimulation, "a simulation")
+
+    def _record(self, at: At, value: Any, kind: type[_R], what: str) -> _R:
+        """A dataclass whose fields a mapping has."""
+        given = self.source.mapping(at, value, defaults_of(kind), what)
+        with self.source.naming(at):
+            return kind(**given)
 
     def cases(self, at: At, values: list[Any]) -> tuple[FluentCase, ...]:
         """Return cases with different ids."""
@@ -89,8 +70,6 @@ class Reader:
     def case(self, at: At, value: Any) -> FluentCase:
         """Return a case."""
         fields = self._fields(at, value, CASE_FIELDS, "a case")
-        if fields.get("simulation") is not None:
-            fields["simulation"] = self._simulation((*at, "simulation"), fields["simulation"])
         if isinstance(given := fields.get("input"), list):
             turns = cast("list[Any]", given)
             fields["input"] = [self._turn((*at, "input", n), each) for n, each in enumerate(turns)]
@@ -102,10 +81,8 @@ class Reader:
         """Return the case with these fields."""
         if "input" not in fields:
             raise self.source.error(at, "a case has no input", help="give input:")
-        try:
+        with self.source.naming(at):
             return FluentCase(**fields, location=(self.source.path, self.source.line_of(at) or 1))
-        except EvalError as error:
-            raise self.source.invalid(at, error) from error
 
     def _turn(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping) or "parts" in value:
@@ -122,13 +99,12 @@ class Reader:
 
         return read_content(self.source, at, cast("Mapping[str, Any]", value))
 
-    def _fields(self, at: At, value: Any, known: Iterable[str], what: str) -> dict[str, Any]:
+    def _fields(self, at: At, value: Any, known: Collection[str], what: str) -> dict[str, Any]:
         """The fields of a case or turn; null fields are left out."""
         fields = {k: v for k, v in self.source.mapping(at, value).items() if v is not None}
-        for key in fields:
-            if key not in known:
-                raise self.source.unknown_key((*at, key), what, known)
-        readers = {
+        self.source.mapping(at, fields, known, what)
+        readers: dict[str, Callable[[At, Any], Any]] = {
+            "simulation": self._simulation,
             "expected_trajectory": self._calls,
             "expected_response_contains": self._contains,
             "state_assertions": self._expectations,
@@ -147,18 +123,10 @@ class Reader:
     def _call(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        given = self.source.mapping(at, value)
-        for key in given:
-            if key not in {"tool", "args"}:
-                raise self.source.unknown_key((*at, key), "a tool call", ("tool", "args"))
-        args = given.get("args")
-        try:
-            return ToolCall(
-                given.get("tool") or "",
-                None if args is None else self._expectations((*at, "args"), args),
-            )
-        except EvalError as error:
-            raise self.source.invalid(at, error) from error
+        given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
+        args = self._expectations((*at, "args"), given.get("args"))
+        with self.source.naming(at):
+            return ToolCall(given.get("tool") or "", args)
 
     def _contains(self, at: At, value: Any) -> Any:
         """Texts and patterns, or one of them."""
@@ -190,15 +158,14 @@ class Reader:
     def _mocks(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return {
-            tool: [
-                self._marked((*at, tool, n), each, CALL, RAISE)
-                for n, each in enumerate(cast("list[Any]", mock))
-            ]
-            if isinstance(mock, list)
-            else self._marked((*at, tool), mock, CALL, RAISE)
-            for tool, mock in cast("Mapping[str, Any]", value).items()
-        }
+        pairs = cast("Mapping[str, Any]", value).items()
+        return {tool: self._mock((*at, tool), mock) for tool, mock in pairs}
+
+    def _mock(self, at: At, value: Any) -> Any:
+        if not isinstance(value, list):
+            return self._marked(at, value, CALL, RAISE)
+        answers = enumerate(cast("list[Any]", value))
+        return [self._marked((*at, n), each, CALL, RAISE) for n, each in answers]
 
     def _marked(self, at: At, value: Any, *known: str) -> Any:
         """A value, or what ``{call: ...}``, ``{raise: ...}`` or ``{literal: ...}`` stands for."""
@@ -210,12 +177,11 @@ class Reader:
             raise self.source.error((*at, key), "expected a text", found=describe(name))
         if key == CALL:
             if not callable(found := self._registry.get(name)):
-                near = nearest_name(name, self._registry)
                 raise self.source.error(
                     (*at, CALL),
                     f"the registry has no function {name!r}",
                     found="files never import code",
-                    help=f"did you mean {near!r}?" if near else f"registry={{{name!r}: ...}}",
+                    help=did_you_mean(name, self._registry, f"registry={{{name!r}: ...}}"),
                 )
             return found
         kind, _, message = name.partition(":")

@@ -7,11 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.evaluation.eval_metrics import (
-    EvalMetricResult,
-    EvalMetricResultDetails,
-    EvalStatus,
-)
+from google.adk.evaluation.eval_metrics import EvalMetricResult, EvalMetricResultDetails, EvalStatus
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.evaluation.eval_rubrics import RubricScore
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
@@ -24,6 +20,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._figures import ReportFigures
+
 
 #: The metric that says why a run has no others; ADK's results have no place for that.
 ERROR: Final = "adk_fluent_error"

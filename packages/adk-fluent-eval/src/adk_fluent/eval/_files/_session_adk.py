@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.session import Session
 from google.genai.types import Content
 
-from adk_fluent.eval._cases._turn import ToolCall, Turn
+from adk_fluent.eval._arguments import require_type
+from adk_fluent.eval._cases._turn import Turn
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content
-from adk_fluent.extend import describe, is_journal_key
+from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
+from adk_fluent.extend import is_journal_key
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -22,8 +23,7 @@ _TEMPORARY: Final = "temp:"
 
 def captured(session: Session) -> dict[str, Any]:
     """Return the fields of the case that a session was."""
-    if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-        raise EvalError("from_session() takes a Session of ADK", found=describe(session))
+    require_type(session, Session, "from_session() takes a Session of ADK")
     turns: list[Turn] = []
     deltas = [event.actions.state_delta or {} for event in session.events]
     written = {key for delta in deltas for key in delta}
@@ -67,13 +67,11 @@ def _expect(turn: Turn, event: Event) -> None:
     """Add what an event says to the expectations of its turn."""
     if event.partial or event.author == _USER:
         return
-    turn.expected_trajectory = [
-        *(turn.expected_trajectory or ()),
-        *(
-            ToolCall(call.name, dict(call.args)) if call.args else call.name
-            for call in event.get_function_calls()
-            if call.name and not call.name.startswith(_REQUEST)
-        ),
+    calls = [
+        call
+        for call in event.get_function_calls()
+        if call.name and not call.name.startswith(_REQUEST)
     ]
+    turn.expected_trajectory = [*(turn.expected_trajectory or ()), *tool_calls(calls)]
     if event.is_final_response() and (text := answer_text(event.content)):
         turn.reference_response = text

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 from zlib import crc32
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, one_of
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.extend import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: The path from the top of a file to a value: keys, and positions in lists.
 At: TypeAlias = "tuple[str | int, ...]"
@@ -65,21 +62,42 @@ class Source:
         at = (*at, field) if (*at, field) in self.lines else at
         return self.error(at, what, found=error.found, help=error.help)
 
-    def unknown_key(self, at: At, what: str, known: Iterable[str]) -> EvalFileError:
-        """Return an error about an unknown key, the last of `at`, of something."""
-        names = sorted(known)
-        near = nearest_name(str(at[-1]), names)
-        return self.error(
-            at,
-            f"{what} has no field {at[-1]!r}",
-            help=f"did you mean {near!r}?" if near else f"one of {', '.join(names)}",
-        )
+    @contextmanager
+    def naming(self, at: At) -> Generator[None]:
+        """Turn an error about what is made of a value into one about that value."""
+        try:
+            yield
+        except EvalError as error:
+            raise self.invalid(at, error) from error
 
-    def mapping(self, at: At, value: Any) -> dict[str, Any]:
-        """Return a mapping."""
-        if isinstance(value, Mapping):
-            return dict(cast("Mapping[str, Any]", value))
-        raise self.error(at, "expected a mapping", found=describe(value))
+    def mapping(
+        self, at: At, value: Any, known: Collection[str] = (), what: str = ""
+    ) -> dict[str, Any]:
+        """Return a mapping.
+
+        Args:
+            at: Its place.
+            value: The value that must be one.
+            known: The keys that it may have; empty allows all.
+            what: What it is, such as ``a case``.
+        """
+        if not isinstance(value, Mapping):
+            raise self.error(at, "expected a mapping", found=describe(value))
+        made = dict(cast("Mapping[str, Any]", value))
+        for key in made if known else ():
+            if key not in known:
+                help = did_you_mean(str(key), known, one_of(sorted(known)))
+                raise self.error((*at, key), f"{what} has no field {key!r}", help=help)
+        return made
+
+    def check_schema(self, at: At, schema: object, known: int) -> None:
+        """Check that this version knows the schema of a file."""
+        if not isinstance(schema, int) or schema > known:
+            raise self.error(
+                (*at, "schema"),
+                f"schema {schema!r} is newer than this version reads ({known})",
+                help="upgrade adk-fluent-eval",
+            )
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

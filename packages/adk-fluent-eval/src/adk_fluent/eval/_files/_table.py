@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
-from adk_fluent.eval._files._data import SuiteData
-from adk_fluent.eval._files._reader import CASE_FIELDS, Reader
+from adk_fluent.eval._files._data import SuiteData, case_data
+from adk_fluent.eval._files._reader import CASE_FIELDS, Reader, Registry
 from adk_fluent.eval._files._source import Source, parse_json, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from adk_fluent.eval._files._reader import Registry
+    from adk_fluent.eval._cases._case import FluentCase
 
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
@@ -27,6 +28,35 @@ _TEXTS: Final = frozenset(
 _LONGEST: Final = 2**31 - 1  # characters of a cell
 
 
+def table_of(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> Iterator[str]:
+    """Yield the text of a file with these cases.
+
+    Raises:
+        EvalError: A case has a value that files cannot hold, such as a lambda, or CSV cannot.
+    """
+    rows = [(case, case_data(case)) for case in cases]
+    if _kind(path) != ".csv":
+        yield from (f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows)
+        return
+    fields = [each for each in CASE_FIELDS if any(each in row for _, row in rows)]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(fields)
+    for case, row in rows:
+        if not isinstance(row["input"], str):
+            raise case.error("CSV holds one text as input", help="write .jsonl or YAML")
+        writer.writerow([_written(each, row[each]) if each in row else "" for each in fields])
+    yield text.getvalue()
+
+
+def _written(field: str, value: Any) -> str:
+    """The cell of which `_cell` makes the value."""
+    is_text = field in _TEXTS or field == "expected_response_contains"
+    if is_text and isinstance(value, str) and (field in _TEXTS or value[:1] not in "[{"):
+        return value
+    return json.dumps([value] if is_text and isinstance(value, str) else value, ensure_ascii=False)
+
+
 def load_table(
     path: str | os.PathLike[str],
     map: Mapping[str, str] | None = None,
@@ -34,10 +64,7 @@ def load_table(
 ) -> SuiteData:
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
     name = os.fspath(path)
-    kind = Path(name).suffix.lower()
-    if kind not in {".csv", ".jsonl", ".ndjson"}:
-        raise EvalFileError("a table is .csv or .jsonl", path=name, found=kind or "no suffix")
-    read = _csv if kind == ".csv" else _json_lines
+    read = _csv if _kind(path) == ".csv" else _json_lines
     rows = list(read(read_text(path), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
@@ -48,9 +75,19 @@ def load_table(
     )
 
 
+def _kind(path: str | os.PathLike[str]) -> str:
+    kind = Path(path).suffix.lower()
+    if kind not in {".csv", ".jsonl", ".ndjson"}:
+        found = kind or "no suffix"
+        raise EvalFileError("a table is .csv or .jsonl", path=os.fspath(path), found=found)
+    return kind
+
+
 def _csv(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
     csv.field_size_limit(_LONGEST)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    head = text.partition("\n")[0]  # spreadsheets of some languages write semicolons
+    delimiter = ";" if ";" in head and "," not in head else ","
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     fields: list[str] | None = None
     line = 1
     try:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import yaml
 
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._reader import Reader
-from adk_fluent.eval._files._source import Source, read_text
-
-if TYPE_CHECKING:
-    from adk_fluent.eval._files._reader import Registry
-    from adk_fluent.eval._files._source import At
+from adk_fluent.eval._files._reader import Reader, Registry
+from adk_fluent.eval._files._source import At, Source, read_text
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
@@ -27,10 +23,9 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     name = os.fspath(path)
     value, lines = parse_yaml(read_text(path), name)
     source = Source(name, lines)
-    suite = source.mapping((), value)
-    for key in suite:
-        if key not in (*SUITE_FIELDS, "cases") and not key.startswith(_EXTENSION):
-            raise source.unknown_key((key,), "a suite", (*SUITE_FIELDS, "cases"))
+    given = source.mapping((), value)
+    given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
+    suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
     cases: Any = suite.get("cases")
     if not isinstance(cases, list):
         raise source.error(

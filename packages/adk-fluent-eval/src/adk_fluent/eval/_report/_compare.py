@@ -7,19 +7,15 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._outcome import Status
-from adk_fluent.eval._report._lines import LISTED, escaped, listed
-from adk_fluent.eval._report._statistics import detectable_drop, mcnemar
-from adk_fluent.eval._report._summaries import mean, runs_by_case
+from adk_fluent.eval._arguments import is_number, require
+from adk_fluent.eval._errors import EvalFailedError
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._lines import LISTED, Escape, escaped, listed
+from adk_fluent.eval._report._statistics import detectable_drop, mcnemar, mean, runs_by_case
 from adk_fluent.eval._text import encodable, measured, one_line, percent, plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._lines import Escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +142,16 @@ class RegressionReport:
     def to_json(self) -> str:
         """Return the comparison as JSON."""
         detectable = self.detectable
-        return encodable(
-            json.dumps(
-                {
-                    "adk_fluent": {"kind": "eval-comparison", "schema": 1},
-                    **asdict(self),
-                    "compared": self.compared,
-                    "p_value": self.p_value,
-                    "significant": self.significant,
-                    "detectable": detectable if math.isfinite(detectable) else None,
-                    "ok": self.ok,
-                },
-                ensure_ascii=False,
-                indent=1,
-            )
-        )
+        made = {
+            "adk_fluent": {"kind": "eval-comparison", "schema": 1},
+            **asdict(self),
+            "compared": self.compared,
+            "p_value": self.p_value,
+            "significant": self.significant,
+            "detectable": detectable if math.isfinite(detectable) else None,
+            "ok": self.ok,
+        }
+        return encodable(json.dumps(made, ensure_ascii=False, indent=1))
 
     def to_markdown(self) -> str:
         """Return the comparison as Markdown, with texts of models escaped."""
@@ -173,8 +164,8 @@ def compare(
     suite: str, current: Sequence[CaseOutcome], baseline: Sequence[CaseOutcome], alpha: float
 ) -> RegressionReport:
     """Compare the outcomes of a suite with a baseline."""
-    if not isinstance(alpha, int | float) or not 0 < alpha < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-        raise EvalError("alpha= must be above 0 and below 1", found=describe(alpha))
+    valid = is_number(alpha) and 0 < alpha < 1
+    require(valid, "alpha= must be above 0 and below 1", alpha)
     now, then = runs_by_case(current), runs_by_case(baseline)
     ids = dict.fromkeys(each.id for each in current)
     old_ids = dict.fromkeys(each.id for each in baseline)
@@ -212,17 +203,10 @@ def _gain(before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> int:
 
 
 def _change(id: str, before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> CaseChange:
-    missed = next((each for each in now if not each.passed), None)
-    return CaseChange(
-        id,
-        _worst(before),
-        _worst(now),
-        sum(each.passed for each in before),
-        len(before),
-        sum(each.passed for each in now),
-        len(now),
-        () if missed is None else tuple(missed.reasons),
-    )
+    missed = [each.reasons for each in now if not each.passed]
+    old, new = (sum(each.passed for each in runs) for runs in (before, now))
+    reasons = tuple(missed[0]) if missed else ()
+    return CaseChange(id, _worst(before), _worst(now), old, len(before), new, len(now), reasons)
 
 
 def _worst(outcomes: Sequence[CaseOutcome]) -> Status:
@@ -275,20 +259,19 @@ def comparison_lines(comparison: RegressionReport, text: Escape) -> Iterator[str
         yield f"- McNemar's test: p = {comparison.p_value:.3g}, {significant}"
         least = percent(drop) if math.isfinite(drop) else "none, with so few passing cases"
         yield f"- minimum detectable drop: {least}"
-        for what, changes in (
-            ("regressed", comparison.regressed),
-            ("improved", comparison.improved),
-        ):
+        changed = {"regressed": comparison.regressed, "improved": comparison.improved}
+        for what, changes in changed.items():
             yield from (f"- {what}: {text(str(each))}" for each in changes[:LISTED])
             if (more := len(changes) - LISTED) > 0:
                 yield f"- and {more:,} more {what}"
         for name, (before, now) in comparison.metric_deltas.items():
             if not math.isclose(before, now):
                 yield f"- metric {text(name)}: {measured(before)} to {measured(now)}"
-    for what, ids in (
-        ("added", comparison.added),
-        ("removed", comparison.removed),
-        ("not compared (skipped or expected to fail)", comparison.not_compared),
-    ):
+    unchanged = {
+        "added": comparison.added,
+        "removed": comparison.removed,
+        "not compared (skipped or expected to fail)": comparison.not_compared,
+    }
+    for what, ids in unchanged.items():
         if ids:
             yield f"- {what}: {listed(ids, text)}"

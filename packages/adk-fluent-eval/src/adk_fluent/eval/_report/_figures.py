@@ -6,24 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_type
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import CaseOutcome, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
+from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._compare import RegressionReport, compare
-from adk_fluent.eval._report._statistics import pass_at_k, pass_hat_k
-from adk_fluent.eval._report._summaries import (
-    MetricSummary,
-    TagSummary,
-    count_statuses,
-    mean,
-    pass_rate_ci,
-    runs_by_case,
-    total_cost,
-    total_tokens,
-)
+from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
 from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,10 +21,11 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._outcome import MetricScore
 
 _NAMES: Final = 10  # ids that a line lists
 _ROUNDING: Final = 1e-9
+_NO_REPORT: Final = "a baseline is a FluentEvalReport"
+_SUCH_AS: Final = "such as FluentEvalReport.load(path)"
 
 
 @dataclass(repr=False, eq=False)
@@ -59,7 +50,7 @@ class ReportFigures:
     saved_regressions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _check_baseline(self.baseline)
+        require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
         found: set[tuple[str, int]] = set()
         places: dict[str, int] = {}
         for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
@@ -80,7 +71,7 @@ class ReportFigures:
     @property
     def counts(self) -> dict[Status, int]:
         """Every status with the number of runs that ended so."""
-        return count_statuses(self.outcomes)
+        return statistics.count_statuses(self.outcomes)
 
     @property
     def counting(self) -> int:
@@ -101,7 +92,7 @@ class ReportFigures:
         Args:
             level: The confidence level, above 0 and below 1.
         """
-        return pass_rate_ci(self.outcomes, level)
+        return statistics.pass_rate_ci(self.outcomes, level)
 
     def pass_at(self, k: int) -> float:
         """Return the probability that at least one of `k` runs of a case passes ("pass@k").
@@ -111,7 +102,7 @@ class ReportFigures:
         Raises:
             EvalError: A case has fewer than `k` counting runs.
         """
-        return self._over_cases(pass_at_k, k)
+        return self._over_cases(statistics.pass_at_k, k)
 
     def pass_hat(self, k: int) -> float:
         """Return the probability that all of `k` runs of a case pass ("pass^k").
@@ -121,25 +112,24 @@ class ReportFigures:
         Raises:
             EvalError: A case has fewer than `k` counting runs.
         """
-        return self._over_cases(pass_hat_k, k)
+        return self._over_cases(statistics.pass_hat_k, k)
 
     def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
-        if not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("k must be a whole number >= 1", found=describe(k))
+        require(is_whole(k, 1), "k must be a whole number >= 1", k)
         found: list[float] = []
-        for id, runs in runs_by_case(self.outcomes).items():
+        for id, runs in statistics.runs_by_case(self.outcomes).items():
             if k > len(runs):
                 raise EvalError(
                     f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
                     help=f"run the suite with num_runs={k}, or ask for a smaller k",
                 )
             found.append(figure(len(runs), sum(each.passed for each in runs), k))
-        return mean(found) if found else 0.0
+        return statistics.mean(found) if found else 0.0
 
     @property
     def flaky(self) -> tuple[str, ...]:
         """Ids of cases that passed in one run and not in another."""
-        runs = runs_by_case(self.outcomes).items()
+        runs = statistics.runs_by_case(self.outcomes).items()
         return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
 
     @property
@@ -163,7 +153,7 @@ class ReportFigures:
     @property
     def tokens(self) -> Tokens:
         """Tokens of all runs."""
-        return total_tokens(self.outcomes)
+        return statistics.total_tokens(self.outcomes)
 
     @property
     def eval_tokens(self) -> Tokens:
@@ -173,7 +163,7 @@ class ReportFigures:
     @property
     def cost_usd(self) -> float | None:
         """US dollars of the runs of known cost; None if none is known."""
-        return total_cost(self.outcomes)
+        return statistics.total_cost(self.outcomes)
 
     # --- the gate ------------------------------------------------------------------------------
 
@@ -201,10 +191,10 @@ class ReportFigures:
         for each in self.outcomes:
             if each.key == (id, run):
                 return each
-        near = nearest_name(str(id), {each.id for each in self.outcomes})
+        known = {each.id for each in self.outcomes}
         raise EvalError(
             f"the report has no run {run} of case {id!r}",
-            help=f"did you mean {near!r}?" if near and near != id else None,
+            help=None if id in known else did_you_mean(str(id), known),
         )
 
     def compare(self, baseline: ReportFigures, *, alpha: float = 0.05) -> RegressionReport:
@@ -217,9 +207,7 @@ class ReportFigures:
         Raises:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
-        if baseline is None:  # pyright: ignore[reportUnnecessaryComparison]  # user input
-            raise EvalError("compare() takes a report", found="None")
-        _check_baseline(baseline)
+        require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
         return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     @property
@@ -240,15 +228,6 @@ class ReportFigures:
         count = f"{len(worse):,} of {plural(comparison.compared, 'case')}"
         what = f"{count} regressed, {allowed:,} allowed (p={comparison.p_value:.3g})"
         return [f"{what}: {_ids(each.id for each in worse)}"]
-
-
-def _check_baseline(report: object) -> None:
-    if report is not None and not isinstance(report, ReportFigures):
-        raise EvalError(
-            "a baseline is a FluentEvalReport",
-            found=describe(report),
-            help="such as FluentEvalReport.load(path)",
-        )
 
 
 def _failures(report: ReportFigures) -> list[str]:

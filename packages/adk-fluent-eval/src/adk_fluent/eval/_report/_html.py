@@ -10,26 +10,17 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval._outcome import MetricStatus, Status
+from adk_fluent.eval import _text
+from adk_fluent.eval._outcome import CaseOutcome, MetricStatus, Status
 from adk_fluent.eval._report._compare import comparison_lines
 from adk_fluent.eval._report._lines import plain_line
-from adk_fluent.eval._text import (
-    clean,
-    dollars,
-    interval,
-    measured,
-    percent,
-    plural,
-    seconds,
-    shorten,
-)
+from adk_fluent.eval._text import clean, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._figures import ReportFigures
 
 _PACKAGE: Final = "adk_fluent.eval._report"
@@ -37,14 +28,10 @@ _LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
 _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
+#: Functions of `_text` that the template uses.
+_FIGURES: Final = ("percent", "interval", "seconds", "dollars", "measured", "plural")
 _BINS: Final = 20
-_WORST_FIRST: Final = (
-    Status.ERROR,
-    Status.FAILED,
-    Status.PASSED,
-    Status.XFAILED,
-    Status.SKIPPED,
-)
+#: Each status, the worst first, with its sign.
 _SIGNS: Final = {
     Status.ERROR: "!",
     Status.FAILED: "✗",
@@ -52,6 +39,8 @@ _SIGNS: Final = {
     Status.XFAILED: "~",
     Status.SKIPPED: "»",
 }
+_WORST_FIRST: Final = list(_SIGNS)
+_MET: Final = {MetricStatus.PASSED: "✓", MetricStatus.FAILED: "✗", MetricStatus.NOT_EVALUATED: "!"}
 _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
@@ -71,18 +60,9 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    cast("dict[str, Any]", environment.filters).update(
-        text=page.text,
-        json=page.json,
-        some=page.some,
-        percent=percent,
-        interval=interval,
-        seconds=seconds,
-        dollars=dollars,
-        measured=measured,
-        plural=plural,
-        line=plain_line,
-    )
+    filters: dict[str, Any] = environment.filters
+    filters |= {"text": page.text, "json": page.json, "some": page.some, "line": plain_line}
+    filters |= {name: getattr(_text, name) for name in _FIGURES}
     digest = hashlib.sha256(script[1].encode()).digest()
     return environment.from_string(source).generate(
         page=page, report=report, script_hash=base64.b64encode(digest).decode()
@@ -175,10 +155,10 @@ class _Page:
         """Each status with its sign, runs, and left edge and width in percent."""
         counts, left = self.report.counts, 0.0
         total = sum(counts.values()) or 1
-        for status in _WORST_FIRST:
+        for status, sign in _SIGNS.items():
             if counts[status]:
                 width = counts[status] * 100 / total
-                yield status, _SIGNS[status], counts[status], left, width
+                yield status, sign, counts[status], left, width
                 left += width
 
     @property
@@ -205,19 +185,11 @@ class _Page:
         flaky = set(self.report.flaky)
         for each in sorted(self.report.outcomes, key=lambda it: _WORST_FIRST.index(it.status)):
             self._left_of_run = _ROOM_OF_RUN
-            yield Run(
-                each,
-                _SIGNS[each.status],
-                [tags[tag] for tag in dict.fromkeys(each.tags)],
-                [
-                    metrics[score.name]
-                    for score in each.scores
-                    if score.name in metrics and not score.ok
-                ],
-                self.changes.get(each.id, ""),
-                each.id in flaky,
-                before.get(each.key),
-            )
+            own = [tags[tag] for tag in dict.fromkeys(each.tags)]
+            missed = [score.name for score in each.scores if not score.ok]
+            numbers = [metrics[name] for name in missed if name in metrics]
+            change, known = self.changes.get(each.id, ""), before.get(each.key)
+            yield Run(each, _SIGNS[each.status], own, numbers, change, each.id in flaky, known)
 
     @property
     def full(self) -> bool:
@@ -253,12 +225,7 @@ class _Page:
     @staticmethod
     def met(status: MetricStatus) -> str:
         """Return the sign of a metric's status."""
-        signs = {
-            MetricStatus.PASSED: "✓",
-            MetricStatus.FAILED: "✗",
-            MetricStatus.NOT_EVALUATED: "!",
-        }
-        return signs.get(status, "·")
+        return _MET.get(status, "·")
 
     def share(self, value: float | None, of: float | None = 1.0) -> float:
         """Return a score's place on a scale of 0 to `of`, in percent."""

@@ -6,33 +6,24 @@ Fields with their default value are left out.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import Source, parse_json, read_text
+from adk_fluent.eval._files._source import At, Source, parse_json, read_text
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import (
-    CaseOutcome,
-    Finding,
-    MetricScore,
-    Step,
-    Tokens,
-    ToolUse,
-    TurnOutcome,
-)
-from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._outcome import RECORDS, CaseOutcome
 from adk_fluent.eval._text import encodable
-from adk_fluent.eval._values import plain
+from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from adk_fluent.eval._files._source import At
+    from adk_fluent.eval._report._figures import ReportFigures
 
+_R = TypeVar("_R", bound="ReportFigures")
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"
 _ALWAYS: Final = frozenset({"id", "run", "status", "score"})
@@ -50,45 +41,27 @@ _FIELDS: Final[dict[str, Any]] = {
     "saved_regressions": list[str],
     "outcomes": list[CaseOutcome],
 }
-_DEFAULTS: Final = {
-    record: {
-        each.name: each.default_factory() if each.default_factory is not MISSING else each.default
-        for each in fields(record)
-    }
-    for record in (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)
-}
+#: Figures of a report in a file, for other programs.
+_SUMMARY: Final = (
+    *("ok", "failures", "pass_rate", "pass_rate_ci", "counts", "flaky", "tokens", "cost_usd"),
+)
+_DEFAULTS: Final = {record: defaults_of(record) for record in RECORDS}
 
 
 def report_chunks(report: ReportFigures) -> Iterator[str]:
     """Yield a report as JSON."""
-    head = {
-        "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
-        "suite": report.suite,
-        "engine": report.engine,
-        "adk_version": report.adk_version,
-        "started_at": report.started_at.isoformat(),
-        "duration_s": report.duration_s,
-        "interrupted": report.interrupted,
-        "metrics": report.metrics,
-        "notes": report.notes,
-        "gate": {name: plain(value) for name, value in asdict(report.gate).items()},
-        "saved_regressions": report.regressions,
-        "summary": {  # for other programs; not read again
-            "ok": report.ok,
-            "failures": report.failures,
-            "pass_rate": report.pass_rate,
-            "pass_rate_ci": report.pass_rate_ci(),
-            "counts": report.counts,
-            "flaky": report.flaky,
-            "tokens": report.tokens.total,
-            "cost_usd": report.cost_usd,
-        },
-    }
+    head = {"adk_fluent": {"kind": _KIND, "schema": _SCHEMA}}
+    head |= {name: getattr(report, name) for name in _FIELDS}
+    head |= {"started_at": report.started_at.isoformat(), "saved_regressions": report.regressions}
+    outcomes = head.pop("outcomes")
+    summary = {name: getattr(report, name) for name in _SUMMARY}
+    summary |= {"pass_rate_ci": report.pass_rate_ci(), "tokens": report.tokens.total}
+    head["summary"] = summary  # for other programs; not read again
     yield "{\n"
     for name, value in head.items():
         yield f"{json_line(name)}: {json_line(value)},\n"
     yield '"outcomes": [\n'
-    for number, outcome in enumerate(report.outcomes):
+    for number, outcome in enumerate(outcomes):
         yield f",\n{json_line(outcome)}" if number else json_line(outcome)
     yield "\n]\n}\n"
 
@@ -119,33 +92,24 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_fields(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the fields of the report in a file."""
+def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
+    """Return the report in a file."""
     source, text = Source(str(path)), read_text(path)
     data = source.mapping((), parse_json(text, source.path))
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
     data.pop("summary", None)
     if head.get("kind") != _KIND:
         raise source.error(("adk_fluent", "kind"), "not a report", help="see report.save(path)")
-    schema = head.get("schema")
-    if not isinstance(schema, int) or schema > _SCHEMA:
-        raise source.error(
-            ("adk_fluent", "schema"),
-            f"schema {schema!r} is newer than this version reads ({_SCHEMA})",
-            help="upgrade adk-fluent-eval",
-        )
-    for name in data:
-        if name not in _FIELDS:
-            raise source.unknown_key((name,), "a report", _FIELDS)
+    source.check_schema(("adk_fluent",), head.get("schema"), _SCHEMA)
+    source.mapping((), data, _FIELDS, "a report")
     for name, kind in _FIELDS.items():
         if name not in data:
             raise source.error((name,), f"a report has no {name}")
         data[name] = validated(kind, json.dumps(data[name]), source, (name,))
     try:
-        ReportFigures(**data)
+        return report(**data)
     except EvalError as error:  # two outcomes of one run
         raise source.error(("outcomes",), error.what) from error
-    return data
 
 
 def validated(kind: Any, text: str, source: Source, at: At) -> Any:

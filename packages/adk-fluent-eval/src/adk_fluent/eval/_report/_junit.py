@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._text import clean, measured, one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._figures import ReportFigures
 
 _MESSAGE: Final = 300

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from adk_fluent.eval._text import one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Escape = Callable[[str], str]
+Escape: TypeAlias = Callable[[str], str]
 
 #: What has a meaning in Markdown, HTML or on GitHub; ``_`` inside a word has none.
 _SPECIAL: Final = re.compile(r"[\\`*~<>&|\[\]$#@!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|://|www\.")

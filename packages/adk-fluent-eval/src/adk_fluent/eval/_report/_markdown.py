@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._outcome import Status
 from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import LISTED, escaped, listed, table
+from adk_fluent.eval._report._lines import LISTED, Escape, escaped, listed, table
 from adk_fluent.eval._text import dollars, interval, measured, percent, plural, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.eval._report._figures import ReportFigures
-    from adk_fluent.eval._report._lines import Escape
 
 _REASONS: Final = 5  # that each run lists
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from adk_fluent.eval._report._lines import escaped, listed, plain_line, table
+from adk_fluent.eval._report._lines import Escape, escaped, listed, plain_line, table
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._report._summaries import mean
+from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import dollars, interval, measured, percent, seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from adk_fluent.eval._report._lines import Escape
 
 
 class ModelMatrix(Mapping[str, FluentEvalReport]):

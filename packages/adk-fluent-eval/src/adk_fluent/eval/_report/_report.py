@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from adk_fluent.eval._outcome import CaseOutcome
 
 _LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
 
@@ -88,9 +87,9 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file is missing, broken, or of a newer version.
         """
-        from adk_fluent.eval._report._json import read_fields  # noqa: PLC0415  # imports pydantic
+        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # imports pydantic
 
-        return cls(**read_fields(path))
+        return read_report(cls, path)
 
     def save_adk_results(self, agents_dir: str | PathLike[str], app_name: str) -> list[Path]:
         """Write the results as ADK keeps them, so that ``adk web`` shows them.
@@ -124,13 +123,9 @@ class FluentEvalReport(ReportFigures):
             raise EvalError("merge() takes the reports of one suite", found=suites)
         first = reports[0]
         versions = dict.fromkeys(each.adk_version for each in reports)
+        outcomes = [outcome for each in reports for outcome in each.outcomes]
         return cls(
-            [outcome for each in reports for outcome in each.outcomes],
-            first.suite,
-            first.gate,
-            first.metrics,
-            first.engine,
-            ", ".join(versions),
+            *(outcomes, first.suite, first.gate, first.metrics, first.engine, ", ".join(versions)),
             min(each.started_at for each in reports),
             max(each.duration_s for each in reports),
             list(dict.fromkeys(note for each in reports for note in each.notes)),
@@ -177,6 +172,16 @@ class FluentEvalReport(ReportFigures):
             f"{percent(self.pass_rate)} passed ({interval(self.pass_rate_ci())}), "
             f"{'ok' if self.ok else 'not ok'}>"
         )
+
+
+def document(report: FluentEvalReport, form: str, baseline: FluentEvalReport | None = None) -> str:
+    """Return a report as ``json``, ``junit``, ``markdown`` or ``html``."""
+    if form == "html":
+        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
+
+        return "".join(html_page(report, baseline))
+    makers = {"json": report.to_json, "junit": report.to_junit, "markdown": report.to_markdown}
+    return makers[form]()
 
 
 def outcome_line(outcome: CaseOutcome) -> str:

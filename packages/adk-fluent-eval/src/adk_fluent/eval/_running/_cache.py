@@ -10,16 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._arguments import require, require_type
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 CacheMode = Literal["auto", "record", "replay"]
-_KIND: Final = "model-answer"
-_SCHEMA: Final = 1
+_HEAD: Final = {"kind": "model-answer", "schema": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,11 @@ class ResponseCache:
     mode: CacheMode = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]  # user input
-            raise EvalError("a cache is a folder", found=describe(self.path))
-        if self.mode not in get_args(CacheMode):
-            raise EvalError(
-                f"unknown mode {self.mode!r} of a cache", help=f"one of {get_args(CacheMode)}"
-            )
+        require_type(self.path, str | os.PathLike, "a cache is a folder")
+        require(os.fspath(self.path), "a cache is a folder", self.path)
+        known = self.mode in get_args(CacheMode)
+        help = f"one of {get_args(CacheMode)}"
+        require(known, f"unknown mode {self.mode!r} of a cache", help=help)
 
     def read(self, name: str) -> list[Any] | None:
         """Return the responses kept under a name; None if there are none.
@@ -67,17 +65,13 @@ class ResponseCache:
         held = source.mapping((), parse_json(read_text(file), source.path))
         head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
         responses: Any = held.get("responses")
-        if head != {"kind": _KIND, "schema": _SCHEMA} or not isinstance(responses, list):
+        if head != _HEAD or not isinstance(responses, list):
             raise source.error((), "not an answer that this version kept", help="delete the file")
         return cast("list[Any]", responses)
 
     def write(self, name: str, model: str, responses: list[Any]) -> None:
         """Keep responses."""
-        value = {
-            "adk_fluent": {"kind": _KIND, "schema": _SCHEMA},
-            "model": model,
-            "responses": responses,
-        }
+        value = {"adk_fluent": _HEAD, "model": model, "responses": responses}
         text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
         write_whole(self._file(name), [text, "\n"])
 

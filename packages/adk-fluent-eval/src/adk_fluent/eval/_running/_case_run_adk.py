@@ -20,7 +20,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
-from adk_fluent.eval._cases._case import initial_state, simulation_of
+from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
@@ -29,11 +29,11 @@ from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
-from adk_fluent.eval._running._models_adk import Models, prompt_of
-from adk_fluent.eval._running._pipeline_adk import agent_tree
-from adk_fluent.eval._running._plan import compute
+from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
+from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
+from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._running._user_adk import user_of
+from adk_fluent.eval._running._replies_adk import Replies
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 
@@ -42,14 +42,12 @@ if TYPE_CHECKING:
 
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.models.base_llm import BaseLlm
+    from google.adk.plugins.base_plugin import BasePlugin
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._running._local_adk import LocalCaseService
-    from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
+    from adk_fluent.eval._running._options import RunOptions, Suite
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -58,21 +56,21 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What all runs of a suite share; see `RunOptions`."""
+    """What all runs of a suite share; the models and the engine are those of its options."""
 
+    suite: Suite
+    options: RunOptions
     plan: MetricPlan
-    session_service: Any = None
-    artifact_service: Any = None
-    memory_service: Any = None
-    plugins: Sequence[Any] = ()
-    prices: PriceBook | None = None
-    timeout_s: float | None = None
-    model: BaseLlm | None = None
-    cache: ResponseCache | None = None
-    judge_model: BaseLlm | None = None
-    judge_samples: int = 1
-    simulation: UserSimulation | None = None
-    engine: str = "light"
+    engine: str
+    prices: PriceBook | None
+    model: BaseLlm | None
+    cache: ResponseCache | None
+    judge_model: BaseLlm | None
+
+    @property
+    def plugins(self) -> Sequence[BasePlugin]:
+        """The plugins of the options."""
+        return self.options.get("plugins") or ()
 
 
 class CaseRun:
@@ -80,38 +78,28 @@ class CaseRun:
 
     Attributes:
         outcome: The outcome.
-        failure: What ended the run, if something was raised or reported.
-        problem: Why answers of models could not be kept; empty if they were.
+        seen: What the run did.
+        answers: The answers of models that are kept.
     """
 
     def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
         self._case = case
         self._target = target
         self._settings = settings
-        self._seen = Observation(case, case.turns)
-        self._simulation = simulation_of(case, settings.simulation)
-        self._seen.simulated = self._simulation is not None
+        self.seen: Observation = Observation(case, case.turns)
+        self._simulation = simulation_of(case, settings.suite.simulation)
+        self.seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
         self.outcome: CaseOutcome = new_outcome(case, run)
-        self._answers = Answers(settings.cache, case.name, run)
-        self._models = Models(settings.model, self._answers, self.outcome)
+        self.answers: Answers = Answers(settings.cache, case.name, run)
+        self._models = Models(settings.model, self.answers, self.outcome)
         self.outcome.user_id = f"adk-fluent-eval-{uuid.uuid4()}"
         self.outcome.session_id = f"adk-fluent-eval-{uuid.uuid4()}"
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What ended the run, if something was raised or reported."""
-        return self._seen.failure
-
-    @property
-    def problem(self) -> str:
-        """Why answers of models could not be kept; empty if they were."""
-        return self._answers.problem
 
     async def go(self) -> EvalCaseResult | None:
         """Run the case, and return ADK's result if it was evaluated."""
         outcome, result = self.outcome, None
-        limit = self._case.timeout_s or self._settings.timeout_s
+        limit = self._case.timeout_s or self._settings.options.get("timeout_s")
         clock = asyncio.timeout(limit)
         try:
             async with clock:
@@ -127,13 +115,14 @@ class CaseRun:
             outcome.error = "CancelledError: something in the pipeline cancelled the run"
         except (Exception, SystemExit) as error:  # noqa: BLE001  # user code
             outcome.error = error_line(error, None)
-            self._seen.failure = error
+            self.seen.failure = error
         self._finish()
         return result
 
     async def _run(self) -> EvalCaseResult | None:
         settings, outcome, target = self._settings, self.outcome, self._target
-        sessions = settings.session_service or InMemorySessionService()
+        shared = settings.options.get("session_service")
+        sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
         local, bare = settings.engine == "local", is_bare(settings.engine)
         if bare:
@@ -141,12 +130,12 @@ class CaseRun:
         if settings.model is not None or settings.cache is not None or bare:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
-        recorder = Recorder(self._seen, state, target, self._mocks, settings.prices, named)
+        recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
         first = RecorderPlugin(
             recorder, self._mocks, records_all=local
         )  # before plugins that hide things from others
         name = target.app.name
-        if settings.session_service is not None and not _is_vertex(sessions):
+        if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
             name = f"{name[:_NAME]}_{outcome.user_id.replace('-', '_')}"
         app = target.app.model_copy(
@@ -154,11 +143,15 @@ class CaseRun:
         )
         services: dict[str, Any] = {
             "session_service": sessions,
-            "artifact_service": settings.artifact_service or InMemoryArtifactService(),
-            "memory_service": settings.memory_service or InMemoryMemoryService(),
+            "artifact_service": settings.options.get("artifact_service")
+            or InMemoryArtifactService(),
+            "memory_service": settings.options.get("memory_service") or InMemoryMemoryService(),
         }
         case = to_eval_case(
-            self._case, app_name=name, user_id=outcome.user_id, simulation=settings.simulation
+            self._case,
+            app_name=name,
+            user_id=outcome.user_id,
+            simulation=settings.suite.simulation,
         )
         user = user_of(self._case, self._simulation, self._models)
         service: LightEvalService | LocalCaseService
@@ -175,8 +168,9 @@ class CaseRun:
             metrics = service.metrics
         else:
             runner = Runner(app=app, **services)
+            replies = Replies(self._case.answers or {})
             service = LightEvalService(
-                runner, case, outcome.session_id, recorder, user, self._score
+                runner, case, outcome.session_id, recorder, user, replies, self._score
             )
             metrics = []
         request = InferenceRequest(
@@ -185,21 +179,20 @@ class CaseRun:
         with replace_tools(self._mocks), replace_models(models):
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
-        if settings.session_service is not None and self._seen.turns:
+        if shared is not None and self.seen.turns:
             session = await sessions.get_session(
                 app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
             )
             if session is not None:  # some services merge dicts
                 recorder.set_state(session.state)
-        if outcome.error is None and not any(self._seen.events):
+        if outcome.error is None and not any(self.seen.events):
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
         evaluation = EvaluateRequest(
-            inference_results=[inference],
-            evaluate_config=EvaluateConfig(eval_metrics=metrics),
+            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=metrics)
         )
-        self._seen.invocations = inference.inferences or []
+        self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
         if not isinstance(service, LightEvalService):
@@ -212,20 +205,14 @@ class CaseRun:
         return self.outcome.scores
 
     def _expect(self) -> None:
-        if self._seen.simulated:  # what is expected of an answer is expected of the last one
-            earlier = [Turn(turn.input) for turn in self._seen.turns[:-1]]
-            self._seen.expected = [*earlier, *self._case.turns]
+        if self.seen.simulated:  # what is expected of an answer is expected of the last one
+            earlier = [Turn(turn.input) for turn in self.seen.turns[:-1]]
+            self.seen.expected = [*earlier, *self._case.turns]
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
-        settings = self._settings
-        by_adk = AdkMetrics(
-            self._seen,
-            self._models,
-            settings.judge_model,
-            settings.judge_samples,
-            self._simulation,
-        )
-        return await compute(planned, self._seen, self._ask, by_adk.score)
+        judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
+        by_adk = AdkMetrics(self.seen, self._models, judge, samples, self._simulation)
+        return await compute(planned, self.seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""
@@ -239,7 +226,7 @@ class CaseRun:
         return ask
 
     def _finish(self) -> None:
-        outcome, seen = self.outcome, self._seen
+        outcome, seen = self.outcome, self.seen
         outcome.turns, outcome.tokens = seen.turns, seen.tokens
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
@@ -289,18 +276,11 @@ def _make_call_sites(root: Any) -> None:
 
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
     """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    for each in planned:
-        if outcome.score(each.name) is None:
-            informs = each.threshold is None
-            outcome.scores.append(
-                MetricScore(
-                    each.name,
-                    MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED,
-                    threshold=each.threshold,
-                    lower_is_better=each.judge is not None and each.judge.lower_is_better,
-                    reason="the run ended in an error",
-                )
-            )
+    outcome.scores += [
+        each.without_score("the run ended in an error")
+        for each in planned
+        if outcome.score(each.name) is None
+    ]
 
 
 def _is_vertex(service: object) -> bool:

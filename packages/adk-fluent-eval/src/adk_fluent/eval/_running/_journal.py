@@ -21,8 +21,7 @@ from adk_fluent.eval._values import plain, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_KIND: Final = "eval-journal"
-_SCHEMA: Final = 1
+_HEAD: Final = {"kind": "eval-journal", "schema": 1}
 _DEPTH: Final = 20
 
 
@@ -44,7 +43,7 @@ class Journal:
         self._path = os.fspath(path)
         self._source = Source(self._path)
         self._kept: dict[tuple[str, int, str], tuple[CaseOutcome, Any]] = {}
-        self._head = {"adk_fluent": {"kind": _KIND, "schema": _SCHEMA}, "suite": suite}
+        self._head = {"adk_fluent": _HEAD, "suite": suite}
         self._fresh = not Path(path).exists() or not Path(path).stat().st_size
         self.problem = ""
         if not self._fresh:

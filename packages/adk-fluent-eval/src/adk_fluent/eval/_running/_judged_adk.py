@@ -10,6 +10,7 @@ import asyncio
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
@@ -25,9 +26,9 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._files._scenario_adk import scenario_of
-from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
-from adk_fluent.eval._outcome import Finding
+from adk_fluent.eval._files._eval_case_adk import scenario_of
+from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
+from adk_fluent.eval._outcome import Finding, MetricScore
 from adk_fluent.eval._values import error_line, shown
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
 
     from google.adk.models.llm_request import LlmRequest
 
-    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._cases._turn import UserSimulation
     from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._metrics import Metric
-    from adk_fluent.eval._outcome import MetricScore
     from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric
 
@@ -53,25 +52,27 @@ _WHOLE: Final = frozenset(
 )
 
 
+@dataclass(slots=True)
 class _Hearing:
     """One question to a judge.
 
     Attributes:
+        model: The model of the judge.
+        models: Asks it.
         said: The answers of the judge, one for each sample.
         failed: What its model last failed with; empty if it did not.
     """
 
-    def __init__(self, model: BaseLlm, models: Models) -> None:
-        self._model = model
-        self._models = models
-        self.said: list[str] = []
-        self.failed = ""
+    model: BaseLlm
+    models: Models
+    said: list[str] = field(default_factory=list[str])
+    failed: str = ""
 
     async def ask(self, request: LlmRequest) -> str:
         """Ask the judge; one that fails says nothing, and ADK goes by its other samples."""
         try:
             # the samples share one request, which the model's client may change
-            text = await self._models.ask(self._model, request.model_copy())
+            text = await self.models.ask(self.model, request.model_copy())
         except Exception as error:  # noqa: BLE001  # of any model; told in the reason
             self.failed = error_line(error)
             return ""
@@ -111,10 +112,11 @@ class JudgeModel(BaseLlm):
 LLMRegistry.register(JudgeModel)
 
 
+@dataclass(slots=True)
 class AdkMetrics:
     """Computes metrics of one run through ADK's evaluators.
 
-    Args:
+    Attributes:
         seen: What the run did.
         models: Asks the judge.
         judge: The judge model; None if no metric needs one.
@@ -122,56 +124,40 @@ class AdkMetrics:
         simulation: The user of the case, if it is simulated.
     """
 
-    def __init__(
-        self,
-        seen: Observation,
-        models: Models,
-        judge: BaseLlm | None,
-        samples: int,
-        simulation: UserSimulation | None,
-    ) -> None:
-        self._seen = seen
-        self._models = models
-        self._judge = judge
-        self._samples = samples
-        self._simulation = simulation
+    seen: Observation
+    models: Models
+    judge: BaseLlm | None
+    samples: int
+    simulation: UserSimulation | None
 
     async def score(self, planned: PlannedMetric) -> MetricScore:
         """Compute a metric; what goes wrong gives no score, and the reason."""
         metric, threshold = METRICS[planned.name], planned.threshold or 0.0
         findings: list[Finding] = []
-        turns: list[float | None] = [None] * len(self._seen.turns)
+        turns: list[float | None] = [None] * len(self.seen.turns)
         try:
             if metric.by == "cloud":
                 result = await self._cloud(metric, threshold)
                 turns = [each.score for each in result.per_invocation_results]
-                problem = "" if result.overall_score is not None else "Google Cloud gave no score"
-                return scored(
-                    metric.name, result.overall_score, threshold, reason=problem, turns=turns
-                )
+                score = result.overall_score
+                why = "" if score is not None else "Google Cloud gave no score"
+                return scored(metric.name, score, threshold, reason=why, turns=turns)
             if metric.name in _WHOLE:
                 values = await self._conversation(metric, threshold, findings)
-                mean = sum(values) / len(values)
-                return scored(
-                    metric.name, mean, threshold, reason=_why(findings), findings=findings
-                )
+                mean, why = sum(values) / len(values), _why(findings)
+                return scored(metric.name, mean, threshold, reason=why, findings=findings)
             for at in self._turns(metric):
                 turns[at] = await self._turn(metric, threshold, at, findings)
         except Exception as error:  # noqa: BLE001  # of ADK and of judges
             why = str(error) if isinstance(error, _UnreadError) else error_line(error)
             return scored(metric.name, None, threshold, reason=why)
         known = [each for each in turns if each is not None]
-        return scored(
-            metric.name,
-            sum(known) / len(known) if known else None,
-            threshold,
-            reason=_why(findings) if known else "there was nothing to judge",
-            findings=findings,
-            turns=turns,
-        )
+        mean = sum(known) / len(known) if known else None
+        why = _why(findings) if known else "there was nothing to judge"
+        return scored(metric.name, mean, threshold, reason=why, findings=findings, turns=turns)
 
     def _turns(self, metric: Metric) -> list[int]:
-        seen = self._seen
+        seen = self.seen
         every = range(min(len(seen.turns), len(seen.invocations)))
         if metric.needs == "reference_response":
             return [at for at in every if seen.expected[at].reference_response is not None]
@@ -183,8 +169,8 @@ class AdkMetrics:
         self, metric: Metric, threshold: float, at: int, findings: list[Finding]
     ) -> float:
         rubrics = self._rubrics(at) if metric.needs == "rubrics" else []
-        actual, expected = self._seen.invocations[at], None
-        reference = self._seen.expected[at].reference_response
+        actual, expected = self.seen.invocations[at], None
+        reference = self.seen.expected[at].reference_response
         if metric.needs == "reference_response":
             answer = types.Content(role="model", parts=[types.Part(text=reference)])
             expected = [
@@ -205,7 +191,7 @@ class AdkMetrics:
         ok = found.score >= threshold
         what = "answer agrees with the reference" if expected else "answer is grounded"
         why = "" if ok else shown(hearing.said[-1] if hearing.said else "")
-        response = self._seen.turns[at].response
+        response = self.seen.turns[at].response
         findings.append(Finding(what, ok, reference if expected else None, response, why, at + 1))
         return found.score
 
@@ -214,10 +200,10 @@ class AdkMetrics:
     ) -> list[float]:
         rubrics: list[Rubric] = []
         if metric.needs == "rubrics":
-            for at in range(len(self._seen.expected)):
+            for at in range(len(self.seen.expected)):
                 known = {each.rubric_id for each in rubrics}
                 rubrics += [each for each in self._rubrics(at) if each.rubric_id not in known]
-        actual = self._seen.invocations
+        actual = self.seen.invocations
         hearing, result = await self._heard(metric, threshold, rubrics, actual, None)
         results = result.per_invocation_results
         if rubrics:
@@ -225,7 +211,7 @@ class AdkMetrics:
             findings += verdicts
             return [float(each.ok) for each in verdicts]
         # the judge is asked about each message but the first, and about the end
-        if hearing.failed or not results or len(hearing.said) < len(results) * self._samples:
+        if hearing.failed or not results or len(hearing.said) < len(results) * self.samples:
             raise _unread(hearing, "of the simulated user")
         scores = [each.score for each in results]
         if None in scores:
@@ -233,7 +219,7 @@ class AdkMetrics:
         for at, score in enumerate(scores, 1):
             ok = bool(score)
             why = "" if ok else "the message does not follow the plan"
-            said = self._seen.turns[at - 1].input
+            said = self.seen.turns[at - 1].input
             findings.append(Finding("simulated user", ok, None, said, why, at))
         return [float(score or 0.0) for score in scores]
 
@@ -245,22 +231,22 @@ class AdkMetrics:
         actual: list[Invocation],
         expected: list[Invocation] | None,
     ) -> tuple[_Hearing, EvaluationResult]:
-        assert self._judge is not None  # noqa: S101  # checked before any model call
+        assert self.judge is not None  # noqa: S101  # checked before any model call
         options: dict[str, Any] = {
             "judge_model": _JUDGE,
             "judge_model_config": types.GenerateContentConfig(),  # google-adk 1.25 fails without
-            "num_samples": self._samples,
+            "num_samples": self.samples,
         }
         fields: dict[str, Any] = {"judge_model_options": eval_metrics.JudgeModelOptions(**options)}
         if rubrics:
             fields["rubrics"] = rubrics
-        if self._simulation is not None and metric.needs == "simulation":
-            fields["stop_signal"] = self._simulation.stop_signal
+        if self.simulation is not None and metric.needs == "simulation":
+            fields["stop_signal"] = self.simulation.stop_signal
         evaluator = _evaluator(metric, threshold, fields)
         scenario = None
-        if self._simulation is not None:
-            scenario = scenario_of(self._seen.case, self._simulation)
-        hearing = _Hearing(self._judge, self._models)
+        if self.simulation is not None:
+            scenario = scenario_of(self.seen.case, self.simulation)
+        hearing = _Hearing(self.judge, self.models)
         with hearing.begin():
             made: Any = evaluator.evaluate_invocations(
                 actual_invocations=actual,
@@ -274,15 +260,15 @@ class AdkMetrics:
 
     async def _cloud(self, metric: Metric, threshold: float) -> EvaluationResult:
         evaluator = _evaluator(metric, threshold, {})
-        actual = self._seen.invocations
+        actual = self.seen.invocations
         made: Any = await asyncio.to_thread(evaluator.evaluate_invocations, actual, actual, None)
         return await made if isawaitable(made) else made
 
     def _rubrics(self, at: int) -> list[Rubric]:
         """The rubrics of the case, and those of a turn."""
-        groups: list[tuple[str, Sequence[str]]] = [("rubric", self._seen.case.rubrics)]
-        if at < len(self._seen.expected):
-            groups.append((f"turn_{at + 1}_rubric", self._seen.expected[at].rubrics))
+        groups: list[tuple[str, Sequence[str]]] = [("rubric", self.seen.case.rubrics)]
+        if at < len(self.seen.expected):
+            groups.append((f"turn_{at + 1}_rubric", self.seen.expected[at].rubrics))
         return [
             Rubric(rubric_id=f"{name}_{n}", rubric_content=RubricContent(text_property=text))
             for name, texts in groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.evaluation.base_eval_service import (
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.eval._running._user_adk import User
+    from adk_fluent.eval._running._replies_adk import Replies
 
 #: ADK's statuses.
 STATUS = {
@@ -45,6 +47,7 @@ STATUS = {
 }
 
 
+@dataclass(eq=False)
 class LightEvalService(BaseEvalService):
     """Runs and scores one run of one case.
 
@@ -54,25 +57,20 @@ class LightEvalService(BaseEvalService):
         session_id: The session of the run.
         recorder: Records the run.
         user: Says the messages.
+        replies: Answers what the pipeline asks.
         score: Computes the metrics from ADK's invocations.
     """
 
-    def __init__(  # noqa: PLR0917  # of one caller
-        self,
-        runner: Runner,
-        case: EvalCase,
-        session_id: str,
-        recorder: Recorder,
-        user: User,
-        score: Callable[[list[Any]], Awaitable[list[MetricScore]]],
-    ) -> None:
-        self._runner = runner
-        self._case = case
-        self._session = cast("SessionInput", case.session_input)
-        self._session_id = session_id
-        self._recorder = recorder
-        self._user = user
-        self._score = score
+    _runner: Runner
+    _case: EvalCase
+    _session_id: str
+    _recorder: Recorder
+    _user: User
+    _replies: Replies
+    _score: Callable[[list[Any]], Awaitable[list[MetricScore]]]
+
+    def __post_init__(self) -> None:
+        self._session = cast("SessionInput", self._case.session_input)
 
     async def perform_inference(
         self, inference_request: InferenceRequest
@@ -117,16 +115,11 @@ class LightEvalService(BaseEvalService):
         recorder.begin(message)
         said = Event(author="user", content=message)
         events.append(said)
-        running = self._runner.run_async(
-            user_id=self._session.user_id, session_id=self._session_id, new_message=message
-        )
         try:
-            async with aclosing(running) as stream:
-                async for event in stream:
-                    recorder.add(event)
-                    if not event.partial:
-                        said.invocation_id = said.invocation_id or event.invocation_id
-                        events.append(event)
+            reply: Event | None = said
+            while reply is not None:
+                await self._run_message(reply, said, events)
+                reply = self._replies.to(recorder)
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
@@ -137,6 +130,20 @@ class LightEvalService(BaseEvalService):
             problem = error_line(error, None)
             recorder.failed(error)
         return recorder.end(problem)
+
+    async def _run_message(self, message: Event, said: Event, events: list[Event]) -> None:
+        running = self._runner.run_async(
+            user_id=self._session.user_id, session_id=self._session_id, new_message=message.content
+        )
+        async with aclosing(running) as stream:
+            async for event in stream:
+                self._recorder.add(event)
+                if not event.partial:
+                    said.invocation_id = said.invocation_id or event.invocation_id
+                    # what goes on with an answer has another id, and is of the same turn
+                    turn = {"invocation_id": said.invocation_id}
+                    is_other = event.invocation_id != said.invocation_id
+                    events.append(event.model_copy(update=turn) if is_other else event)
 
     async def evaluate(
         self, evaluate_request: EvaluateRequest

@@ -9,39 +9,34 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation import eval_metrics
-from google.adk.evaluation.base_eval_service import BaseEvalService
+from google.adk.evaluation.base_eval_service import (
+    BaseEvalService,
+    EvaluateRequest,
+    InferenceRequest,
+    InferenceResult,
+)
 from google.adk.evaluation.eval_metrics import EvalMetric
 from google.adk.evaluation.evaluator import EvaluationResult, Evaluator, PerInvocationResult
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
-from google.adk.evaluation.simulation.user_simulator import (
-    NextUserMessage,
-    Status,
-    UserSimulator,
-)
+from google.adk.evaluation.simulation.user_simulator import NextUserMessage, Status, UserSimulator
 from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._running._light_adk import STATUS
+from adk_fluent.eval._running._models_adk import Models, User
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
     from google.adk.apps.app import App
-    from google.adk.evaluation.base_eval_service import (
-        EvaluateRequest,
-        InferenceRequest,
-        InferenceResult,
-    )
     from google.adk.evaluation.eval_case import EvalCase
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.eval._running._user_adk import User
     from adk_fluent.protocol import ModelCall, ModelReply, NextModel
 
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
@@ -218,13 +213,7 @@ def _score_of(
     """A score that ADK's own evaluator computed; what ADK swallowed is no score."""
     unit = METRICS[name].unit
     if found is None or found.score is None:
-        return MetricScore(
-            name,
-            MetricStatus.INFORMATIONAL if planned.threshold is None else MetricStatus.NOT_EVALUATED,
-            threshold=planned.threshold,
-            reason="ADK gave no score",
-            unit=unit,
-        )
+        return planned.without_score("ADK gave no score", unit)
     return MetricScore(
         name,
         MetricStatus[found.eval_status.name],
@@ -293,10 +282,8 @@ class _Simulator(UserSimulator):
         return None
 
 
-class _Told:
+class _Told(User):
     """A user who tells the recorder what came of each message, where no plugin does."""
-
-    stop_reason = ""  # the user's own is read
 
     def __init__(self, user: User, recorder: Recorder) -> None:
         self._user = user

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.protocol import NextTool, ToolCall
 
@@ -167,11 +165,10 @@ def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
     for answer in answers_of((case.mock_tool_outputs or {})[tool]):
         for name in required_arguments(answer) if callable(answer) else ():
             if name not in known:
-                near = nearest_name(name, known)
                 raise case.error(
                     f"the mock of tool {tool!r} takes {name!r}, which the tool does not",
                     found=f"the tool takes {', '.join(known) or 'no arguments'}",
-                    help=f"did you mean {near!r}?" if near else "or take args=, a dict of all",
+                    help=did_you_mean(name, known, "or take args=, a dict of all"),
                 )
 
 

@@ -1,27 +1,42 @@
-"""What answers in the place of models: another model, or an answer that was kept."""
+"""What models say: in the place of the pipeline's own, as judges, and as users."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AgentReportedError
-from adk_fluent.eval._outcome import Tokens
+from adk_fluent.eval._cases._turn import UserSimulation, text_of
+from adk_fluent.eval._files._content_adk import answer_text
+from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
-from adk_fluent.protocol import ModelReply, Usage, request_key
+from adk_fluent.eval._values import error_line
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from google.adk.events.event import Event
     from google.adk.models.base_llm import BaseLlm
 
-    from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._cache import Answers
-    from adk_fluent.protocol import ModelCall, NextModel
+
+_TASK: Final = """\
+You simulate a user of an AI assistant. Write the user's next message, and nothing else.
+Who the user is: {persona}
+What the user wants: {goal}
+Write one message at a time, in the user's own words. Do not help the assistant, and do not tell \
+at once what it has to ask for. When the user has what they want, or clearly will not get it, \
+write {stop} and nothing else."""
 
 
 class Models:
@@ -72,9 +87,7 @@ class Models:
                     what = f"{code}: {each.error_message}"
                     raise AgentReportedError(what, error_code=code)
                 usage = Usage.from_genai(each.usage_metadata) or Usage()
-                self._outcome.eval_tokens += Tokens(
-                    usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
-                )
+                self._outcome.eval_tokens += tokens_of(usage)
             return found
 
         for attempt in range(1, TRIES + 1):
@@ -89,6 +102,11 @@ class Models:
         raise AssertionError  # the last try has no wait
 
 
+def tokens_of(usage: Usage) -> Tokens:
+    """Return the tokens of a model call."""
+    return Tokens(usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts)
+
+
 def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
     """Return a request with one message."""
     return LlmRequest(
@@ -99,12 +117,7 @@ def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
 
 def said(responses: list[LlmResponse]) -> str:
     """Return the text of an answer, without thoughts."""
-    return "".join(
-        part.text
-        for each in responses
-        for part in (each.content.parts if each.content else None) or ()
-        if part.text and not part.thought and not each.partial
-    )
+    return "".join(answer_text(each.content) for each in responses if not each.partial)
 
 
 def _dumped(response: LlmResponse) -> Any:
@@ -113,3 +126,106 @@ def _dumped(response: LlmResponse) -> Any:
 
 def _loaded(value: Any) -> LlmResponse:
     return LlmResponse.model_validate_json(json.dumps(value))  # base64 is only read from JSON
+
+
+# --- users ---------------------------------------------------------------------------------------
+
+
+class User:
+    """Who talks with the pipeline, and says the turns of a case.
+
+    Attributes:
+        stop_reason: Why a simulated conversation ended: ``stop_signal``, ``max_turns`` or
+            ``script_end``; empty if it was not simulated.
+    """
+
+    stop_reason: str = ""
+
+    def __init__(self, messages: Iterable[Any]) -> None:
+        self._messages = iter(messages)
+
+    async def next(self, events: Sequence[Event]) -> types.Content | None:
+        """Return the next message; None at the end."""
+        message = next(self._messages, None)
+        return None if message is None else to_content(message)
+
+
+class SimulatedUser(User):
+    """Says the first message of a case, then what a model or a script says."""
+
+    def __init__(self, simulation: UserSimulation, first: Any, models: Models) -> None:
+        super().__init__([first])
+        self._simulation = simulation
+        self._models = models
+        self._said = 0
+
+    async def next(self, events: Sequence[Event]) -> types.Content | None:
+        """Return the next message; None at the end.
+
+        Raises:
+            RuntimeError: The model failed, or said nothing.
+        """
+        self._said += 1
+        simulation = self._simulation
+        if self._said == 1:
+            return await super().next(events)
+        if self._said > simulation.max_turns:
+            self.stop_reason = "max_turns"
+            return None
+        if simulation.script is not None:
+            if self._said - 2 < len(simulation.script):
+                return to_content(simulation.script[self._said - 2])
+            self.stop_reason = "script_end"
+            return None
+        text = await self._ask(events)
+        if _has_signal(text, simulation.stop_signal):
+            self.stop_reason = "stop_signal"
+            return None
+        if not text:
+            raise RuntimeError("the model that simulates the user said nothing")
+        return to_content(text)
+
+    async def _ask(self, events: Sequence[Event]) -> str:
+        simulation = self._simulation
+        task = _TASK.format(
+            persona=simulation.persona_text or "an ordinary user",
+            goal=simulation.success_criteria or "what the first message asks for",
+            stop=simulation.stop_signal,
+        )
+        told = "\n".join(["The conversation so far:", *self._told(events), "User:"])
+        try:
+            model = resolve_model(cast("Any", simulation.model))
+            return (await self._models.ask(model, prompt_of(told, task))).strip()
+        except Exception as error:
+            what = f"the user could not be simulated: {error_line(error)}"
+            raise RuntimeError(what) from error
+
+    def _told(self, events: Sequence[Event]) -> Iterator[str]:
+        for event in events:
+            who = "User" if event.author == "user" else "Assistant"
+            for part in (event.content.parts if event.content else None) or ():
+                if part.thought:
+                    continue
+                if text := text_of(part):
+                    yield f"{who}: {text}"
+                elif self._simulation.include_function_calls:
+                    if (call := part.function_call) is not None:
+                        yield f"[the assistant calls {call.name}({call.args})]"
+                    if (answer := part.function_response) is not None:
+                        yield f"[{answer.name} returned {answer.response}]"
+
+
+def user_of(case: FluentCase, simulation: UserSimulation | None, models: Models) -> User:
+    """Return the user of a case."""
+    first, *more = case.turns
+    if simulation is None or more:
+        return User(turn.input for turn in case.turns)
+    return SimulatedUser(simulation, first.input, models)
+
+
+def _has_signal(text: str, signal: str) -> bool:
+    """Whether a message has the stop signal; one of words must stand alone in its line."""
+    text, signal = text.casefold(), signal.strip().casefold()
+    if not (signal[0].isalnum() and signal[-1].isalnum()):
+        return signal in text
+    return any(re.sub(r"[\W_]+$|^[\W_]+", "", line) == signal for line in text.splitlines())

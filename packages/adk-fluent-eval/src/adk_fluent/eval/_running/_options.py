@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
 
-from adk_fluent.errors import nearest_name
+from adk_fluent.eval._arguments import did_you_mean, is_number, listed, one_of, positive, require
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import is_number
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from os import PathLike
 
     from google.adk.artifacts import BaseArtifactService
     from google.adk.memory import BaseMemoryService
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._simulation import UserSimulation
+    from adk_fluent.eval._cases._turn import UserSimulation
     from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
@@ -76,7 +75,8 @@ class RunOptions(TypedDict, total=False):
         progress: Called after each run of a case, with ``outcome``, ``done`` and ``total``.
         fail_fast: Start nothing more after a run that did not pass.
         num_runs: Runs of each case; None is the suite's.
-        prices: Prices of tokens; None uses an installed price book.
+        prices: Prices of tokens: a price book, or what adk-fluent-cost takes, such as
+            ``{"model": {"input": 0.30, "output": 2.50}}``; None uses an installed price book.
         timeout_s: Seconds after which a run is cancelled, unless its case says otherwise.
         baseline: A report that the gate compares with.
         shard: ``(2, 5)`` runs the second of five parts of the selected cases.
@@ -97,7 +97,7 @@ class RunOptions(TypedDict, total=False):
     progress: Callable[[Progress], None] | None
     fail_fast: bool
     num_runs: int | None
-    prices: PriceBook | None
+    prices: PriceBook | Mapping[str, Any] | str | PathLike[str] | None
     timeout_s: float | None
     baseline: FluentEvalReport | None
     shard: tuple[int, int] | None
@@ -108,41 +108,41 @@ class RunOptions(TypedDict, total=False):
 
 def check_options(options: RunOptions) -> RunOptions:
     """Check the options of a run, and return them with lists for iterables."""
+    known, engines = RunOptions.__annotations__, get_args(Engine)
     for name in options:
-        if name not in RunOptions.__annotations__:
-            near = nearest_name(name, RunOptions.__annotations__)
-            help = f"did you mean {near!r}?" if near else None
-            raise EvalError(f"a run has no option {name!r}", help=help)
-    engine: str = options.get("engine", "auto")
-    if engine not in get_args(Engine):
-        raise EvalError(f"unknown engine {engine!r}", help=f"one of {', '.join(get_args(Engine))}")
+        if name not in known:
+            raise EvalError(f"a run has no option {name!r}", help=did_you_mean(name, known))
+    engine = options.get("engine", "auto")
+    require(engine in engines, f"unknown engine {engine!r}", help=one_of(engines))
     positive("parallelism", options.get("parallelism", 10))
     shard: Any = options.get("shard")
-    if shard is not None:
-        match shard:
-            case [int(part), int(parts)] if 1 <= part <= parts:
-                pass
-            case _:
-                raise EvalError(
-                    "shard= must be (part, parts)", found=repr(shard), help="such as (1, 4)"
-                )
+    match shard:
+        case None:
+            pass
+        case [int(part), int(parts)] if 1 <= part <= parts:
+            pass
+        case _:
+            what = "shard= must be (part, parts)"
+            raise EvalError(what, found=repr(shard), help="such as (1, 4)")
     if (runs := options.get("num_runs")) is not None:
         positive("num_runs", runs)
     seconds = options.get("timeout_s")
-    if seconds is not None and not (is_number(seconds) and seconds > 0):
-        raise EvalError("timeout_s= must be above 0", found=describe(seconds))
+    valid = seconds is None or (is_number(seconds) and seconds > 0)
+    require(valid, "timeout_s= must be above 0", seconds)
     for name, method, what in (
         ("session_service", "create_session", "a session service of ADK"),
         ("artifact_service", "save_artifact", "an artifact service of ADK"),
         ("memory_service", "search_memory", "a memory service of ADK"),
-        ("prices", "price", "a price book: an object with price(model, usage, at)"),
+        ("prices", "price", "rows by model, a file of them, or a price book"),
         ("baseline", "compare", "a report, such as FluentEvalReport.load(path)"),
         ("progress", "__call__", "a function that is not async"),
     ):
         value: Any = options.get(name)
         invalid = isinstance(value, type) or inspect.iscoroutinefunction(value)
-        if value is not None and (invalid or not callable(getattr(value, method, None))):
-            raise EvalError(f"{name}= must be {what}", found=describe(value))
+        fits = not invalid and callable(getattr(value, method, None))
+        are_read = name == "prices" and isinstance(value, Mapping | str | PathLike)
+        valid = fits or are_read or value is None
+        require(valid, f"{name}= must be {what}", options.get(name))
     checked = options.copy()
     for name in ("filter_tags", "case_ids", "plugins"):
         if (given := options.get(name)) is not None:
@@ -150,24 +150,9 @@ def check_options(options: RunOptions) -> RunOptions:
     return checked
 
 
-def listed(name: str, value: Any) -> list[Any]:
-    """Return an argument that takes several values as a list."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise EvalError(f"{name}= must be a list", found=describe(value), help=f"{name}=[...]")
-    return list(value)
-
-
-def positive(name: str, value: object) -> int:
-    """Return a whole number from 1 up."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise EvalError(f"{name}= must be a whole number >= 1", found=describe(value))
-    return value
-
-
 def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list[FluentCase]:
     """Return the cases that the options select; an unknown tag or id, or no case, is an error."""
-    if not cases:
-        raise EvalError(f"suite {suite!r} has no cases", help="an empty suite cannot pass")
+    require(cases, f"suite {suite!r} has no cases", help="an empty suite cannot pass")
     tags, ids = options.get("filter_tags"), options.get("case_ids")
     for names, word, known in (
         (tags, "tag", {tag for case in cases for tag in case.tags}),
@@ -175,11 +160,10 @@ def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list
     ):
         for name in names or ():
             if name not in known:
-                near = nearest_name(str(name), known)
                 raise EvalError(
                     f"suite {suite!r} has no {word} {name!r}",
                     found=", ".join(sorted(known)[:20]) or "none",
-                    help=f"did you mean {near!r}?" if near else None,
+                    help=did_you_mean(str(name), known),
                 )
     selected = [
         case

@@ -58,8 +58,8 @@ class Pace:
             yield time.monotonic()
         finally:
             self._inside -= 1
-            async with self._changed:
-                self._changed.notify_all()
+            async with self._changed:  # to wake all of thousands that wait takes longer than a run
+                self._changed.notify(self.limit - self._inside)
 
     def succeeded(self) -> None:
         """Note a run that no service refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -18,31 +18,19 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
+from adk_fluent import ir
 from adk_fluent.backends import adk
-from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.errors import AdkFluentError
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import describe
-from adk_fluent.ir import (
-    AdkAgentNode,
-    AppNode,
-    ExecutionConfig,
-    MiddlewareNode,
-    Node,
-    Ref,
-    ResourceNode,
-    content_hash,
-    find,
-    replace,
-    walk,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._case import FluentCase
+
 
 try:
     from google.adk.workflow import BaseNode, Workflow
@@ -110,7 +98,7 @@ class Targets:
         self._identities: dict[str | None, Any] = {}
         self.is_factory: bool = (
             callable(pipeline)
-            and not isinstance(pipeline, type | BaseAgent | App | Node)
+            and not isinstance(pipeline, type | BaseAgent | App | ir.Node)
             and not hasattr(pipeline, "to_ir")
             and not (BaseNode is not None and isinstance(pipeline, BaseNode))
         )
@@ -141,7 +129,7 @@ class Targets:
         given = _call_factory(self._pipeline) if self.is_factory else self._pipeline
         if hasattr(given, "to_ir") and not isinstance(given, type):
             given = given.to_ir()
-        if isinstance(given, Node):
+        if isinstance(given, ir.Node):
             return _target_of_ir(given, case, checked=checked)
         if isinstance(given, App):
             root = cast("Any", given.root_agent)
@@ -270,21 +258,21 @@ def _identity(agent: Any) -> list[Any]:
     return [type(agent).__qualname__, *held, *tools]
 
 
-def _target_of_ir(node: Node, case: FluentCase, *, checked: bool) -> Target:
+def _target_of_ir(node: ir.Node, case: FluentCase, *, checked: bool) -> Target:
     if case.target_node is not None:
         node = _node_part(node, case)
     config = None
     # the steps before a part are missing, so its reads cannot be checked; what a factory makes for
     # each run was checked once
     if checked or case.target_node is not None:
-        execution = node.execution if isinstance(node, AppNode) else None
-        config = dataclasses.replace(execution or ExecutionConfig(), contracts="off")
+        execution = node.execution if isinstance(node, ir.AppNode) else None
+        config = dataclasses.replace(execution or ir.ExecutionConfig(), contracts="off")
     target = _inspect(adk.to_app(node, config))
     target.steps |= {each.name for each in _steps(node)}
-    target.identity = content_hash(node)
-    for each in walk(node):
+    target.identity = ir.content_hash(node)
+    for each in ir.walk(node):
         match each:
-            case AppNode(middlewares=stack) | MiddlewareNode(stack=stack):
+            case ir.AppNode(middlewares=stack) | ir.MiddlewareNode(stack=stack):
                 target.open = target.open or bool(stack)  # middlewares may bring tools
             case _:
                 pass
@@ -294,11 +282,11 @@ def _target_of_ir(node: Node, case: FluentCase, *, checked: bool) -> Target:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _steps(root: Node) -> Iterator[Node]:
-    return (each for each in walk(root) if not isinstance(each, ResourceNode))
+def _steps(root: ir.Node) -> Iterator[ir.Node]:
+    return (each for each in ir.walk(root) if not isinstance(each, ir.ResourceNode))
 
 
-def _node_part(root: Node, case: FluentCase) -> Node:
+def _node_part(root: ir.Node, case: FluentCase) -> ir.Node:
     """A part of a pipeline, with the middlewares and resources around it."""
     name = case.target_node or ""
     path = _path_to(root, lambda node: node.name == name)
@@ -309,42 +297,42 @@ def _node_part(root: Node, case: FluentCase) -> Node:
         if path is None:
             native = (each for node in _steps(root) for each in _native(node))
             raise _unknown_part(case, (each.name for each in (*_steps(root), *native)))
-        holder = cast("AdkAgentNode", path[-1])
-        part = AdkAgentNode(name, Ref(_agent_part(holder.agent.value, case), name))
+        holder = cast("ir.AdkAgentNode", path[-1])
+        part = ir.AdkAgentNode(name, ir.Ref(_agent_part(holder.agent.value, case), name))
     for around in reversed(path[:-1]):
-        if isinstance(around, MiddlewareNode):
-            part = replace(around, around.body, part)
-        elif isinstance(around, AppNode):
-            part = replace(around, around.root, part)
+        if isinstance(around, ir.MiddlewareNode):
+            part = ir.replace(around, around.body, part)
+        elif isinstance(around, ir.AppNode):
+            part = ir.replace(around, around.root, part)
     return part
 
 
-def _path_to(root: Node, accepts: Callable[[Node], bool]) -> list[Node] | None:
+def _path_to(root: ir.Node, accepts: Callable[[ir.Node], bool]) -> list[ir.Node] | None:
     """The nodes from the root to the first step that is accepted."""
 
-    def found(node: Node) -> bool:
-        return not isinstance(node, AppNode | MiddlewareNode | ResourceNode) and accepts(node)
+    def found(node: ir.Node) -> bool:
+        around = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
+        return not isinstance(node, around) and accepts(node)
 
-    if find(root, found) is None:
+    if ir.find(root, found) is None:
         return None
     path = [root]
     while not found(path[-1]):
-        path.append(next(each for each in path[-1].children if find(each, found) is not None))
+        path.append(next(each for each in path[-1].children if ir.find(each, found)))
     return path
 
 
-def _native(node: Node) -> Iterator[Any]:
+def _native(node: ir.Node) -> Iterator[Any]:
     """The agents of ADK that a node holds."""
-    return agent_tree(node.agent.value if isinstance(node, AdkAgentNode) else None)
+    return agent_tree(node.agent.value if isinstance(node, ir.AdkAgentNode) else None)
 
 
 def _unknown_part(case: FluentCase, names: Iterable[str]) -> EvalError:
     known = sorted(set(names))
-    near = nearest_name(case.target_node or "", known)
     return case.error(
         f"the pipeline has no step {case.target_node!r}",
         found=", ".join(known) or "no steps",
-        help=f"did you mean {near!r}?" if near else None,
+        help=did_you_mean(case.target_node or "", known),
     )
 
 

@@ -8,44 +8,23 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._case import simulation_of
-from adk_fluent.eval._checks._checks import (
-    check_budget,
-    check_match,
-    check_response,
-    check_state,
-    check_trajectory,
-    expectations,
-)
+from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require
+from adk_fluent.eval._cases._case import FluentCase, simulation_of
+from adk_fluent.eval._checks._checks import OWN, expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
-from adk_fluent.eval._gate import is_number
-from adk_fluent.eval._metrics import (
-    BUDGET,
-    CHECKS,
-    MATCH,
-    METRICS,
-    RESPONSE,
-    STATE,
-    TRAJECTORY,
-    Metric,
-    PrebuiltMetrics,
-)
-from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._metrics import CHECKS, MATCH, METRICS, TRAJECTORY, Metric, PrebuiltMetrics
+from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import plural
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._outcome import TurnOutcome
     from adk_fluent.eval._running._options import Suite
 
-_ALWAYS_MET = frozenset({RESPONSE, STATE, BUDGET})  # checks with a fixed threshold
+_ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +40,13 @@ class PlannedMetric:
     name: str
     threshold: float | None
     judge: FluentJudge | None = None
+
+    def without_score(self, reason: str, unit: str = "") -> MetricScore:
+        """Return that there is no score, and why."""
+        lower = self.judge is not None and self.judge.lower_is_better
+        informs = self.threshold is None
+        status = MetricStatus.INFORMATIONAL if informs else MetricStatus.NOT_EVALUATED
+        return MetricScore(self.name, status, None, self.threshold, lower, reason, unit=unit)
 
 
 class MetricPlan:
@@ -88,14 +74,10 @@ class MetricPlan:
         """Return the metrics of a case: its own checks, then the suite's."""
         expected = expectations(case)
         names = [*expected, *(name for name in self.names if name not in expected)]
-        planned = [
-            PlannedMetric(name, self._threshold(name))
-            for name in names
-            if self._applies(name, case)
-        ]
-        planned += [
-            PlannedMetric(name, judge.threshold, judge) for name, judge in self._judges.items()
-        ]
+        names = [name for name in names if self._applies(name, case)]
+        planned = [PlannedMetric(name, self._threshold(name)) for name in names]
+        judges = self._judges.items()
+        planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
         if all(each.threshold is None for each in planned):
             raise case.error(
                 "it expects nothing, and no metric of the suite applies to it",
@@ -124,11 +106,8 @@ class MetricPlan:
         if name in METRICS:
             _check_available(METRICS[name], has_judge_model=self._has_judge_model)
         if name not in METRICS and name not in CHECKS and name not in self._judges:
-            near = nearest_name(name, [*METRICS, *self._judges])
-            raise EvalError(
-                f"unknown metric {name!r}",
-                help=f"did you mean {near!r}?" if near else f"one of {', '.join(METRICS)}",
-            )
+            help = did_you_mean(name, [*METRICS, *self._judges], one_of(METRICS))
+            raise EvalError(f"unknown metric {name!r}", help=help)
 
     def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
         if name in self._judges:
@@ -137,19 +116,18 @@ class MetricPlan:
                 help=f"write FluentJudge(name={name!r}, threshold={value!r}, ...)",
             )
         self._check_known(name)
-        if name in _ALWAYS_MET:
-            raise EvalError(f"the threshold of {name!r} is fixed: every expectation must be met")
-        if METRICS[name].threshold is None:
-            raise EvalError(f"{name!r} is informational and takes no threshold")
-        if name not in self.names and name != TRAJECTORY:
-            raise EvalError(
-                f"thresholds= names {name!r}, which is not a metric of the suite",
-                help=f"add it: metrics=[{name!r}, ...]",
-            )
-        if not any(self._applies(name, case) for case in cases):
-            raise EvalError(f"thresholds= names {name!r}, which applies to no case")
-        if not is_number(value):
-            raise EvalError(f"the threshold of {name!r} must be a number", found=describe(value))
+        fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
+        require(name not in _ALWAYS_MET, fixed)
+        decides = METRICS[name].threshold is not None
+        require(decides, f"{name!r} is informational and takes no threshold")
+        require(
+            name in self.names or name == TRAJECTORY,
+            f"thresholds= names {name!r}, which is not a metric of the suite",
+            help=f"add it: metrics=[{name!r}, ...]",
+        )
+        applies = any(self._applies(name, case) for case in cases)
+        require(applies, f"thresholds= names {name!r}, which applies to no case")
+        require(is_number(value), f"the threshold of {name!r} must be a number", value)
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
         if not (isinstance(value, int | float) and low < value <= high):
             raise EvalError(
@@ -212,11 +190,10 @@ def check_gate(
     ):
         for name in map(str, names):
             if name not in known:
-                near = nearest_name(name, known)
                 raise EvalError(
                     f"the gate names {word} {name!r}, which the suite does not have",
                     found=f"Gate({field}=...); {word}s: {', '.join(sorted(known)[:20]) or 'none'}",
-                    help=f"did you mean {near!r}?" if near else None,
+                    help=did_you_mean(name, known),
                 )
     for name in map(str, gate.min_metric):
         if name in METRICS and METRICS[name].threshold is None:
@@ -244,17 +221,7 @@ async def compute(
         return _informational(name, seen)
     if name in METRICS and METRICS[name].by != "own":
         return await by_adk(planned)
-    match name:
-        case "adk_fluent_response":
-            score = check_response(seen)
-        case "adk_fluent_state":
-            score = check_state(seen)
-        case "adk_fluent_budget":
-            score = check_budget(seen)
-        case "response_match_score":
-            score = check_match(seen, threshold)
-        case _:
-            score = check_trajectory(seen, threshold)
+    score = OWN[name](seen, threshold)
     return score or MetricScore(name, MetricStatus.NOT_EVALUATED, reason="nothing to evaluate")
 
 

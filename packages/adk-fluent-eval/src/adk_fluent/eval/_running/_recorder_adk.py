@@ -14,13 +14,14 @@ from google.adk.plugins.base_plugin import BasePlugin
 from adk_fluent.backends import adk
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._outcome import Step, Tokens, ToolUse, TurnOutcome
+from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
+from adk_fluent.eval._running._models_adk import tokens_of
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import is_journal_key, to_agent_event
-from adk_fluent.protocol import Money, RunResult, Unknown, Usage
+from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._running._mocks import Mocks
     from adk_fluent.eval._running._pipeline_adk import Target
-    from adk_fluent.protocol import AgentEvent, Pending, PriceBook
 
 #: Keys that ADK drops, and one that its LocalEvalService leaves behind.
 _INTERNAL: Final = ("temp:", "__llm_request_key__")
@@ -73,6 +73,7 @@ class Recorder:
         self._usages: list[AgentEvent] = []
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
+        self._replied = 0
         self._began = 0.0
         self.problem: str | None = None
         self._requests: dict[str, dict[str, Any]] = {}
@@ -88,6 +89,7 @@ class Recorder:
         """Start a turn."""
         self._turn = TurnOutcome(text_of(message))
         self._events, self._usages, self._answers, self._uses = [], [], [], {}
+        self._replied = 0
         self._seen.turns.append(self._turn)
         self._seen.events.append([])
         self._began = time.perf_counter()
@@ -109,6 +111,29 @@ class Recorder:
             self._events.append(made)
             self._state.update(made.state_delta)
         self._add_steps(turn, made, event, inside)
+
+    @property
+    def pending(self) -> list[Pending]:
+        """What the current turn waits for; an answer that is refused leaves its question open."""
+        found = [*RunResult(self._events).pending, *self._since_reply.pending]
+        return [*{each.id: each for each in found}.values()]
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the current turn."""
+        return self._seen.events[-1]
+
+    def add_reply(self, event: Event, answers: Sequence[tuple[str, Any]]) -> None:
+        """Record answers to what the current turn waits for, by the names of the questions."""
+        self.add(event)
+        self._replied = len(self._events)
+        if self._turn is not None:
+            told = [f"answer to {name}: {value}" for name, value in answers]
+            self._turn.steps += [Step(_USER, each) for each in told]
+
+    @property
+    def _since_reply(self) -> RunResult:
+        return RunResult(self._events[self._replied :])
 
     def add_request(self, invocation: str, agent: str, request: LlmRequest) -> None:
         """Record the first request of an agent, which judges are told of."""
@@ -167,9 +192,17 @@ class Recorder:
         problems = [
             *self._mocks.problems,
             *map(str, result.errors),
-            *map(_question, result.pending),
+            *(self._refused(each) or _question(each) for each in self.pending),
         ]
         return error or next(iter(problems), None)
+
+    def _refused(self, pending: Pending) -> str:
+        """Why the answer to a question was refused, if it was given."""
+        events = self._events[: self._replied]
+        if not any(call.call_id == pending.id for e in events for call in e.tool_responses):
+            return ""
+        why = self._since_reply.reason.partition("\n")[0]
+        return f"the answer to {pending.kind} {pending.name!r} was refused: {why}"
 
     def failed(self, error: Exception) -> None:
         """Note what the run raised."""
@@ -229,9 +262,7 @@ class Recorder:
                     seen.tokens_unknown = f"the model of {each.agent} reports no usage"
                 continue
             usage = each.usage
-            turn.tokens += Tokens(
-                usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts
-            )
+            turn.tokens += tokens_of(usage)
             self._add_price(each.model or self._models.get(each.agent, ""), usage)
         if seen.tokens_unknown:
             seen.cost_usd, seen.cost_unknown = None, seen.cost_unknown or seen.tokens_unknown
@@ -269,7 +300,9 @@ def _question(pending: Pending) -> str:
     """A question on which a run waits."""
     what = f"{pending.kind} {pending.name!r}" if pending.name else pending.kind
     message = f": {pending.message}" if pending.message else ""
-    help = "; mock it with mock_tool_outputs" if pending.kind in {"tool", "auth"} else ""
+    help = f"; give answers={{{pending.name or pending.kind!r}: ...}}"
+    if pending.kind in {"tool", "auth"}:
+        help += ", or mock it with mock_tool_outputs"
     return f"the run waits for an answer to {what}{message}{help}"
 
 

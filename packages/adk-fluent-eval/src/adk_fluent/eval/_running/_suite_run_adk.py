@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import aclosing
+from datetime import UTC, datetime
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +19,12 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval._cases._case import check_cases, initial_state, simulation_of
+from adk_fluent.eval._arguments import did_you_mean, require, require_type
+from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._outcome import Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running._cache import ResponseCache
 from adk_fluent.eval._running._case_run_adk import (
     CaseRun,
@@ -31,12 +35,12 @@ from adk_fluent.eval._running._case_run_adk import (
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
-from adk_fluent.eval._running._options import Progress, check_options, select
+from adk_fluent.eval._running._options import Progress, RunOptions, Suite, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
-from adk_fluent.eval._running._pipeline_adk import Targets
+from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._values import error_line
-from adk_fluent.extend import LOG, describe, provided
+from adk_fluent.extend import LOG, provided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -44,11 +48,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
-    from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._running._options import RunOptions, Suite
-    from adk_fluent.eval._running._pipeline_adk import Target
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
@@ -58,7 +57,6 @@ class SuiteRun:
     """A run of a suite of which everything was checked.
 
     Attributes:
-        adk_version: The version of google-adk.
         cases: The selected cases.
         notes: What is worth knowing beyond the outcomes.
         interrupted: Whether it ended before all runs were done.
@@ -66,44 +64,34 @@ class SuiteRun:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
-        self.adk_version: str = __version__
         self.engine: str = "local" if options.get("engine") == "local" else "light"
         if self.engine == "local":
             _check_local()
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
-        if suite.pipeline is None:
-            raise EvalError(
-                f"suite {suite.name!r} has no pipeline",
-                help="give FluentEvalSuite(pipeline=...), or --pipeline",
-            )
+        require(
+            suite.pipeline is not None,
+            f"suite {suite.name!r} has no pipeline",
+            help="give FluentEvalSuite(pipeline=...), or --pipeline",
+        )
         judges = suite.custom_judges
         plan = MetricPlan(suite)
         check_gate(suite.gate, suite.cases, plan, judges)
         self._settings = RunSettings(
-            plan,
-            options.get("session_service"),
-            options.get("artifact_service"),
-            options.get("memory_service"),
-            options.get("plugins") or (),
-            options.get("prices") or _installed_prices(),
-            options.get("timeout_s"),
-            _model_of(options.get("model"), "model="),
-            _cache_of(options.get("cache")),
+            *(suite, options, plan, self.engine, _prices_of(options.get("prices"))),
+            *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
             _model_of(suite.judge_model, "judge_model="),
-            suite.judge_samples,
-            suite.simulation,
-            self.engine,
         )
         self._targets = Targets(suite.pipeline)
-        _check_suite(self.cases, self._targets, judges, self._settings)
+        _check_suite(self.cases, self._targets, self._settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
         self._parallelism = options.get("parallelism", 10)
+        self._suite, self._options = suite, options
+        self._told: list[CaseOutcome] = []
         self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
         self._stopped = False
-        self._done = 0
         #: What results depend on beside the case and the pipeline.
         self._conditions: list[Any] = [
             *(suite.metrics, suite.thresholds, judges, suite.judge_model, suite.judge_samples),
@@ -121,6 +109,26 @@ class SuiteRun:
         if (shard := options.get("shard")) is not None:
             self.notes.append(f"shard {shard[0]} of {shard[1]}")
         self.interrupted: bool = False
+        self._began, self._clock = datetime.now(UTC), time.monotonic()
+
+    async def report(self) -> FluentEvalReport:
+        """Run everything, and return the report."""
+        async for _ in self.outcomes():
+            pass
+        return self._report(self.notes, interrupted=self.interrupted)
+
+    def interrupted_report(self) -> FluentEvalReport:
+        """Return the report of what was done until now."""
+        return self._report([], interrupted=True)
+
+    def _report(self, notes: list[str], *, interrupted: bool) -> FluentEvalReport:
+        suite, keys = self._suite, ((case.name, run) for case, run in self._units)
+        results = {key: self._results[key] for key in keys if key in self._results}
+        return FluentEvalReport(
+            *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
+            *(self._began, time.monotonic() - self._clock, notes, interrupted),
+            *(self._options.get("baseline"), self.cases, results),
+        )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome, None]:
         """Run everything, and yield each outcome when it is there."""
@@ -132,14 +140,9 @@ class SuiteRun:
             await self._close()
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
-        if self._done < len(self._units):
+        if len(self._told) < len(self._units):
             self.interrupted = True
             self.notes.append("stopped after the first case that did not pass")
-
-    def results(self) -> dict[tuple[str, int], EvalCaseResult]:
-        """Return ADK's results by case and run, in the order of the cases and runs."""
-        keys = ((case.name, run) for case, run in self._units)
-        return {key: self._results[key] for key in keys if key in self._results}
 
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
@@ -162,8 +165,8 @@ class SuiteRun:
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
             outcome = await self._journaled(case, run, pace)
             if outcome is not None:  # told here, for nobody may read on
-                self._done += 1
-                self._tell(Progress(outcome, self._done, len(self._units)))
+                self._told.append(outcome)
+                self._tell(Progress(outcome, len(self._told), len(self._units)))
             return outcome
 
         tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
@@ -230,11 +233,11 @@ class SuiteRun:
             result = await one.go()
         finally:
             await self._release(target)
-        if one.problem and one.problem not in self.notes:
-            self.notes.append(one.problem)
+        if (problem := one.answers.problem) and problem not in self.notes:
+            self.notes.append(problem)
         if result is not None:
             self._results[one.outcome.key] = result
-        return one.outcome, one.failure
+        return one.outcome, one.seen.failure
 
     async def _release(self, target: Target) -> None:
         """Close what a factory made for this run, unless another run uses it, too."""
@@ -271,11 +274,21 @@ def _cache_of(given: Any) -> ResponseCache | None:
     return given if given is None or isinstance(given, ResponseCache) else ResponseCache(given)
 
 
-def _installed_prices() -> PriceBook | None:
-    """The first price book of an installed layer."""
+def _prices_of(given: Any) -> PriceBook | None:
+    """A price book, or what the price book of an installed layer makes of the prices."""
+    if hasattr(given, "price"):
+        return given
     for each in provided("price_books"):
         found: Any = each.object
-        return found if hasattr(found, "price") else found()
+        if given is not None and not hasattr(found, "price"):
+            return found(given)
+        if given is None:
+            return found if hasattr(found, "price") else found()
+    if given is not None:
+        raise EvalError(
+            "prices= as rows or a file are read by adk-fluent-cost, which is not installed",
+            help="pip install adk-fluent-cost, or give a price book",
+        )
     return None
 
 
@@ -291,28 +304,17 @@ async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
 # --- checks before any model call ----------------------------------------------------------------
 
 
-def _check_suite(
-    cases: Sequence[FluentCase],
-    targets: Targets,
-    judges: Iterable[FluentJudge],
-    settings: RunSettings,
-) -> None:
+def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSettings) -> None:
     """Check everything that the cases name; no model is called."""
-    for judge in judges:
-        try:
-            if judge.model is not None:
-                resolve_model(judge.model)
-        except (AdkFluentError, ValueError) as error:
-            what = f"the model of judge {judge.name!r} cannot be used"
-            raise EvalError(what, found=error_line(error)) from error
+    for judge in settings.suite.custom_judges:
+        _model_of(judge.model, f"the model of judge {judge.name!r}")
     for each in settings.plugins:
-        if not isinstance(each, BasePlugin):
-            raise EvalError("plugins= takes plugins of ADK", found=describe(each))
+        require_type(each, BasePlugin, "plugins= takes plugins of ADK")
     for case in cases:
         if case.skip is None:
             settings.plan.of(case)
         check_mocks(case)
-        if (user := simulation_of(case, settings.simulation)) is not None:
+        if (user := simulation_of(case, settings.suite.simulation)) is not None:
             _model_of(user.model, "the model of a simulated user")
         initial_state(case)
         for turn in case.turns:
@@ -324,12 +326,26 @@ def _check_suite(
         _check_tools(case, target)
         _check_mock_arguments(case, target)
         _check_steps(case, target)
+        _check_answers(case, target, settings)
         _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             raise case.error(
                 "max_cost_usd= needs prices, and there is no price book",
                 help="give run(prices=...), or: pip install adk-fluent-cost",
             )
+
+
+def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    known = {*target.steps, *target.tools}
+    for name in case.answers or {}:
+        if name not in known and not target.open:
+            raise _unknown(case, f"it answers {name!r}", name, known, "steps and tools")
+    if case.answers and settings.engine == "local":
+        raise case.error(
+            'questions cannot be answered with engine="local"',
+            found="ADK's LocalEvalService takes an answer for a turn of its own",
+            help='use engine="light"',
+        )
 
 
 def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
@@ -426,9 +442,8 @@ def _check_steps(case: FluentCase, target: Target) -> None:
 
 def _unknown(case: FluentCase, what: str, name: str, known: Iterable[str], kind: str) -> EvalError:
     names = sorted(known)
-    near = nearest_name(name, names)
     return case.error(
         f"{what}, which the pipeline does not have",
         found=f"{kind}: {', '.join(names)}" if names else f"no {kind}",
-        help=f"did you mean {near!r}?" if near else None,
+        help=did_you_mean(name, names),
     )

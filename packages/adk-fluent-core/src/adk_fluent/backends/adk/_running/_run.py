@@ -31,7 +31,7 @@ from adk_fluent.backends.adk._session._sessions import (
 )
 from adk_fluent.backends.adk._session._stamps import is_journal_key, stamp_of
 from adk_fluent.backends.adk._waiting._answering import Start, going_on, open_questions
-from adk_fluent.backends.adk._waiting._claim import given_up
+from adk_fluent.backends.adk._waiting._claim import given_up, release
 from adk_fluent.backends.adk._waiting._journal import load
 from adk_fluent.backends.adk._waiting._rewind import RewindingSessions
 from adk_fluent.errors import (
@@ -269,6 +269,34 @@ class ADKBackend(BackendBase[Compiled]):
         name = compiled.config.app_name
         session = await existing_session(service, name, user_id, session_id)
         return Recalled(load(session.state, compiled.root.name), session)
+
+    async def release(
+        self,
+        compiled: Compiled,
+        *,
+        session_id: str,
+        user_id: str = USER,
+        session_service: BaseSessionService | None = None,
+    ) -> None:
+        """Let others go on at once with a run whose process is known to be dead.
+
+        Whoever does it nevertheless can write nothing more to the session.
+
+        Args:
+            compiled: What `compile` returned.
+            session_id: The session.
+            user_id: Whose session it is.
+            session_service: Where it is kept; None is the backend's.
+
+        Raises:
+            SessionError: There is no such session.
+            SessionStoreError: The sessions cannot be read or written.
+        """
+        service = session_service or self.session_service
+        name = compiled.config.app_name
+        session = await existing_session(service, name, user_id, session_id)
+        with readable_store(session_id):
+            await release(service, compiled.root.name, session, lambda _: True)
 
     async def pending(
         self,

@@ -224,12 +224,14 @@ def catch_up(session: Session, stored: Session) -> None:
 
 def _explained(error: Exception, session_id: str) -> RunError | None:
     if is_stale(error):
-        return SessionError(
+        stale = SessionError(
             f"another run wrote to session {session_id!r} meanwhile",
             found=f"{type(error).__name__}: {error}",
             help="do the runs of one session one after the other, or give each a session_id of its "
             "own; what was committed before is still there",
         )
+        stale.taken_by = "another run"
+        return stale
     if _is_gone(error):
         return SessionError(
             f"session {session_id!r} was removed while a run was going on in it",

@@ -93,20 +93,40 @@ def told(
     said = [each for each in events if not _answers_only(each, answers)]
     used = Used(ctx.session.events).questions
     new = {id: value for id, value in answers.items() if id not in used}
-    if new:
+    is_flow = flow_above(agent, agent) is not None  # it looks for all its answers in one message
+    aside = set[str]() if is_flow else _aside(events, new)
+    for role in (None, _USER):
+        given = {id: value for id, value in new.items() if (id in aside) == (role is None)}
+        if not given:
+            continue
         message = Event(
             author=_USER,
             invocation_id=ctx.invocation_id,
             branch=ctx.branch,
-            content=types.Content(role="user", parts=results(ctx.session, new)),
+            content=types.Content(role=role, parts=results(ctx.session, given)),
         )
         said.append(message)
-        if flow_above(agent, agent) is None:  # a flow looks for all its answers in one message
+        if not is_flow:
             apart = taken_apart(said).get(message.id)
             if apart is not None:
                 said[-1:] = apart
     session = ctx.session.model_copy(update={"events": said})
     return agent, ctx.model_copy(update={"session": session}), said
+
+
+def _aside(events: Iterable[Event], answers: Container[str]) -> set[str]:
+    """The answers to what a middleware has asked in a model's place.
+
+    Content of no role is shown to people, and left out of prompts by every version of ADK: so is
+    the question, and without it 1.x fails on the answer.
+    """
+    return {
+        call.id
+        for event in events
+        if event.content is not None and not event.content.role
+        for call in event.get_function_calls()
+        if call.id and call.id in answers
+    }
 
 
 def _answers_only(event: Event, answers: Container[str | None]) -> bool:

@@ -26,7 +26,7 @@ from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
 from adk_fluent.errors import SessionError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -190,11 +190,26 @@ async def given_up(
 
 async def _give_up(service: BaseSessionService, name: str, ids: Mapping[str, Any]) -> None:
     session = await service.get_session(**ids)
-    if session is None:
-        return
+    if session is not None:
+        key = journal_key(name)
+        if json.loads(session.state.get(key) or "{}").get("status") == "running":
+            await release(service, name, session, has_left)
+
+
+async def release(
+    service: BaseSessionService, name: str, session: Session, is_free: Callable[[str], bool]
+) -> None:
+    """Let others go on at once with a run, whatever has been claimed of it.
+
+    Args:
+        service: Where its session is.
+        name: The name of its journal.
+        session: Its session.
+        is_free: Whether the owner that is written down may be passed over.
+    """
     key = journal_key(name)
     data: dict[str, Any] = json.loads(session.state.get(key) or "{}")
-    if data.get("status") != "running" or not has_left(data["owner"]):
+    if "revision" not in data or not is_free(data["owner"]):
         return
     data.update(owner="", revision=data["revision"] + 1)
     event = Event(
@@ -213,9 +228,11 @@ def dumped(journal: Mapping[str, Any]) -> str:
 
 def lost(node: Node, owner: str) -> SessionError:
     """That a run is somebody else's."""
-    return SessionError(
+    error = SessionError(
         f"somebody else goes on with this run of {node.name}",
         node=node,
         found=f"it was taken by {owner}",
         help="leave it to them: what was committed here is kept",
     )
+    error.taken_by = owner
+    return error

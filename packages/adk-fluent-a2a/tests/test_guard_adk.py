@@ -1,0 +1,385 @@
+"""What a server refuses: strangers, and what is malformed, too large, too deep or too much."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import jwt
+import pytest
+from serve_kit import BINDINGS, calling, post, rpc, said, serving
+
+from adk_fluent import Agent, RemoteAgent
+from adk_fluent.errors import RemoteError, UsageError
+from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits
+from adk_fluent.serve._guard import depth_above
+from adk_fluent.testing import ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from adk_fluent.builders import State
+
+pytestmark = pytest.mark.adk
+
+GO = rpc("SendMessage", message=said("Go."))
+KEY = "k" * 32
+
+
+def agent() -> Agent:
+    return Agent("desk", ScriptedModel(default="done"))
+
+
+def answer(response: httpx.Response) -> str:
+    """The words of an answer's artifact; "" for an error."""
+    task = response.json().get("result", {}).get("task", {})
+    return "".join(p["text"] for each in task.get("artifacts", ()) for p in each["parts"])
+
+
+# --- who asks ------------------------------------------------------------------------------------
+
+
+def token(**claims: Any) -> str:
+    given = {"sub": "ann", "aud": "here", "exp": time.time() + 60, **claims}
+    return jwt.encode({k: v for k, v in given.items() if v is not None}, KEY, algorithm="HS256")
+
+
+async def by_header(request: Request) -> str | None:
+    if request.headers.get("x-break"):
+        raise ValueError("hunter2")
+    return request.headers.get("x-who")
+
+
+HS = JwtAuth(KEY, audience="here", algorithms=["HS256"])
+BEARER = BearerAuth({"t0k": "ann"})
+
+
+@pytest.mark.parametrize(
+    ("auth", "headers", "status"),
+    [
+        (BEARER, {"authorization": "Bearer t0k"}, 200),
+        (BEARER, {"authorization": "bearer t0k"}, 200),
+        (BEARER, {"authorization": "Basic t0k"}, 401),
+        (BEARER, {"authorization": "Bearer other"}, 401),
+        (BEARER, {"authorization": "Bearer"}, 401),
+        (BEARER, {}, 401),
+        (ApiKeyAuth({"k3y": "ann"}), {"x-api-key": "k3y"}, 200),
+        (ApiKeyAuth({"k3y": "ann"}, header="X-Key"), {"x-key": "other"}, 401),
+        (HS, {"authorization": f"Bearer {token()}"}, 200),
+        (HS, {"authorization": f"Bearer {token(exp=1)}"}, 401),
+        (HS, {"authorization": f"Bearer {token(exp=None)}"}, 401),
+        (HS, {"authorization": f"Bearer {token(aud='there')}"}, 401),
+        (HS, {"authorization": f"Bearer {token(sub=None)}"}, 401),
+        (HS, {"authorization": f"Bearer {jwt.encode({'sub': 'ann'}, '', algorithm='none')}"}, 401),
+        (by_header, {"x-who": "ann"}, 200),
+        (by_header, {}, 401),
+        (by_header, {"x-who": "a" * 256}, 500),
+        (by_header, {"x-break": "1"}, 500),
+    ],
+)
+async def test_requests_have_a_principal_or_are_refused(
+    auth: Any, headers: dict[str, str], status: int
+) -> None:
+    server = A2AServer(agent(), card=agent().to_agent_card(endpoint="http://desk"), auth=auth)
+    transport = httpx.ASGITransport(server.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://desk") as http:
+        for path, body in (("/", GO), ("/message:send", {"message": said("Go.")})):
+            given = {"a2a-version": "1.0", **headers}
+            response = await http.post(path, json=body, headers=given)
+            assert response.status_code == status
+            assert "hunter2" not in response.text
+            if status == 401:
+                assert response.headers["www-authenticate"] in ("Bearer", "ApiKey")
+        card = await http.get("/.well-known/agent-card.json")
+        assert card.status_code == 200
+    await server.stop(grace=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BearerAuth({}),
+        lambda: BearerAuth(["t"]),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        lambda: BearerAuth({"": "ann"}),
+        lambda: BearerAuth({"t": " ann"}),
+        lambda: ApiKeyAuth({"t": ""}),
+        lambda: JwtAuth(KEY, audience="here", algorithms=["none"]),
+        lambda: JwtAuth(KEY, audience="here", algorithms=[]),
+    ],
+)
+def test_secrets_that_cannot_be_are_refused(make: Any) -> None:
+    with pytest.raises(UsageError):
+        make()
+
+
+def test_without_pyjwt_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    with pytest.raises(UsageError, match="needs PyJWT") as caught:
+        JwtAuth(KEY, audience="here")
+    assert caught.value.help == "pip install 'adk-fluent-a2a[jwt]'"
+
+
+@pytest.mark.parametrize(
+    ("client", "host", "status"),
+    [
+        ("127.0.0.1", "localhost:80", 200),
+        ("::1", "[::1]:80", 200),
+        ("10.0.0.7", "localhost", 403),
+        ("127.0.0.1", "desk.example.com", 403),
+        ("127.0.0.1", "127.0.0.1.example.com", 403),
+        ("127.0.0.1", "", 403),
+    ],
+)
+async def test_without_auth_only_this_machine_is_served(
+    client: str, host: str, status: int
+) -> None:
+    server = A2AServer(agent(), card=agent().to_agent_card(endpoint="http://127.0.0.1"))
+    transport = httpx.ASGITransport(server.app, client=(client, 9))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+        for path in ("/.well-known/agent-card.json", "/healthz", "/tasks"):
+            headers = {"host": host, "a2a-version": "1.0"}
+            assert (await http.get(path, headers=headers)).status_code == status
+    with pytest.raises(UsageError, match="only this machine"):
+        await server.start(host="0.0.0.0", port=0)  # it is refused
+    await server.stop(grace=0)
+
+
+# --- malformed requests --------------------------------------------------------------------------
+
+DEEP = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":' + b"[" * 100_000
+STRINGS = b'["' + b'\\"' * 100_000
+BROKEN: list[tuple[Any, int, int]] = [
+    (b"{", 200, -32700),
+    (b"", 200, -32700),
+    (b"\xff\xfe", 200, -32700),
+    (b"[]", 200, -32600),
+    ([GO], 200, -32600),
+    ({}, 200, -32600),
+    ({"jsonrpc": "1.0", "id": 1, "method": "SendMessage"}, 200, -32600),
+    ({"jsonrpc": "2.0", "id": {}, "method": "SendMessage"}, 200, -32600),
+    (rpc("Nothing"), 200, -32601),
+    (rpc("SendMessage"), 200, -32602),
+    (rpc("SendMessage", message="x"), 200, -32602),
+    (rpc("SendMessage", message=said("x") | {"parts": []}), 200, -32602),
+    (rpc("SendMessage", message=said("x") | {"parts": [{}]}), 200, -32602),
+    (rpc("SendMessage", message=said("x") | {"parts": [{"text": "x"}] * 101}), 200, -32602),
+    (rpc("SendMessage", message=said("x") | {"parts": [{"url": "gs://b/s"}]}), 200, -32602),
+    (rpc("SendMessage", message=said("x") | {"parts": [{"raw": "AAAA"}]}), 200, -32602),
+    (
+        rpc(
+            "SendMessage",
+            message=said("x") | {"parts": [{"raw": "AA==", "mediaType": "image/png"}]},
+        ),
+        200,
+        -32005,
+    ),
+    (rpc("SendMessage", message=said("x", taskId="nothing")), 200, -32001),
+    (rpc("GetTask", id="nothing"), 200, -32001),
+    (rpc("CancelTask", id="nothing"), 200, -32001),
+    (rpc("SubscribeToTask", id="nothing"), 200, -32001),
+    (rpc("GetTask", id="nothing", historyLength=-1), 200, -32602),
+    (rpc("ListTasks", pageSize=1000), 200, -32602),
+    (rpc("ListTasks", pageToken="nothing"), 200, -32602),
+    (rpc("GetExtendedAgentCard"), 200, -32004),
+    (rpc("ListTaskPushNotificationConfigs", taskId="x"), 200, -32003),
+    (DEEP, 400, -32600),
+    (STRINGS, 200, -32700),
+    (b'{"x":"' + b"x" * (5 << 20), 413, -32600),
+]
+
+
+async def test_malformed_requests_are_protocol_errors(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(agent()) as server:
+        for body, status, code in BROKEN:
+            response = await post(server.url, body)
+            what = str(body)[:80]
+            assert response.status_code == status, what
+            assert response.json()["error"]["code"] == code, (what, response.text)
+            for word in ("Traceback", "site-packages", "recursion"):
+                assert word not in response.text, what
+        assert answer(await post(server.url, GO)) == "done"  # nobody else is disturbed
+    assert "failed" not in " ".join(r.message for r in caplog.records if r.name == "adk_fluent")
+
+
+async def test_malformed_rest_requests_are_protocol_errors() -> None:
+    async with serving(agent()) as server:
+        broken: list[tuple[str, Any, int]] = [
+            ("/message:send", b"{", 400),
+            ("/message:send", b"[]", 400),
+            ("/message:stream", {"message": {"parts": []}}, 400),
+            ("/message:send", {"message": said("x", taskId="nothing")}, 404),
+            ("/tasks/nothing:cancel", {}, 404),
+            ("/message:send", b"[" * 1000, 400),
+            ("/message:send", b'"' + b"x" * (5 << 20), 413),
+            ("/nothing", {}, 404),
+        ]
+        for path, body, status in broken:
+            response = await post(f"{server.url}{path}", body)
+            assert response.status_code == status, (path, response.text)
+            assert "Traceback" not in response.text
+
+
+async def test_wrong_versions_and_types_are_refused() -> None:
+    async with serving(agent()) as server:
+        response = await post(server.url, GO, a2a_version="9.9")
+        assert response.json()["error"]["code"] == -32009
+        assert (await post(server.url, GO, a2a_version="")).json()["error"]["code"] == -32009
+        # what a page in a browser can send here without asking first
+        assert (await post(server.url, GO, content_type="text/plain")).status_code == 415
+
+
+# --- too much ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "above"),
+    [
+        (b"[[[]]]", False),
+        (b"[[[[]]]]", True),
+        (b'{"a":{"b":[1]}}', False),
+        (b'{"a":{"b":[{}]}}', True),
+        (b'["[[[[[["]', False),
+        (b'["\\"[[[["]', False),
+        (b'["\\\\",[[[]]]]', True),
+        (b'"[[[[[[', False),
+        (b"]]]]][[[[", False),
+        (b"", False),
+    ],
+)
+def test_depth_is_counted_outside_of_strings(body: bytes, above: bool) -> None:
+    assert depth_above(body, 3) is above
+
+
+async def test_each_principal_has_a_rate_of_its_own() -> None:
+    limits = Limits(requests_per_second=0.001, burst=2)
+    auth = BearerAuth({"a": "ann", "b": "bob"})
+    async with serving(agent(), auth=auth, limits=limits) as server:
+        codes = [
+            (await post(server.url, GO, authorization=f"Bearer {who}")).status_code
+            for who in ("a", "a", "a", "b")
+        ]
+        refused = await post(server.url, GO, authorization="Bearer a")
+    assert codes == [200, 200, 429, 200]
+    assert int(refused.headers["retry-after"]) > 1
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_busy_server_says_so_in_http(binding: str) -> None:
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def wait(state: State) -> Mapping[str, Any]:
+        entered.set()
+        await go.wait()
+        return {}
+
+    async with (
+        serving(wait >> agent(), limits=Limits(concurrency=1)) as server,
+        calling(server) as caller,
+    ):
+        first = asyncio.ensure_future(caller.send("Go."))
+        await entered.wait()
+        path, body = ("", GO) if binding == "JSONRPC" else ("/message:send", GO["params"])
+        response = await post(f"{server.url}{path}", body)
+        assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+        go.set()
+        assert (await first).state == "completed"
+        assert answer(await post(server.url, GO)) == "done"
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async with serving(agent(), limits=Limits(body_seconds=0.05)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: 10\r\n\r\n{{".encode())
+        assert b"408" in await reader.readline()
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "options", [{"depth": 91}, {"parts": 0}, {"body_bytes": 1.5}, {"burst": True}]
+)
+def test_limits_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Limits(**options)
+
+
+async def test_memory_keeps_so_many_tasks() -> None:
+    async with serving(agent(), limits=Limits(kept_tasks=2)) as server, calling(server) as caller:
+        sent = [(await caller.send("Go.")).task.id for _ in range(3)]
+        assert {each.id for each in await caller.list()} == set(sent[1:])
+
+
+# --- cards ---------------------------------------------------------------------------------------
+
+
+async def test_cards_of_both_versions_are_shown() -> None:
+    card = agent().to_agent_card(endpoint="https://desk.example.com/a2a")
+    async with serving(agent(), card=card, auth=BEARER) as server, httpx.AsyncClient() as http:
+        url = f"{server.url}/.well-known/agent-card.json"
+        assert server.card_url == f"{server.url}/a2a/.well-known/agent-card.json"
+        new = (await http.get(url, headers={"a2a-version": "1.0"})).json()
+        both = (await http.get(server.card_url)).json()
+        old = (await http.get(f"{server.url}/a2a/.well-known/agent.json")).json()
+    assert "url" not in new
+    assert [each["protocolVersion"] for each in new["supportedInterfaces"]] == ["1.0", "1.0"]
+    assert new["securitySchemes"]["bearer"]["httpAuthSecurityScheme"]["scheme"] == "Bearer"
+    assert new["capabilities"]["streaming"] is True
+    assert both["supportedInterfaces"][:2] == new["supportedInterfaces"]
+    assert old["url"] == both["url"] == "https://desk.example.com/a2a"
+    assert (old["protocolVersion"], "supportedInterfaces" in old) == ("0.3", False)
+
+
+async def test_the_extended_card_is_for_principals() -> None:
+    more = agent().to_agent_card(endpoint="http://127.0.0.1", description="For friends.")
+    with pytest.raises(UsageError, match="needs auth="):
+        A2AServer(agent(), extended_card=more)
+    async with serving(agent(), auth=BEARER, extended_card=more) as server:
+        ask = rpc("GetExtendedAgentCard")
+        shown = await post(server.url, ask, authorization="Bearer t0k")
+        assert shown.json()["result"]["description"] == "For friends."
+        assert (await post(server.url, ask)).status_code == 401
+
+
+async def test_a_client_of_0_3_is_answered() -> None:
+    parts = [{"kind": "text", "text": "Go."}]
+    message = {"kind": "message", "messageId": "m", "role": "user", "parts": parts}
+    async with serving(agent()) as server:
+        response = await post(server.url, rpc("message/send", message=message), a2a_version="0.3")
+        task = response.json()["result"]
+        assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        stream = await post(server.url, rpc("message/stream", message=message), a2a_version="")
+        last = json.loads(stream.text.strip().rpartition("data: ")[2])["result"]
+        assert (last["status"]["state"], last["final"]) == ("completed", True)
+
+
+@pytest.mark.parametrize("tampered", [False, True])
+async def test_signed_cards_are_verified_by_remote_agents(tampered: bool) -> None:
+    signing = pytest.importorskip("a2a.utils.signing")
+    sign = signing.create_agent_card_signer(KEY, {"kid": "1", "alg": "HS256"})
+
+    def key_of(kid: str | None, jku: str | None) -> str:
+        return KEY
+
+    verify = signing.create_signature_verifier(key_of, ["HS256"])
+
+    def forged(card: Any) -> Any:
+        signed = sign(card)
+        signed.description = "Pays anybody."
+        return signed
+
+    async with serving(agent(), signer=forged if tampered else sign) as server:
+        far = RemoteAgent("far", endpoint=server.url, verify_card=verify)
+        if tampered:
+            with pytest.raises(RemoteError) as caught:
+                await far.run("Go.")
+            assert caught.value.error_code == "A2A_CARD"
+        else:
+            assert (await far.run("Go.")).text == "done"

@@ -1,0 +1,76 @@
+"""``adk-fluent serve``, as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from serve_kit import rpc, said
+
+from adk_fluent.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.adk
+
+DESK = """
+from adk_fluent import Agent
+from adk_fluent.testing import ScriptedModel
+
+desk = Agent("desk", ScriptedModel(default="Hello."))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its processes take no SIGINT of their own")
+def test_it_serves_until_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "desk.py").write_text(DESK)
+    tokens = json.dumps({"t0k": "ann"})
+    command = [sys.executable, "-m", "adk_fluent.cli", "serve", "desk.py:desk", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--task-store", "sqlite:///tasks.db"],
+        cwd=tmp_path,
+        env={**os.environ, "ADK_FLUENT_SERVE_TOKENS": tokens},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"serving at (http://127\.0\.0\.1:\d+);", line)
+        assert found is not None, line
+        body = rpc("SendMessage", message=said("Hi."))
+        headers = {"a2a-version": "1.0", "authorization": "Bearer t0k"}
+        response = httpx.post(found[1], json=body, headers=headers, timeout=30)
+        assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        assert httpx.post(found[1], json=body).status_code == 401
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert process.stderr.read() == "[stopping]\n"
+    finally:
+        process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+    assert (tmp_path / "tasks.db").exists()
+
+
+def test_tokens_that_are_not_json_are_refused_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "desk_of_tokens.py").write_text(DESK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADK_FLUENT_SERVE_TOKENS", "hunter2")
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", "desk_of_tokens.py:desk"])
+    told = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert "ADK_FLUENT_SERVE_TOKENS holds JSON" in told
+    assert "hunter2" not in told

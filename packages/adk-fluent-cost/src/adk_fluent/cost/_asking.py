@@ -1,0 +1,76 @@
+"""Asking a person about a call that a budget has no money for."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from adk_fluent.cost._requests import STOPPED, requested
+from adk_fluent.extend import answers_in_place, ask_in_place, refuse_in_place
+
+if TYPE_CHECKING:
+    from adk_fluent.protocol import ModelCall, ModelReply, Money
+
+#: The error code of an answer in the place of a call that a person has refused.
+REFUSED: Final = "BUDGET_REFUSED"
+#: State key, with a question's id behind it: that its answer was made use of.
+_USED: Final = "adk_fluent_budget"
+
+
+class Asking:
+    """The questions of a budget in one run.
+
+    Args:
+        name: What the budget is called.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._by = f"budget:{name}"
+        self._used: set[str] = set()  # branches that go on at the same time do not see state yet
+
+    def answer(self, call: ModelCall, amount: Money) -> Literal["approved", "refused"] | None:
+        """Return what was answered to the question about a call; each answer is of one call.
+
+        Args:
+            call: The call.
+            amount: What it may cost; an approval of less is none.
+        """
+        for each in answers_in_place(call, self._by):
+            key = f"{_USED}:{each.id}"
+            if each.id in self._used or call.ctx.state.get(key):
+                continue
+            if each.approved and Decimal(each.payload["usd"]) < amount.usd:
+                continue
+            self._used.add(each.id)
+            call.ctx.state[key] = True
+            return "approved" if each.approved else "refused"
+        return None
+
+    def ask(self, call: ModelCall, amount: Money, limit: Money, left: Money) -> ModelReply:
+        """Pause the run with a question in the place of a model's answer.
+
+        Args:
+            call: The call that is not made.
+            amount: What it may cost.
+            limit: The budget.
+            left: What is left of it.
+        """
+        model = requested(call)
+        message = (
+            f"{self._name} of {limit} has {left} left: may agent {call.agent} spend up to "
+            f"{amount} on a call of {model}?"
+        )
+        shown: dict[str, Any] = {"usd": str(amount.usd), "left_usd": str(left.usd), "model": model}
+        return self._marked(ask_in_place(call, self._by, message, shown))
+
+    def refused(self, call: ModelCall, limit: Money) -> ModelReply:
+        """Return the error that ends a run of which a call was refused."""
+        message = f"a call of agent {call.agent} above {self._name} of {limit} was refused"
+        return self._marked(refuse_in_place(REFUSED, message))
+
+    def _marked(self, reply: ModelReply) -> ModelReply:
+        """Mark a reply as one in the place of a model's, which was not asked."""
+        for each in reply.responses:
+            each.custom_metadata = {**(each.custom_metadata or {}), STOPPED: self._name}
+        return reply

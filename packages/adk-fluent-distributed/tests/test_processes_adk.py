@@ -1,0 +1,106 @@
+"""Segments in processes of their own: what they may take, and what becomes of one that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from isolated_jobs import job
+
+from adk_fluent.distributed import (
+    BoundaryError,
+    DbosEngine,
+    DistributedRunError,
+    InlineEngine,
+    ProcessIsolation,
+)
+from adk_fluent.errors import UsageError
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of memory, SIGKILL"),
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
+]
+SECONDS = 30
+TARGET = f"{Path(__file__).with_name('isolated_jobs.py')}:job"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'runs.sqlite'}"
+
+
+async def test_a_segment_in_a_process_of_its_own(url: str) -> None:
+    isolation = ProcessIsolation(TARGET, memory_mb=1024, timeout_seconds=20)
+    async with DbosEngine(url, poll_seconds=0.02, isolation=isolation) as engine:
+        first = await engine.run(job, "Go.", run_id="r1", state={"how": "well"})
+        assert (first.text, first.state["key"]) == ("Done.", "r1:heavy:s1.s0/work")
+        with pytest.raises(DistributedRunError, match="run 'r2' failed in segment 'heavy'") as much:
+            await engine.run(job, "Go.", run_id="r2", state={"how": "greedy"})
+        assert "MemoryError" in str(much.value)
+        with pytest.raises(DistributedRunError, match="run 'r3' failed in segment 'heavy'") as died:
+            await engine.run(job, "Go.", run_id="r3", state={"how": "dies"})
+        assert "the process of segment 'heavy' was ended by signal 9" in str(died.value)
+    assert first.state["by"] != os.getpid()
+
+
+async def test_a_call_that_takes_too_long(url: str) -> None:
+    isolation = ProcessIsolation(TARGET, timeout_seconds=0.5)  # which counts from its start
+    async with DbosEngine(url, poll_seconds=0.02, isolation=isolation) as engine:
+        with pytest.raises(DistributedRunError, match="failed in segment 'heavy'") as late:
+            await engine.run(job, "Go.", run_id="r", state={"how": "slow"})
+        assert "took longer than 0.5 s" in str(late.value)
+
+
+async def test_a_call_that_is_cancelled(url: str) -> None:
+    isolation = ProcessIsolation(TARGET)
+    async with DbosEngine(url, poll_seconds=0.02, isolation=isolation) as engine:
+        running = asyncio.create_task(engine.run(job, "Go.", run_id="r", state={"how": "slow"}))
+        async with asyncio.timeout(SECONDS):
+            while not children():  # noqa: ASYNC110  # of a thread
+                await asyncio.sleep(0.02)
+            await engine.cancel("r")
+            with pytest.raises(DistributedRunError, match="run 'r' was cancelled"):
+                await running
+            while children():  # noqa: ASYNC110  # of a thread
+                await asyncio.sleep(0.02)
+
+
+def children() -> list[str]:
+    """The processes of segments that this one has."""
+    return [
+        pid
+        for task in Path("/proc/self/task").iterdir()
+        for pid in (task / "children").read_text("utf-8").split()
+        if "_child_adk" in Path(f"/proc/{pid}/cmdline").read_text("utf-8")
+    ]
+
+
+async def test_who_cannot_host_it(url: str) -> None:
+    with pytest.raises(BoundaryError, match="cannot host segment 'heavy'"):
+        await InlineEngine().run(job, "Go.")
+    async with DbosEngine(url) as engine:
+        assert (await engine.submit(job, "Go.", run_id="r", state={})).status == "running"
+        with pytest.raises(BoundaryError, match="cannot host segment 'heavy'"):
+            await engine.run(job, "Go.")
+        for segments in (None, ["heavy"]):
+            with pytest.raises(BoundaryError, match="cannot host segment 'heavy'"):
+                await engine.serve(segments)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "refund"},
+        {"target": 3},
+        {"target": "a:b", "memory_mb": 0},
+        {"target": "a:b", "timeout_seconds": "x"},
+    ],
+)
+def test_options_of_no_use(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        ProcessIsolation(**cast("Any", options))

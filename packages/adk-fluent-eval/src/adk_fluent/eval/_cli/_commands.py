@@ -1,0 +1,170 @@
+"""The commands beside ``adk-fluent eval run``: matrix, compare, merge and list."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from adk_fluent.cli import INTERRUPTED, note
+from adk_fluent.eval._cases._turn import text_of
+from adk_fluent.eval._cli._interrupt import run_interruptible
+from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
+from adk_fluent.eval._cli._output import FORMS, Output, output_options, styled
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._report._compare import comparison_lines
+from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._report import FluentEvalReport, document
+from adk_fluent.eval._running._plan import MetricPlan
+from adk_fluent.eval._text import encodable, one_line, plural
+
+if TYPE_CHECKING:
+    from adk_fluent.eval._suite import FluentEvalSuite
+
+
+@click.command("matrix", short_help="Run a suite with several models, and compare them.")
+@click.argument("target")
+@pipeline_option
+@registry_option
+@click.option("--model", "models", multiple=True, required=True, help="A model; repeatable.")
+@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
+@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
+@output_options("markdown")
+@click.pass_context
+def matrix(ctx: click.Context, target: str, **options: Any) -> None:
+    """Run a suite with several models, and compare them.
+
+    TARGET is as for eval run. Each model answers in place of every model of the pipeline. Exits
+    with 1 if a gate is not met.
+    """
+    suites = load_suites(target, options["pipeline"], options["registry"])
+    if len(suites) > 1:
+        names = ", ".join(each.name for each in suites)
+        raise EvalError(f"{target} has several suites", found=names)
+    models, runs, cache = options["models"], options["runs"], options["cache"]
+    try:
+        with redirect_stdout(sys.stderr):  # tools may print
+            found = run_interruptible(suites[0].matrix(models, num_runs=runs, cache=cache))
+    except KeyboardInterrupt:
+        note("[interrupted]", fg="yellow")
+        ctx.exit(INTERRUPTED)
+    output = Output(options)
+    output.write("markdown", found.to_markdown)
+    output.summarize(found.to_markdown)
+    output.say([str(found)])
+    ctx.exit(output.code(ok=all(each.ok for each in found.values())))
+
+
+@click.command("compare", short_help="Compare a report with a baseline, case by case.")
+@click.argument("current", type=click.Path())
+@click.argument("baseline", type=click.Path())
+@click.option(
+    "--max-regressions",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Cases that may regress, at most.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="The p-value up to which a change is significant.",
+)
+@output_options("json", "markdown", "html")
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    current: str,
+    baseline: str,
+    max_regressions: int,
+    alpha: float,
+    **options: Any,
+) -> None:
+    """Compare report CURRENT with report BASELINE, case by case.
+
+    Both are files that eval run --json wrote. Exits with 1 if more cases regressed than allowed, or
+    none could be compared.
+    """
+    report, before = FluentEvalReport.load(current), FluentEvalReport.load(baseline)
+    comparison = report.compare(before, alpha=alpha)
+    ok = comparison.compared > 0 and len(comparison.regressed) <= max_regressions
+    output = Output(options)
+    verdict = styled("ok" if ok else "not ok", ok=ok)
+    output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
+    output.say(comparison_lines(comparison, plain_line))
+    output.write("json", comparison.to_json)
+    output.write("markdown", comparison.to_markdown)
+    output.write("html", lambda: document(report, "html", before))
+    output.summarize(comparison.to_markdown)
+    ctx.exit(output.code(ok=ok))
+
+
+@click.command("merge", short_help="Join the reports of shards, and apply the gate to all.")
+@click.argument("reports", nargs=-1, required=True, type=click.Path())
+@output_options(*FORMS)
+@click.pass_context
+def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
+    """Join the reports of shards, and apply the gate to all of them.
+
+    REPORTS are files that eval run --shard --json wrote.
+    """
+    report = FluentEvalReport.merge([FluentEvalReport.load(each) for each in reports])
+    output = Output(options)
+    output.write_report(report)
+    output.say_report(report)
+    ctx.exit(output.code(ok=report.ok))
+
+
+@click.command("list", short_help="List the cases of suites, running nothing.")
+@click.argument("target")
+@registry_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_cases(target: str, as_json: bool, registry: str | None) -> None:
+    """List the cases of suites, running nothing.
+
+    TARGET is as for eval run.
+    """
+    suites = load_suites(target, registry=registry)
+    found: list[dict[str, Any]] = [
+        {"suite": suite.name, "cases": _cases(suite)} for suite in suites
+    ]
+    if as_json:
+        click.echo(encodable(json.dumps(found, indent=2, ensure_ascii=False)))
+        return
+    for suite, each in zip(suites, found, strict=True):
+        click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
+        for case in each["cases"]:
+            tags = f" [{', '.join(case['tags'])}]" if case["tags"] else ""
+            skipped = " (skipped)" if case["skip"] else ""
+            metrics = ", ".join(case["metrics"]) or "no metric"
+            line = f"{case['id']}{tags}{skipped}: {case['input']}"
+            click.echo(f"  {one_line(line, 120)}  -> {metrics}")
+
+
+def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
+    plan = MetricPlan(suite)
+    found: list[dict[str, Any]] = []
+    for case in suite.cases:
+        try:
+            metrics = [each.name for each in plan.of(case)]
+        except EvalError:  # it expects nothing, which a run refuses
+            metrics = []
+        found.append(
+            {
+                "id": case.name,
+                "tags": list(case.tags),
+                "turns": len(case.turns),
+                "metrics": metrics,
+                "input": text_of(case.turns[0].input),
+                "target_node": case.target_node,
+                "skip": case.skip,
+                "xfail": case.xfail,
+                "location": case.place,
+            }
+        )
+    return found

@@ -1,0 +1,162 @@
+"""Answers of a case to what a pipeline asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eval_desk import desk, run
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
+
+from adk_fluent import Agent, gate
+from adk_fluent.eval import EvalError, FluentCase, FluentEvalSuite, Status, Turn
+from adk_fluent.testing import Call, ScriptedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.adk,
+    pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK's confirmations
+]
+
+
+def refund() -> Any:
+    """A desk, a gate, and who pays."""
+    return desk() >> gate(message="Pay?", name="approve") >> Agent("pay").mock("Paid.").writes("p")
+
+
+def test_a_gate_is_answered_and_the_run_goes_on_in_the_same_turn() -> None:
+    case = FluentCase(
+        ["my order", Turn("again my order", expected_trajectory=["look_up"])],
+        id="a",
+        answers={"approve": True},
+        expected_response_contains="Paid.",
+        state_assertions={"approve": {"approved": True, "note": ""}, "pay.p": "Paid."},
+    )
+    report = FluentEvalSuite("s", refund(), [case]).run_sync()
+    [made] = report.outcomes
+    assert made.passed, made.reasons
+    assert [turn.response for turn in made.turns] == ["Paid.", "Paid."]
+    assert [use.name for use in made.turns[0].tool_uses] == ["look_up"]
+    told = [step.text for step in made.turns[0].steps if step.author == "user"]
+    assert told == ["answer to approve: True"]
+    [result] = report.case_results
+    assert len(result.eval_metric_result_per_invocation) == 2
+
+
+def test_a_refusal_ends_the_run() -> None:
+    answer = {"approved": False, "note": "too much"}
+    case = FluentCase(
+        "my order", id="a", answers={"approve": answer}, state_assertions={"approve": answer}
+    )
+    made = run(case, refund())
+    assert made.passed, made.reasons
+    assert "p" not in made.state
+
+
+def test_a_list_has_an_answer_for_each_question() -> None:
+    twice = refund() >> gate(message="And now?", name="approve")
+    case = FluentCase("my order", id="a", expected_trajectory=["look_up"])
+    case.answers = {"approve": [True, "yes"]}
+    assert run(case, twice).passed
+    case.answers = {"approve": [True]}
+    made = run(case, twice)
+    assert made.status is Status.ERROR
+    assert made.reasons == [
+        "the run waits for an answer to gate 'approve': And now?; give answers={'approve': ...}"
+    ]
+    assert made.state["p"] == "Paid."
+
+
+def test_questions_of_branches_are_answered_together() -> None:
+    branches = (desk("a") >> gate(message="a?", name="a_ok")) | (
+        desk("b") >> gate(message="b?", name="b_ok")
+    )
+    case = FluentCase("hi", answers={"a_ok": True}, expected_trajectory=[])
+    made = run(case, branches >> Agent("end").mock("Done."))
+    assert made.status is Status.ERROR
+    assert "gate 'b_ok': b?" in made.reasons[0]
+    case.answers = {"a_ok": True, "b_ok": "y"}
+    made = run(case, branches >> Agent("end").mock("Done."))
+    assert (made.passed, made.turns[0].response) == (True, "Done.")
+
+
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+def says(asked: Any) -> Any:
+    last = asked.raw.contents[-1].parts[0].function_response
+    return Call("pay", {"amount": 5}) if last is None else f"it says {last.response}"
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(("answer", "said"), [(True, "paid 5"), (False, "rejected")])
+def test_a_tool_is_confirmed(native: bool, answer: bool, said: str) -> None:
+    model = ScriptedModel(default=says)
+    if native:
+        tool = FunctionTool(pay, require_confirmation=True)
+        pipeline: Any = LlmAgent(name="clerk", model=model, tools=[tool])
+    else:
+        pipeline = Agent("clerk", model).tool(pay, require_confirmation=True) >> desk("then")
+    case = FluentCase("go", answers={"pay": answer}, expected_trajectory=["pay"])
+    made = run(case, pipeline)
+    assert made.passed, made.reasons
+    assert said in str(made.turns[0].tool_uses[0].response)
+
+
+def test_a_long_running_tool_gives_its_result_later() -> None:
+    def order_parts(amount: int) -> None:
+        """Order parts."""
+
+    def later(asked: Any) -> Any:
+        made = says(asked)
+        return Call("order_parts", {"amount": 5}) if isinstance(made, Call) else made
+
+    tool = LongRunningFunctionTool(order_parts)
+    pipeline = Agent("clerk", ScriptedModel(default=later)).tool(tool)
+    case = FluentCase("go", answers={"order_parts": {"n": 3}}, expected_response_contains="'n': 3")
+    assert run(case, pipeline).passed
+    case.answers = None
+    [reason] = run(case, pipeline).reasons
+    assert "give answers={'order_parts': ...}, or mock it with mock_tool_outputs" in reason
+
+
+def test_an_answer_that_is_none_is_said() -> None:
+    case = FluentCase("my order", answers={"approve": "perhaps"}, expected_trajectory=["look_up"])
+    made = run(case, refund())
+    assert made.status is Status.ERROR
+    assert made.reasons[0].startswith("the answer to gate 'approve' was refused: ")
+    assert "'perhaps' is no answer to gate 'approve'" in made.reasons[0]
+
+
+def test_answers_are_checked_before_any_model_call() -> None:
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    pipeline = desk(answer=never) >> gate(message="Pay?", name="approve")
+    with pytest.raises(EvalError, match="did you mean 'approve'"):
+        run(FluentCase("hi", answers={"aprove": True}, expected_trajectory=[]), pipeline)
+    wrong: Any = [True]
+    with pytest.raises(EvalError, match="answers= must be a mapping of gates and tools"):
+        FluentCase("hi", answers=wrong)
+
+
+def test_files_hold_answers(tmp_path: Path) -> None:
+    text = "cases:\n- {input: hi, id: a, expected_trajectory: [], answers: {approve: [true, no]}}\n"
+    (tmp_path / "c.yaml").write_text(text, "utf-8")
+    suite = FluentEvalSuite.from_yaml(tmp_path / "c.yaml", refund())
+    assert suite.cases[0].answers == {"approve": [True, False]}
+    suite.to_yaml(tmp_path / "d.yaml")
+    suite.to_eval_set_file(tmp_path / "d.evalset.json")
+    for again in (
+        FluentEvalSuite.from_yaml(tmp_path / "d.yaml"),
+        FluentEvalSuite.from_eval_set(tmp_path / "d.evalset.json"),
+    ):
+        assert again.cases == suite.cases
+    (tmp_path / "c.csv").write_text('input,answers\nhi,"{""approve"": true}"\n', "utf-8")
+    assert FluentEvalSuite.from_table(tmp_path / "c.csv").cases[0].answers == {"approve": True}
