@@ -233,6 +233,7 @@ class A2AServer:
         card.capabilities.extended_agent_card = self._extended is not None
         self._handler = Handler(
             parts=self._limits.parts,
+            longest_id=self._stores.longest_id,
             inputs=self._inputs,
             is_busy=self._is_busy,
             agent_executor=self._executor,
