@@ -311,6 +311,23 @@ async def test_a_busy_server_says_so_in_http(binding: str) -> None:
         assert answer(await post(server.url, GO)) == "done"
 
 
+async def test_no_more_tasks_run_at_once_however_fast_they_come() -> None:
+    go = asyncio.Event()
+
+    async def wait(state: State) -> Mapping[str, Any]:
+        await go.wait()
+        return {}
+
+    async with serving(wait >> agent(), limits=Limits(concurrency=2)) as server:
+        sent = [asyncio.ensure_future(post(server.url, GO)) for _ in range(6)]
+        refused = 0
+        for each in asyncio.as_completed(sent):
+            refused += (await each).status_code == 429
+            if refused == 4:
+                go.set()
+    assert refused == 4
+
+
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async with serving(agent(), limits=Limits(body_seconds=0.05)) as server:
         host, port = server.url.removeprefix("http://").split(":")

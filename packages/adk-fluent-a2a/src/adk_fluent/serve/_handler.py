@@ -86,7 +86,7 @@ class Handler(DefaultRequestHandler):
         parts: Parts of a message, at most.
         longest_id: Characters of a context's id, at most.
         inputs: The state that data parts may write.
-        is_busy: Whether no more tasks can be run now.
+        is_busy: Whether no more tasks can be run, given how many requests are being answered.
         options: What the SDK's handler takes.
     """
 
@@ -96,7 +96,7 @@ class Handler(DefaultRequestHandler):
         parts: int,
         longest_id: int,
         inputs: Keys,
-        is_busy: Callable[[], bool],
+        is_busy: Callable[[int], bool],
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -142,7 +142,7 @@ class Handler(DefaultRequestHandler):
         prompt_of(heard(message), self._inputs)
         if len(message.context_id) > self._longest_id:
             raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
-        if self._is_busy():
+        if self._is_busy(self._open - 1):
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
             raise A2AError("The server is busy: try again later")

@@ -270,9 +270,10 @@ class A2AServer:
             rpc_paths=rpc,
         )
 
-    def _is_busy(self) -> bool:
-        executor = self._executor
-        return executor.stopping or executor.running >= self._limits.concurrency
+    def _is_busy(self, answering: int) -> bool:
+        # what is being answered has perhaps not begun to run, and what runs may have been answered
+        tasks = max(self._executor.running, answering)
+        return self._executor.stopping or tasks >= self._limits.concurrency
 
     async def _ready(self, request: Request) -> JSONResponse:
         try:
