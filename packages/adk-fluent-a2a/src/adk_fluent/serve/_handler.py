@@ -84,16 +84,24 @@ class Handler(DefaultRequestHandler):
 
     Args:
         parts: Parts of a message, at most.
+        longest_id: Characters of a context's id, at most.
         inputs: The state that data parts may write.
-        is_busy: Whether no more tasks can be run now.
+        is_busy: Whether no more tasks can be run, given how many requests are being answered.
         options: What the SDK's handler takes.
     """
 
     def __init__(
-        self, *, parts: int, inputs: Keys, is_busy: Callable[[], bool], **options: Any
+        self,
+        *,
+        parts: int,
+        longest_id: int,
+        inputs: Keys,
+        is_busy: Callable[[int], bool],
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self._parts = parts
+        self._longest_id = longest_id
         self._inputs = inputs
         self._is_busy = is_busy
         self._open = 0
@@ -132,7 +140,9 @@ class Handler(DefaultRequestHandler):
         if len(message.parts) > self._parts:
             raise InvalidParamsError(f"A message has at most {self._parts} parts")
         prompt_of(heard(message), self._inputs)
-        if self._is_busy():
+        if len(message.context_id) > self._longest_id:
+            raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
+        if self._is_busy(self._open - 1):
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
             raise A2AError("The server is busy: try again later")

@@ -233,6 +233,7 @@ class A2AServer:
         card.capabilities.extended_agent_card = self._extended is not None
         self._handler = Handler(
             parts=self._limits.parts,
+            longest_id=self._stores.longest_id,
             inputs=self._inputs,
             is_busy=self._is_busy,
             agent_executor=self._executor,
@@ -269,9 +270,10 @@ class A2AServer:
             rpc_paths=rpc,
         )
 
-    def _is_busy(self) -> bool:
-        executor = self._executor
-        return executor.stopping or executor.running >= self._limits.concurrency
+    def _is_busy(self, answering: int) -> bool:
+        # what is being answered has perhaps not begun to run, and what runs may have been answered
+        tasks = max(self._executor.running, answering)
+        return self._executor.stopping or tasks >= self._limits.concurrency
 
     async def _ready(self, request: Request) -> JSONResponse:
         try:
