@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.debug._diff import COST
 from adk_fluent.extend import provided
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cost:
     """What something cost.
 
     Attributes:
@@ -30,7 +32,7 @@ class Cost(NamedTuple):
     usd: Decimal = Decimal(0)
     unknown: str = ""
 
-    def plus(self, other: Cost) -> Cost:
+    def __add__(self, other: Cost) -> Cost:
         """What both cost."""
         return Cost(self.usd + other.usd, self.unknown or other.unknown)
 
@@ -75,10 +77,7 @@ class Costs:
             costs = [_of_record(each) for each in cast("list[Data]", records)]
         except (TypeError, ValueError, KeyError, AttributeError, InvalidOperation):
             return Cost(unknown="what was noted cannot be read")
-        total = Cost()
-        for each in costs:
-            total = total.plus(each)
-        return total if costs else None
+        return sum(costs[1:], costs[0]) if costs else None
 
     def of_call(self, call: LLMInteraction) -> Cost | None:
         """What an installed price book says of a call; None if there is none, or no tokens."""

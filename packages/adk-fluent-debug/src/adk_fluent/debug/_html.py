@@ -68,21 +68,18 @@ def _data(recording: Recorded, against: Recorded | None) -> Data:
 
 def _requests(page: PageData, other: PageData) -> Iterator[Data]:
     """For each agent and branch of each run the first model call that was asked something else."""
-    seen: set[tuple[int, str, str]] = set()
-    for (*place, number), (row, call) in page.calls.items():
-        lane = (int(place[0]), str(place[1]), str(place[2]))
-        if lane in seen or (found := other.calls.get((*lane, number))) is None:
-            continue
-        beside, now = found
-        if call.request == now.request:
-            continue
-        change = first_difference(call.request, now.request)
-        if change is None:
-            continue
-        seen.add(lane)
-        was, has = shown(change.recorded), shown(change.now)
-        what = f"the prompt of model call {number} of {call.agent_name}"
-        yield {"rows": [row, beside], "text": f"{what} differs at {change.path}: {was} -> {has}"}
+    for lane, calls in page.calls.items():
+        for number, ((row, call), (beside, now)) in enumerate(
+            zip(calls, other.calls.get(lane, ()), strict=False), start=1
+        ):
+            same = call.request == now.request  # which is quick to tell
+            change = None if same else first_difference(call.request, now.request)
+            if change is not None:
+                was, has = shown(change.recorded), shown(change.now)
+                what = f"the prompt of model call {number} of {call.agent_name}"
+                text = f"{what} differs at {change.path}: {was} -> {has}"
+                yield {"rows": [row, beside], "text": text}
+                break
 
 
 def _at(rows: list[int], index: int) -> int | None:

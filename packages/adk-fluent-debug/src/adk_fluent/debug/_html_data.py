@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -54,14 +54,14 @@ class PageData:
         rows: Runs, and what was done in them, in order.
         events: For each of `Recording.events` its row.
         by_lane: The same by branch and author, as `diff_events` has them.
-        calls: Row and call of each model call by run, agent, branch and number.
+        calls: Row and call of each model call by run, agent and branch.
     """
 
     def __init__(self, recording: Recorded) -> None:
         self.rows: list[Data] = []
         self.events: list[int] = []
         self.by_lane: dict[str, list[int]] = {}
-        self.calls: dict[tuple[int, str, str, int], tuple[int, LLMInteraction]] = {}
+        self.calls: dict[tuple[int, str, str], list[tuple[int, LLMInteraction]]] = defaultdict(list)
         self._recording = recording
         self._costs = Costs(str(recording.metadata.get("recorded_at")))
         self._texts: dict[str, int] = {}
@@ -92,52 +92,42 @@ class PageData:
     # --- a run ---------------------------------------------------------------------------------
 
     def _add_run(self, number: int, run: RecordedRun) -> None:
-        total, tokens, noted = Cost(), 0, self._costs.are_noted(run)
-        has_cost, made = False, Counter[tuple[int, str, str]]()
-        waits = _first_fragments(run)
-        length = duration(run)
+        length, status, message = duration(run), run.status or "cut off", said(run)
         offset = self._end + (length * _GAP if number else 0)
-        status = run.status or "cut off"
+        self._end = offset + length
         head: Data = {
             "kind": "run",
             "label": f"run {number}",
             "start": offset,
-            "end": offset + length,
+            "end": self._end,
             "status": "error" if run.status in {"", "failed"} else "ok",
-            "summary": f"{status}, {cut(said(run), _SUMMARY)}" if said(run) else status,
+            "summary": f"{status}, {cut(message, _SUMMARY)}" if message else status,
             "state": [] if run.state is None else self._state({}, run.state),
         }
         self.rows.append(head)
-        state = None if run.state is None else dict(run.state)
+        noted, costs = self._costs.are_noted(run), list[Cost]()
+        state, waits = None if run.state is None else dict(run.state), _first_fragments(run)
         for lane, span in rows(run):
-            row = self._row(span, offset, lane.name)
-            row["lane"] = self._lanes.setdefault(lane.name, len(self._lanes))
-            what, cost = span.what, None
+            row, what = self._row(span, offset, lane.name), span.what
+            cost = None
             if isinstance(what, LLMInteraction):
                 self._add_model(row, what, waits.get(what.entry))
-                place = (number, lane.agent, lane.branch)
-                made[place] += 1
-                self.calls[*place, made[place]] = (len(self.rows), what)
-                tokens += span.tokens
+                self.calls[number, lane.agent, lane.branch].append((len(self.rows), what))
                 cost = None if noted else self._costs.of_call(what)
             elif isinstance(what, ToolInteraction):
                 self._add_tool(row, what)
             else:
                 self._add_event(row, span, what, None if span.within else state)
                 cost = self._costs.of_event(what)
-                if not span.within:
-                    row["number"] = len(self.events)
-                    self.events.append(len(self.rows))
-                    self.by_lane.setdefault(lane_of(what), []).append(len(self.rows))
             if cost is not None:
-                has_cost, total = True, total.plus(cost)
+                costs.append(cost)
                 row["cost"] = str(cost) if cost.usd else ""
                 row["figures"].append(["cost", ": ".join(filter(None, (str(cost), cost.unknown)))])
             self.rows.append(row)
-        self._end = offset + length
-        head["tokens"] = tokens
-        head["figures"] = self._run_figures(run, status, length, tokens)
-        if has_cost:
+        head["tokens"] = sum(each.usage.total for each in run.llm_interactions if each.usage)
+        head["figures"] = self._run_figures(run, status, length, head["tokens"])
+        if costs:
+            total = sum(costs[1:], costs[0])
             head["cost"] = str(total) if total.usd else ""
             how = "as recorded" if noted else "by the price book installed here"
             head["figures"].append(["cost", f"{total}, {how}"])
@@ -168,6 +158,7 @@ class PageData:
             figures.append(["took", milliseconds(span.end_ms - span.start_ms)])
         made: Data = {
             "kind": span.kind,
+            "lane": self._lanes.setdefault(lane, len(self._lanes)),
             "label": span.label,
             "start": round(offset + span.start_ms, 3),
             "end": round(offset + span.end_ms, 3),
@@ -186,7 +177,7 @@ class PageData:
         if usage is not None:
             names = ("prompt", "cached", "output", "thoughts", "tool")
             shares = [f"{getattr(usage, name):,} {name}" for name in names if getattr(usage, name)]
-            row["figures"].append(["tokens", f"{usage.total:,}: {', '.join(shares)}"])
+            row["figures"].append(["tokens", f"{usage.total:,} ({', '.join(shares)})"])
         if wait is not None:
             count = counted(len(call.chunks), "fragment")
             row["figures"].append(["streamed", f"{count}, the first after {milliseconds(wait)}"])
@@ -214,6 +205,10 @@ class PageData:
             ("does", "\n".join([*_calls(event, 0), *rest])),
             ("whole event", json_text(data)),
         )
+        if not span.within:
+            row["number"] = len(self.events)
+            self.events.append(len(self.rows))
+            self.by_lane.setdefault(lane_of(event), []).append(len(self.rows))
         if event.is_partial:
             row["partial"] = True
         elif event.state_delta:

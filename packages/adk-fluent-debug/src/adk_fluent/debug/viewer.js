@@ -81,8 +81,10 @@
     constructor(recording, number) {
       Object.assign(this, { recording, number, rows: recording.rows, chosen: -1, zoom: 1, kin: new Map(), marks: new Map() });
       const models = new Map(), counts = new Map();
+      let run = null;
       this.rows.forEach((row, at) => {
-        row.at = at;
+        if (row.kind === "run") run = row;
+        Object.assign(row, { at, run });
         row.text = [row.label, recording.lanes[row.lane] ?? "", row.summary, row.error ?? ""].join("\n").toLowerCase();
         const key = [row.kind, row.lane === undefined ? "" : recording.lanes[row.lane]].join("\n");
         counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -160,6 +162,7 @@
       const first = Math.max(0, Math.floor(this.list.scrollTop / this.high) - 4);
       const last = Math.min(this.shown.length, first + Math.ceil(this.list.clientHeight / this.high) + 8);
       this.body.replaceChildren(...this.shown.slice(first, last).map((row, place) => this.line(row, first + place)));
+      if (!this.shown.length) this.body.replaceChildren(make("p", "nothing dim", this.rows.length ? "Nothing is found." : "Nothing was recorded."));
       this.list.setAttribute("aria-activedescendant", this.places.has(this.chosen) ? `s${this.number}r${this.chosen}` : "");
     }
 
@@ -172,17 +175,11 @@
       const why = row.status === "cancelled" ? "cancelled" : row.kind === "event" ? "" : row.error;
       const what = [row.kind === "tool" ? "" : row.kind === "model" ? `${row.label}: ` : "", row.summary, why && row.summary ? " — " : "", why ?? ""].join("");
       const figures = [row.kind === "event" ? "" : time(row.end - row.start), row.tokens ? `${row.tokens.toLocaleString("en")} tok` : "", row.cost ?? ""];
-      made.append(make("span", "n at", row.kind === "run" ? row.label : time(row.start - this.run(row).start)),
+      made.append(make("span", "n at", row.kind === "run" ? row.label : time(row.start - row.run.start)),
         make("span", "lane", row.kind === "run" ? row.label : this.recording.lanes[row.lane]),
         put(make("span", "what"), what.replace(/\s+/g, " ")), make("span", "n", figures.filter(Boolean).join(" · ")));
       if (row.kind === "run") made.querySelector(".at").textContent = "";
       return made;
-    }
-
-    run(row) {
-      let at = row.at;
-      while (this.rows[at].kind !== "run") at--;
-      return this.rows[at];
     }
 
     // --- lanes ---------------------------------------------------------------------------------
@@ -202,14 +199,20 @@
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
       const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
-      const hue = Object.fromEntries(["ink", "dim", "line", "card", "model", "tool", "event", "error", "differs", "sunk"].map((name) => [name, resolved(style.getPropertyValue(`--${name}`))]));
+      const hue = Object.fromEntries(["ink", "dim", "line", "card", "model", "tool", "event", "error", "differs"].map((name) => [name, resolved(style.getPropertyValue(`--${name}`))]));
       pen.scale(ratio, ratio);
       pen.font = "12px system-ui, sans-serif";
       pen.textBaseline = "middle";
-      const seen = (lane) => y(lane) > -LANE && y(lane) < height;
-      pen.fillStyle = hue.sunk;
-      recording.lanes.forEach((_, lane) => { if (lane % 2 === 0 && seen(lane)) pen.fillRect(0, y(lane), width, LANE); });
       this.ticks(pen, hue, x, by, left, width, height);
+      pen.save();
+      pen.beginPath();
+      pen.rect(left, AXIS, width, height);
+      pen.clip(); // lanes that are scrolled away
+      const seen = (lane) => y(lane) > -LANE && y(lane) < height;
+      pen.fillStyle = hue.ink;
+      pen.globalAlpha = 0.04;
+      recording.lanes.forEach((_, lane) => { if (lane % 2 === 0 && seen(lane)) pen.fillRect(0, y(lane), width, LANE); });
+      pen.globalAlpha = 1;
       for (const row of this.rows) {
         if (row.kind === "run" || !seen(row.lane)) continue;
         const from = x(row.start), wide = Math.max(row.kind === "event" ? 4 : 3, (row.end - row.start) * by);
@@ -228,6 +231,7 @@
         pen.strokeRect(x(this.rows[at].start) - 2, AXIS, 0, height);
         pen.setLineDash([]);
       }
+      pen.restore();
       pen.fillStyle = hue.card;
       pen.fillRect(0, 0, left, height);
       recording.lanes.forEach((name, lane) => {
@@ -254,8 +258,9 @@
           if (at < free) continue;
           pen.fillStyle = hue.dim;
           const text = n ? time(n * step) : runs.length > 1 ? run.label : "0";
-          pen.fillText(text, at + 3, AXIS / 2);
-          free = at + pen.measureText(text).width + 14;
+          const wide = pen.measureText(text).width;
+          if (at + 3 + wide <= width) pen.fillText(text, at + 3, AXIS / 2);
+          free = at + wide + 14;
         }
       }
     }
@@ -276,7 +281,8 @@
     }
 
     magnify(times) {
-      const at = this.chosen < 0 ? 0 : this.rows[this.chosen].start;
+      const row = this.rows[this.chosen], was = this.scale(), middle = this.lanes.scrollLeft + (this.lanes.clientWidth - was.left) / 2;
+      const at = row && row.kind !== "run" ? row.start : middle / was.by;
       this.zoom = times ? Math.min(2000, Math.max(1, this.zoom * times)) : 1;
       this.drawLanes();
       const { left, by } = this.scale();
@@ -336,7 +342,7 @@
 
     showPrompt(title, before, after) {
       const key = (piece) => piece.join("\n"), pieces = new Map([...(before ?? []), ...after].map((each) => [key(each), each]));
-      const { detail } = this, said = ([who, text], how = "") => make("div", "said", make("b", how, who), block(text, how));
+      const { detail } = this, said = ([who, text], how = "") => make("div", "said", make("b", "", how ? `${who} (${how})` : who), block(text, how));
       detail.append(make("h3", "", title));
       if (!before) return void detail.append(...after.map((each) => said(each)));
       const found = steps(before.map(key), after.map(key)).map(([how, each]) => [how, pieces.get(each)]);
@@ -378,7 +384,7 @@
       made.addEventListener("toggle", () => {
         if (made.childElementCount > 1) return;
         const state = new Map();
-        for (let at = this.run(row).at; at <= row.at; at++) for (const [name, , now] of this.rows[at].within ? [] : this.rows[at].state ?? []) if (now === null) state.delete(name); else state.set(name, now);
+        for (let at = row.run.at; at <= row.at; at++) for (const [name, , now] of this.rows[at].within ? [] : this.rows[at].state ?? []) if (now === null) state.delete(name); else state.set(name, now);
         made.append(block([...state].map(([name, now]) => `${name} = ${text(now)}`).join("\n") || "(none)"));
       });
       return made;
