@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from adk_fluent.middleware import cache, retry
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import ScriptedModel, reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.adk
 
@@ -116,3 +120,18 @@ async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None
     backend = ReplayerBackend(kept.recording)
     assert not kept.recording.diff(await pipeline().run("hello", backend=backend))
     assert (len(judge.calls), backend.unused) == (asked, [])
+
+
+async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> None:
+    rows = {"scripted": {"input": 1, "output": 1}}
+    charged = cost_attribution(prices=rows)
+    agents = Agent("a", ScriptedModel(default="one")) | Agent("b", ScriptedModel(default="two"))
+    with Recorder() as kept:
+        result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
+    page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")
+    assert f'["cost", "{cost_of(result).total}, as recorded"]' in page
+    assert "canary-0815" not in page
+    with Recorder() as later:  # nobody notes the costs
+        await agents.run("hello")
+    unpriced = later.recording.to_html(tmp_path / "s.html").read_text("utf-8")
+    assert '["cost", "unknown, by the price book installed here"]' in unpriced

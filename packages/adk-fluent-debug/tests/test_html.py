@@ -265,7 +265,7 @@ def test_else_an_installed_price_book_is_asked(monkeypatch: pytest.MonkeyPatch) 
 
 def test_two_recordings_with_their_differences_marked() -> None:
     before = recording(
-        *model(1, 0, "Hi", "Yes"), event(4, content="Yes"), event(5, "b", content="x")
+        *model(1, 0, "Hi", "Yes"), event(3, "b", content="x"), event(4, content="Yes")
     )
     after = recording(
         *model(1, 0, "Hi", "No", says="Be rude."),
@@ -273,13 +273,13 @@ def test_two_recordings_with_their_differences_marked() -> None:
         event(5, "b", content="x"),
     )
     found = Parsed(html_page(before, after)).data
-    assert [each["rows"] for each in found["differences"]] == [[1, 1], [2, 2]]
+    assert [each["rows"] for each in found["differences"]] == [[1, 1], [3, 2]]
     prompt, said = (each["text"] for each in found["differences"])
     assert prompt == (
         "the prompt of model call 1 of a differs at .config.system_instruction:"
         " 'Be kind.' -> 'Be rude.'"
     )
-    assert "differs at .content: 'Yes' -> 'No'" in said
+    assert said == "event 1 (a) differs at .content: 'Yes' -> 'No'"
     same = Parsed(html_page(before, before)).data
     assert (same["differences"], same["summary"]) == ([], "no difference in 2 events")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+from dataclasses import replace
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, Final
@@ -54,7 +55,13 @@ def _data(recording: Recorded, against: Recorded | None) -> Data:
     found = list(_requests(page, other))
     for lane, change in diff.by_lane.items():
         rows = [_at(each.by_lane.get(lane, []), change.index) for each in (page, other)]
-        found.append({"rows": rows, "text": str(change)})
+        numbers = [
+            side.rows[row]["number"]  # of all events, not of its lane
+            for side, row in zip((page, other), rows, strict=True)
+            if row is not None
+        ]
+        counted = replace(change, index=numbers[0])
+        found.append({"rows": rows, "text": str(counted)})
     if diff.first is not None and not diff.by_lane:
         rows = [_at(each.events, diff.first.index) for each in (page, other)]
         found.append({"rows": rows, "text": diff.summary})

@@ -258,8 +258,9 @@
           if (at < free) continue;
           pen.fillStyle = hue.dim;
           const text = n ? time(n * step) : runs.length > 1 ? run.label : "0";
-          const wide = pen.measureText(text).width;
-          if (at + 3 + wide <= width) pen.fillText(text, at + 3, AXIS / 2);
+          const wide = pen.measureText(text).width, end = run === runs.at(-1) ? width : x(run.end);
+          if (n && at + 3 + wide > end) continue;
+          pen.fillText(text, at + 3, AXIS / 2);
           free = at + wide + 14;
         }
       }
@@ -498,7 +499,7 @@
       ArrowDown: () => active.move(1), j: () => active.move(1), ArrowUp: () => active.move(-1), k: () => active.move(-1),
       ArrowRight: () => active.move(1, (row) => row.lane === lane), ArrowLeft: () => active.move(-1, (row) => row.lane === lane),
       PageDown: () => active.move(page), PageUp: () => active.move(-page), Home: () => active.move(-Infinity), End: () => active.move(Infinity),
-      Enter: () => active.choose(active.chosen, true), e: () => active.next(active.errors), d: () => active.next(places(active)),
+      Enter: () => (active.places.has(active.chosen) ? active.choose(active.chosen, true) : active.move(1)), e: () => active.next(active.errors), d: () => active.next(places(active)),
       s: () => activate(sides[(active.number + 1) % sides.length]), "/": () => { search.focus(); search.select(); },
       "+": () => active.magnify(2), "=": () => active.magnify(2), "-": () => active.magnify(0.5), 0: () => active.magnify(0), "?": () => byId("help").showModal(),
     }[event.key];
