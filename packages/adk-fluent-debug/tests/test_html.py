@@ -433,6 +433,18 @@ def test_differences_in_a_browser(browser: Any, tmp_path: Path) -> None:
     tab.keyboard.press("s")
     tab.keyboard.press("d")
     assert right.locator("[aria-selected=true].first").count() == 1
+    lanes = left.locator(".lanes")
+    wide = lanes.bounding_box()["width"]
+    lanes.locator("canvas").click(position={"x": wide - 8, "y": 20 + 26 + 22})  # the last event
+    assert "broken" in left.locator("[aria-selected=true]").inner_text()
+    tab.keyboard.press("+")
+    assert lanes.evaluate("each => each.scrollWidth") > 1.5 * wide
+    tab.keyboard.press("/")
+    tab.keyboard.type("nowhere")
+    assert tab.inner_text("#found") == "0 of 5 and 0 of 5"
+    assert left.locator(".list").inner_text() == "Nothing is found."
+    tab.keyboard.press("Escape")
+    assert tab.inner_text("#found") == "5 of 5 and 5 of 5"
     assert len(seen) == 1
 
 
