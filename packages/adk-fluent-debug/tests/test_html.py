@@ -410,7 +410,7 @@ def test_differences_in_a_browser(browser: Any, tmp_path: Path) -> None:
             *model(1, 0, "Hi", "Yes"),
             *model(4, 1, "Hi", "Yes", "Go on", says, says="Be kind.\nBe brief."),
             event(7, content=says, state_delta={"k": says}),
-            event(8, "b", error={"code": "BAD", "message": "broken"}),
+            event(8, "b", error={"code": "BAD", "message": "broken"}, content="z" * 30_000),
             state={"k": "old"},
         )
         for says in ("fine", "bad")
@@ -430,6 +430,9 @@ def test_differences_in_a_browser(browser: Any, tmp_path: Path) -> None:
     assert "1 unchanged" not in right.locator(".detail").inner_text()  # all is as on the left
     tab.keyboard.press("e")
     assert "BAD: broken" in detail.inner_text()
+    assert detail.inner_text().count("z") < 25_000
+    detail.get_by_text("all of 30,000 characters").click()
+    assert detail.inner_text().count("z") == 30_000
     tab.keyboard.press("s")
     tab.keyboard.press("d")
     assert right.locator("[aria-selected=true].first").count() == 1

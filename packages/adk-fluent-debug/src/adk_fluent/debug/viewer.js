@@ -39,13 +39,15 @@
     return into;
   }
 
-  function block(text, classes = "") {
-    const made = put(make("pre", classes), text.slice(0, LONG));
+  function block(text, classes = "", limit = LONG) {
+    const made = put(make("pre", classes), text.slice(0, limit));
     made.dir = "auto";
-    if (text.length > LONG) made.append("\n", button(`all of ${text.length.toLocaleString("en")} characters`, () => made.replaceWith(fill(make("pre", classes), text))));
+    if (text.length > limit) {
+      const all = () => made.replaceWith(block(text, classes, Infinity));
+      made.append("\n", button(`all of ${text.length.toLocaleString("en")} characters`, all));
+    }
     return made;
   }
-  const fill = (into, text) => { into.dir = "auto"; return put(into, text); };
 
   /** The steps from one list to another: ["same" | "gone" | "new", item]. */
   function steps(before, after) {
@@ -361,7 +363,7 @@
           const gone = found.slice(at, end).filter((each) => each[0] === "gone").map((each) => each[1]);
           for (const [, piece] of found.slice(at, end).filter((each) => each[0] === "new")) {
             const was = gone.findIndex((each) => each[0] === piece[0]);
-            if (was < 0) detail.append(said(piece, "new"));
+            if (was < 0 || Math.max(piece[1].length, gone[was][1].length) > 10 * LONG) detail.append(said(piece, "new"));
             else detail.append(make("div", "said", make("b", "", piece[0]), compared(gone.splice(was, 1)[0][1], piece[1])));
           }
           detail.append(...gone.map((each) => said(each, "gone")));
@@ -374,7 +376,7 @@
       const table = make("table");
       for (const [name, was, now] of changes) {
         const cell = make("td");
-        for (const [tag, at] of [["del", was], ["ins", now]]) if (at !== null) put(cell.appendChild(make(tag)), text(at).slice(0, LONG));
+        for (const [how, at] of [["gone", was], ["new", now]]) if (at !== null) cell.append(block(text(at), how));
         table.append(make("tr", "", make("th", "", name), cell));
       }
       this.detail.append(make("h3", "", title), table);
@@ -416,13 +418,13 @@
   }
 
   const time = (value) => (value < 1000 ? `${Number(value.toFixed(value < 10 ? 1 : 0))} ms` : `${Number((value / 1000).toFixed(value < 1e4 ? 2 : 1)).toLocaleString("en")} s`);
-  const canvas = document.createElement("canvas").getContext("2d");
+  const inks = document.createElement("canvas").getContext("2d");
 
   /** A colour of the style that a canvas takes; it does not know light-dark(). */
   function resolved(value) {
     const pair = /light-dark\((.*),\s*(.*)\)/.exec(value);
-    canvas.fillStyle = pair ? pair[matchMedia("(prefers-color-scheme: dark)").matches ? 2 : 1].trim() : value.trim();
-    return canvas.fillStyle;
+    inks.fillStyle = pair ? pair[matchMedia("(prefers-color-scheme: dark)").matches ? 2 : 1].trim() : value.trim();
+    return inks.fillStyle;
   }
 
   function fitted(pen, text, wide) {
