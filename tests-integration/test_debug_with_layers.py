@@ -152,3 +152,18 @@ async def test_that_runs_of_another_thread_are_not_recorded_is_said(
     async with DbosEngine(f"sqlite:///{tmp_path / 'more.sqlite'}") as engine:
         await engine.run(in_segments().middleware(inside), "Go.", run_id="two")
     assert len(inside.recording.llm_interactions) == 3
+
+
+async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> None:
+    rows = {"scripted": {"input": 1, "output": 1}}
+    charged = cost_attribution(prices=rows)
+    agents = Agent("a", ScriptedModel(default="one")) | Agent("b", ScriptedModel(default="two"))
+    with Recorder() as kept:
+        result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
+    page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")
+    assert f'["cost", "{cost_of(result).total}, as recorded"]' in page
+    assert "canary-0815" not in page
+    with Recorder() as later:  # nobody notes the costs
+        await agents.run("hello")
+    unpriced = later.recording.to_html(tmp_path / "s.html").read_text("utf-8")
+    assert '["cost", "unknown, by the price book installed here"]' in unpriced

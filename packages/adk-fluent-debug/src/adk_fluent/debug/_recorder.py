@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._content import mapped, payloads, without_content
-from adk_fluent.debug._recording import RecordedRun, Recording
+from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
