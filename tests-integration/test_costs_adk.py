@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.sessions import InMemorySessionService
+from pydantic import BaseModel
 
 from adk_fluent import Agent
 from adk_fluent.config import ExecutionConfig, TelemetryConfig
-from adk_fluent.cost import CostReport, Money, PriceError, cost_attribution, cost_of
+from adk_fluent.cost import Budget, CostReport, Money, PriceError, cost_attribution, cost_of
 from adk_fluent.eval import FluentCase, FluentEvalSuite
+from adk_fluent.ir import ModelCandidate
 from adk_fluent.middleware import (
+    BudgetExceededError,
     cache,
     model_fallback,
+    production,
     retry,
     summarization,
+    token_budget,
     tool_emulator,
     tool_selector,
 )
@@ -44,6 +49,11 @@ def said(text: Any = "ok", **more: Any) -> Any:
 
 def model(name: str, *replies: Any) -> ScriptedModel:
     return ScriptedModel(*replies, model=name)
+
+
+class Verdict(BaseModel):
+    paid: bool
+    why: str
 
 
 class Instant:
@@ -110,11 +120,12 @@ async def test_what_a_middleware_spends_is_charged_once_wherever_it_stands(
     agent, other, usd = case()
     live = CostReport()
     costs = cost_attribution(prices=PRICES, on_record=live.add)
-    for each in (costs, other) if outside else (other, costs):
+    limit = Budget(10, prices=PRICES, reserve_output=100)
+    for each in (limit, costs, other) if outside else (other, costs, limit):
         agent = agent.middleware(each)
     result = await agent.run("hi", config=config)
     assert result.text == "good"
-    assert live.total == cost_of(result).total == Money.of(usd)
+    assert live.total == cost_of(result).total == limit.balance(result).spent == Money.of(usd)
 
 
 @pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
@@ -166,3 +177,59 @@ async def test_a_suite_takes_the_prices_that_costs_take() -> None:
     assert outcome.cost_usd == pytest.approx(0.002)
     with pytest.raises(PriceError, match="typo"):
         await suite.run(prices={"small": {"typo": 1}})
+
+
+# --- models that are chosen ----------------------------------------------------------------------
+
+
+def choosing(cheap: ScriptedModel, dear: ScriptedModel) -> Agent:
+    """An agent that asks the large model where the small one says something bad."""
+    return Agent("a").model_select(
+        strategy="adaptive",
+        candidates=[
+            ModelCandidate(cheap, quality_tier=1, prices=PRICES["small"]),
+            ModelCandidate(dear, quality_tier=2, prices=PRICES["large"]),
+        ],
+        judge=lambda answer: "bad" not in answer.text,
+    )
+
+
+@pytest.mark.parametrize("config", [None, SSE], ids=["whole", "streamed"])
+async def test_a_chosen_model_under_the_stack_of_production(config: ExecutionConfig | None) -> None:
+    """The first answer fails in passing, the second will not do, the third is kept by the cache."""
+    small = model(
+        "small", reply(raises=ConnectionError("gone")), said('{"paid": false, "why": "bad"}')
+    )
+    large = model("large", said('{"paid": true, "why": "due"}'))
+    agent = choosing(small, large).produces(Verdict)
+    stack = production(cached=True, max_tokens=10_000, fallbacks=[model("other")])
+    budget = Budget(1, name="cents", reserve_output=100)
+    pipeline = agent.middleware(*stack).middleware(budget).middleware(cost_attribution())
+    first = await pipeline.run("hi", config=config)
+    assert (first.state["paid"], first.state["why"]) == (True, "due")
+    assert [each.model for each in cost_of(first).records if each.usage.total] == ["small", "large"]
+    assert cost_of(first).total == budget.balance(first).spent == Money.of("0.202")
+    second = await pipeline.run("hi", config=config)
+    assert (second.state["why"], len(small.calls), len(large.calls)) == ("due", 2, 1)
+    assert cost_of(second).total == Money()
+
+
+async def test_a_limit_of_tokens_knows_of_answers_that_were_thrown_away() -> None:
+    """Wherever it stands: choosing stands outside of it."""
+    for part in (False, True):
+        agent = choosing(model("small", said("bad")), model("large", said("good")))
+        limit, again = token_budget(max_tokens=2000), Agent("b", model("small", said("never")))
+        inner = agent.middleware(limit, scope="agent") * 2
+        pipeline = inner if part else (agent >> again).middleware(limit)
+        with pytest.raises(BudgetExceededError, match="are used up") as caught:
+            await pipeline.run("hi")
+        assert "2,200 of 2,000 used" in str(caught.value)
+
+
+async def test_choosing_beside_a_fallback_and_a_cache_inside_a_part() -> None:
+    small = model("small", reply(raises=ConnectionError("gone")))
+    agent = choosing(small, model("large", said("good")))
+    inner = agent.middleware(model_fallback(models=[model("other", said("bad"))]), scope="agent")
+    result = await inner.middleware(cost_attribution(prices=PRICES)).run("hi")
+    assert result.text == "good"
+    assert [each.model for each in cost_of(result).records] == ["other", "large"]

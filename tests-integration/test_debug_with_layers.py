@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adk_fluent import Agent, Pipeline
 from adk_fluent.cost import Budget, cost_attribution, cost_of
 from adk_fluent.debug import Recorder, ReplayerBackend, recorder, replay_async
+from adk_fluent.distributed import DbosEngine, InlineEngine
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
 from adk_fluent.middleware import cache, retry
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import ScriptedModel, reply
 
-pytestmark = pytest.mark.adk
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")]
 
 
 class Desk(StateSchema):
@@ -116,3 +122,48 @@ async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None
     backend = ReplayerBackend(kept.recording)
     assert not kept.recording.diff(await pipeline().run("hello", backend=backend))
     assert (len(judge.calls), backend.unused) == (asked, [])
+
+
+def in_segments() -> Pipeline:
+    heavy = Agent("heavy", ScriptedModel(default="H")).execution_boundary()
+    return Agent("a", ScriptedModel(default="A")) >> heavy >> Agent("b", ScriptedModel(default="B"))
+
+
+async def test_segments_of_one_process_are_recorded_and_replayed() -> None:
+    with Recorder() as kept:
+        result = await InlineEngine().run(in_segments(), "Go.")
+    assert [run.status for run in kept.recording.runs] == ["waiting", "waiting", "completed"]
+    with ReplayerBackend(kept.recording) as backend:
+        again = await InlineEngine().run(in_segments(), "Go.")
+    assert (again.text, backend.unused) == (result.text, [])
+
+
+async def test_that_runs_of_another_thread_are_not_recorded_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with DbosEngine(f"sqlite:///{tmp_path / 'runs.sqlite'}") as engine:
+        with Recorder() as kept:
+            await engine.run(in_segments(), "Go.", run_id="one")
+        assert kept.recording.runs == []
+        assert "no run was recorded in this block" in caplog.text
+        with pytest.raises(UsageError, match=r"pipeline.middleware\(recorder\)"):
+            kept.save(tmp_path / "x.json")
+    inside = Recorder()
+    async with DbosEngine(f"sqlite:///{tmp_path / 'more.sqlite'}") as engine:
+        await engine.run(in_segments().middleware(inside), "Go.", run_id="two")
+    assert len(inside.recording.llm_interactions) == 3
+
+
+async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> None:
+    rows = {"scripted": {"input": 1, "output": 1}}
+    charged = cost_attribution(prices=rows)
+    agents = Agent("a", ScriptedModel(default="one")) | Agent("b", ScriptedModel(default="two"))
+    with Recorder() as kept:
+        result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
+    page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")
+    assert f'["cost", "{cost_of(result).total}, as recorded"]' in page
+    assert "canary-0815" not in page
+    with Recorder() as later:  # nobody notes the costs
+        await agents.run("hello")
+    unpriced = later.recording.to_html(tmp_path / "s.html").read_text("utf-8")
+    assert '["cost", "unknown, by the price book installed here"]' in unpriced

@@ -20,7 +20,7 @@ from adk_fluent.state import SessionScoped, StateSchema, field
 from adk_fluent.testing import ScriptedModel
 
 pytestmark = pytest.mark.adk
-pytest.importorskip("adk_fluent.a2a")  # it needs google-adk 2.13
+A2AServer: Any = pytest.importorskip("adk_fluent.serve").A2AServer  # it needs google-adk 2.13
 KIT = Path(__file__).parent.parent / "packages/adk-fluent-a2a/tests/remote_kit.py"
 if "remote_kit" not in sys.modules:
     spec = spec_from_file_location("remote_kit", KIT)
@@ -113,3 +113,27 @@ async def test_a_recording_has_its_events_and_a_replay_asks_nobody(
         assert len(far.requests) == 1
         live = await pipeline.run("Pay.", backend=ReplayerBackend(recording, "live"))
         assert (live.state["receipt"], len(far.requests)) == ("R2", 2)
+
+
+async def test_a_served_pipeline_keeps_its_schema_and_its_middlewares() -> None:
+    seen: list[str] = []
+
+    class Notes:
+        async def before_model(self, ctx: Any, request: Any) -> None:
+            seen.append(ctx.state["order"])
+
+    def add_up(state: Any) -> dict[str, Any]:
+        return {"total": 12, "secret": "pa55"}
+
+    desk = Agent("desk", ScriptedModel(default="paid")).instruct("Pay {order}.")
+    served = (add_up >> desk).state(Billing, extra="allow").middleware(Notes())
+    server = A2AServer(served, inputs=Billing, outputs=Billing.total)
+    await server.start(port=0)
+    try:
+        far = RemoteAgent("far", endpoint=server.url, inputs=Billing, outputs=Billing.total)
+        result = await far.state(Billing).run("Pay.", state={"order": "A7"})
+    finally:
+        await server.stop(grace=0)
+    assert (Billing.bind(result.state).total, result.text) == (12, "paid")
+    assert seen == ["A7"]
+    assert "secret" not in result.state

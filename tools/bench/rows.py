@@ -458,6 +458,17 @@ ROWS: tuple[Row, ...] = (
         rounds=5,
     ),
     Row(
+        "segments-queued",
+        "ten runs of three segments through queues, beside DBOS and ADK by hand",
+        "<= 1.2 x",
+        cases={
+            "ours": Case("hops", "run-queued", 10, 30),
+            "by hand": Case("queued", "run-queued", 10, 30),
+        },
+        judge=at_most(1.2),
+        rounds=5,
+    ),
+    Row(
         "segments-inline",
         "three segments in memory",
         cases={"ours": Case("segments", "run-inline", 3, 3, 5)},

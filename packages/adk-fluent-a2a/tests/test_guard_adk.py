@@ -12,7 +12,7 @@ import jwt
 import pytest
 from serve_kit import BINDINGS, calling, post, rpc, said, serving
 
-from adk_fluent import Agent, RemoteAgent
+from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.errors import RemoteError, UsageError
 from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits
 from adk_fluent.serve._guard import depth_above
@@ -181,6 +181,7 @@ BROKEN: list[tuple[Any, int, int]] = [
         -32005,
     ),
     (rpc("SendMessage", message=said("x", taskId="nothing")), 200, -32001),
+    (rpc("SendMessage", message=said("x", contextId="c" * 256)), 200, -32602),
     (rpc("GetTask", id="nothing"), 200, -32001),
     (rpc("CancelTask", id="nothing"), 200, -32001),
     (rpc("SubscribeToTask", id="nothing"), 200, -32001),
@@ -270,6 +271,23 @@ async def test_each_principal_has_a_rate_of_its_own() -> None:
     assert int(refused.headers["retry-after"]) > 1
 
 
+async def test_each_principal_has_so_many_open_requests() -> None:
+    auth = BearerAuth({"a": "ann", "b": "bob"})
+    asks = gate(message="Go on?") >> agent()
+    async with (
+        serving(asks, auth=auth, limits=Limits(open_requests=1)) as server,
+        calling(server, authorization="Bearer a") as ann,
+    ):
+        told = await ann.send("Go.")
+        watching = aiter(ann.subscribe(told.task.id))
+        await anext(watching)  # and it waits for the answer
+        codes = [
+            (await post(server.url, GO, authorization=f"Bearer {who}")).status_code
+            for who in ("a", "b")
+        ]
+    assert codes == [429, 200]
+
+
 @pytest.mark.parametrize("binding", BINDINGS)
 async def test_a_busy_server_says_so_in_http(binding: str) -> None:
     entered, go = asyncio.Event(), asyncio.Event()
@@ -291,6 +309,23 @@ async def test_a_busy_server_says_so_in_http(binding: str) -> None:
         go.set()
         assert (await first).state == "completed"
         assert answer(await post(server.url, GO)) == "done"
+
+
+async def test_no_more_tasks_run_at_once_however_fast_they_come() -> None:
+    go = asyncio.Event()
+
+    async def wait(state: State) -> Mapping[str, Any]:
+        await go.wait()
+        return {}
+
+    async with serving(wait >> agent(), limits=Limits(concurrency=2)) as server:
+        sent = [asyncio.ensure_future(post(server.url, GO)) for _ in range(6)]
+        refused = 0
+        for each in asyncio.as_completed(sent):
+            refused += (await each).status_code == 429
+            if refused == 4:
+                go.set()
+    assert refused == 4
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types import Part
-from a2a.utils.errors import A2AError, TaskNotCancelableError
+from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotCancelableError
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
@@ -17,6 +17,7 @@ from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import RemoteError, UnsupportedConfigError, UsageError
+from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -85,6 +86,21 @@ async def test_data_writes_declared_state_alone() -> None:
     assert seen == [{"order": "A7"}, {"order": "B8"}]
     shown = [part.text for part in model.calls[0].raw.contents[0].parts]
     assert shown == ["Go.", '{"admin": true}']
+
+
+async def test_typed_inputs_are_validated_before_anything_runs() -> None:
+    seen: list[Any] = []
+
+    def look(state: State) -> Mapping[str, Any]:
+        seen.append(state["user:limit"])
+        return {}
+
+    pipeline, limit = look >> agent(), StateFieldRef("user:limit", int)
+    async with serving(pipeline, inputs=limit) as server, calling(server) as caller:
+        assert (await caller.send(Part(data=ParseDict({"limit": "12"}, Value())))).text == "done"
+        with pytest.raises(InvalidParamsError, match="'limit' does not fit"):
+            await caller.send(Part(data=ParseDict({"limit": "much"}, Value())))
+    assert seen == [12]
 
 
 async def test_text_is_streamed_in_pieces_and_kept_whole() -> None:
@@ -212,6 +228,8 @@ async def test_a_task_is_cancelled_where_it_runs(binding: str) -> None:
         assert (await caller.cancel(task.id)).id == task.id
         await held.ended.wait()
         assert (await sending).state == "canceled"
+        held.go.set()
+        assert (await caller.send("Go.", context=task.context_id)).text == "done"
         with pytest.raises((TaskNotCancelableError, A2AClientError)):
             await caller.cancel(task.id)
 
@@ -303,6 +321,8 @@ def test_what_is_not_there_yet_is_refused() -> None:
         {"task_store": "sqlite://"},
         {"task_store": "oracle://x/y"},
         {"inputs": [3]},
+        {"inputs": 3},
+        {"outputs": ["a", "user:a"]},
     ],
 )
 def test_arguments_that_cannot_be_are_refused(options: dict[str, Any]) -> None:

@@ -229,6 +229,8 @@ def _by_hint(hint: Any, live: str) -> st.SearchStrategy[Any]:  # noqa: PLR0911
         return st.sampled_from(args)
     if origin in (Union, UnionType):
         return st.one_of([_by_hint(arg, live) for arg in args])
+    if origin is tuple and args[-1] is not Ellipsis:  # so many, each of its own type
+        return st.tuples(*(_by_hint(arg, live) for arg in args))
     if origin in (tuple, Sequence):
         return st.lists(_by_hint(args[0], live), max_size=2).map(tuple)
     if origin in (frozenset, Collection):

@@ -199,3 +199,11 @@ async def test_types_that_are_no_models(run: Any, schema: Any, text: str, expect
     except UsageError as error:  # of google-adk 1.25
         pytest.skip(error.what)
     assert result.output == expected
+
+
+def test_checks_know_that_a_map_over_a_typed_step_gives_no_texts() -> None:
+    found = StateFieldRef("results", list[dict[str, Any]])
+    typed = Pipeline(items, map_over("items", words("a") >> invoice())).contract(outputs=[found])
+    assert not typed.check().errors
+    plain = Pipeline(items, map_over("items", words())).contract(outputs=[found])
+    assert [each.code for each in plain.check().errors] == ["FLW003"]

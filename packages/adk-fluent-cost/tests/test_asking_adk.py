@@ -152,6 +152,17 @@ async def test_branches_each_have_their_answer() -> None:
     assert (second.state["out"], len(mapped.calls)) == (["ok"] * 3, 3)
 
 
+async def test_a_delegate_asks_and_goes_on() -> None:
+    handing = said(Call("transfer_to_agent", {"agent_name": "b"}), output=0)  # pyright: ignore[reportArgumentType]
+    other = Agent("b", dear(said("from b"))).description("Helps.")
+    clerk = Agent("a", ScriptedModel(handing, model="cheap")).delegates(other)
+    session = Session(clerk.middleware(asking(0.5)))
+    first = await session.run()
+    assert [each.author for each in first.pending] == ["b"]
+    second = await session.run(first.pending[0].answer(True))
+    assert (second.status, second.text) == ("completed", "from b")
+
+
 async def test_a_fallback_takes_over_what_was_refused() -> None:
     pipeline = Fallback(
         Agent("a", dear()).middleware(asking(0.5), scope="agent"), Agent("b").mock("B")

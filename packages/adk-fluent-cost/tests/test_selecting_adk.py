@@ -6,10 +6,12 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.sessions import InMemorySessionService
 from pydantic import BaseModel
 
 from adk_fluent import Agent, FanOut, map_over
+from adk_fluent.backends.adk import to_agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Budget,
@@ -19,8 +21,8 @@ from adk_fluent.cost import (
     cost_attribution,
     cost_of,
 )
-from adk_fluent.errors import BuildError, UsageError
-from adk_fluent.ir import ModelCandidate
+from adk_fluent.errors import AdkFluentError, BuildError, UsageError
+from adk_fluent.ir import ModelCandidate, from_json, to_json
 from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -310,6 +312,18 @@ async def test_without_money_for_a_better_answer_the_one_there_is_stands() -> No
     assert (result.text, desk.asked, result.errors) == ("cheap says", {"cheap": 1}, [])
 
 
+async def test_an_adaptive_one_has_a_fallback_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is compared where nothing was asked."""
+    caplog.set_level(logging.INFO, "adk_fluent")
+    desk = Desk()
+    candidates = [desk.candidate("good"), desk.candidate("best")]
+    agent = adaptive(desk, candidates=candidates, fallback_model=desk.models["cheap"])
+    limit = Budget(0.05, reserve_output=1000, prices={"cheap": PRICES["cheap"]})
+    assert (await agent.middleware(limit).run("hi")).text == "cheap says"
+    assert desk.asked == {"cheap": 1}
+    assert "would have cost" not in caplog.text
+
+
 async def test_an_error_in_the_place_of_an_answer_will_not_do() -> None:
     desk = Desk(cheap=[reply(error_code="SAFETY")])
     assert (await adaptive(desk).run("hi")).text == "good says"
@@ -398,6 +412,33 @@ async def test_a_mock_stands_for_all_candidates() -> None:
     desk = Desk()
     assert (await desk.agent().mock("M").run("hi")).text == "M"
     assert desk.asked == {}
+
+
+async def test_agents_in_tools_choose_too() -> None:
+    desk = Desk()
+    helper = desk.agent("helper").description("Helps.")
+    calls = ScriptedModel(said(Call("helper", {"request": "x"})), said("done"), model="best")  # pyright: ignore[reportArgumentType]
+    assert (await Agent("clerk", calls).agent_tool(helper).run("hi")).text == "done"
+    assert desk.asked == {"cheap": 1}
+
+
+async def test_pipelines_from_files_choose_too() -> None:
+    """By names; models that are objects and functions are no data."""
+    named = Agent("a").model_select(
+        strategy="budget_bounded",
+        candidates=[ModelCandidate("gemini-2.5-pro", quality_tier=2, prices=PRICES["best"])],
+        fallback_model="gemini-2.5-flash",
+    )
+    again = from_json(to_json(named.to_ir()))
+    assert again == named.to_ir()
+    (agent,) = to_agent(again).sub_agents
+    assert isinstance(agent, LlmAgent)
+    assert agent.canonical_model.model == "gemini-2.5-pro"
+
+
+def test_a_live_run_is_refused() -> None:
+    with pytest.raises(AdkFluentError, match="chooses for each model call"):
+        Desk().agent().to_app(config=ExecutionConfig(streaming_mode="bidi"))
 
 
 def test_two_agents_of_one_name_that_choose_otherwise_are_refused() -> None:

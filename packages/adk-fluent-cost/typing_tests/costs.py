@@ -55,6 +55,8 @@ agent.middleware(Budget(0.05, scope="user", ledger=SqliteLedger("budgets.db")))
 agent.middleware(Budget(Decimal("0.05"), on_exceed=decide, ledger=MemoryLedger()))
 agent.middleware(Budget(Money.of(1), scope="planet"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 agent.middleware(Budget())  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+agent.middleware(Budget(0.05, on_exceed="ask"))
+agent.middleware(Budget(0.05, on_exceed="beg"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 agent.middleware(price_limit(0.05))
 
 report = cost_of(RunResult())
@@ -66,6 +68,7 @@ assert_type(report.unpriced, dict[str, int])
 model = estimate_cost(agent, TrafficAssumptions(avg_output_tokens={"a": 200}))
 assert_type(model, CostModel)
 assert_type(model.total_estimated, float)
+TrafficAssumptions(escalation_rate={"a": 0.1})
 TrafficAssumptions(500)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 again = estimate_cost(agent, percentiles=(50, 99.9))
 assert_type(again.percentiles, dict[float, float])

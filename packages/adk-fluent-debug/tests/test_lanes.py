@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adk_fluent.debug._lanes import duration, lanes, rows
-from adk_fluent.debug._recording import RecordedRun
+from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
 

@@ -23,7 +23,7 @@ from adk_fluent.debug import (
 )
 from adk_fluent.debug._adk import load_error
 from adk_fluent.errors import StepTimeoutError, UnknownNameError, UsageError
-from adk_fluent.ir import ExecutionConfig
+from adk_fluent.ir import ExecutionConfig, StateFieldRef
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
 from adk_fluent.testing import Call, ScriptedModel, reply, rule
 
@@ -61,6 +61,24 @@ async def test_no_model_is_asked_and_no_tool_runs_but_their_effects_are_there(co
     assert result.state["vip"] is True
     assert backend.unused == []
     assert backend.missed == 0
+
+
+@pytest.mark.parametrize("config", [None, STREAMED], ids=["whole", "streamed"])
+async def test_an_answer_that_was_given_again_is_given_again(config: Any) -> None:
+    keys = StateFieldRef("total", int), "number"
+
+    def clerk(*replies: str) -> Agent:
+        agent = Agent("clerk", ScriptedModel(*replies)).writes(*keys)
+        return agent.output_retries(1)
+
+    good = '{"total": 3, "number": "A1"}'
+    recording = await recorded(clerk("It is 3.", good), config=config)
+    backend = ReplayerBackend(recording)
+    result = await clerk().run("Refund A1", config=config, backend=backend)
+    assert result.state == {"total": 3, "number": "A1"}
+    assert result.output == {"total": 3, "number": "A1"}
+    assert not recording.diff(result)
+    assert (backend.unused, backend.missed) == ([], 0)
 
 
 @pytest.mark.parametrize("late", [0.0, 0.02], ids=["one first", "other first"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
+
+from google.adk.sessions.session import Session
 
 from adk_fluent import Agent
 from adk_fluent.debug import (
@@ -13,6 +15,7 @@ from adk_fluent.debug import (
     Recording,
     ReplayerBackend,
     ReplayReport,
+    TimeTravel,
     ToolInteraction,
     diff_events,
     recorder,
@@ -20,7 +23,19 @@ from adk_fluent.debug import (
 )
 from adk_fluent.protocol import AgentEvent, Redactor
 
+if TYPE_CHECKING:
+    from google.adk.sessions.base_session_service import BaseSessionService
+
 agent = Agent("a")
+
+
+async def travels(sessions: BaseSessionService, session: Session) -> None:
+    travel = TimeTravel(sessions)
+    assert_type(await travel.state_at(session, 3), dict[str, Any])
+    result = await agent.run("hello", session_service=sessions)
+    fork = await travel.fork(result, at=result[0].id, state={"vip": True}, edit={0: "Hello"})
+    assert_type(fork, Session)
+    await travel.fork(session, at=1.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def promised() -> None:

@@ -59,6 +59,11 @@ def typed_with_tools(model: Callable[..., ScriptedModel]) -> Builder:
     return agent.writes("out") @ Invoice
 
 
+def asked_again(model: Callable[..., ScriptedModel]) -> Builder:
+    agent = Agent("a", model("It is 3.", TRIPLE)).output_retries(1)
+    return agent.writes("out") @ Invoice
+
+
 def mapped(model: Callable[..., ScriptedModel]) -> Builder:
     body = Agent("a", model(TRIPLE, QUAD)).instruct("Read {item}.") @ Invoice
     return map_over("items", body, item_key="item", output_key="out", concurrency=1)
@@ -81,6 +86,8 @@ ARRANGED: dict[str, tuple[Callable[[Any], Builder], ExecutionConfig | None]] = {
     "text": (text, None),
     "typed": (typed, None),
     "typed with tools": (typed_with_tools, None),
+    "asked again": (asked_again, None),
+    "asked again, streamed": (asked_again, SSE),
     "map_over": (mapped, None),
     "streamed": (typed, SSE),
     "streamed with tools": (typed_with_tools, SSE),
@@ -153,6 +160,8 @@ async def test_a_call_is_made_again_wherever_it_fails(plain: dict[str, Any]) -> 
 async def test_another_model_answers_wherever_one_fails(plain: dict[str, Any]) -> None:
     answers = {
         "map_over": (TRIPLE, QUAD),
+        "asked again": ("It is 3.", TRIPLE),
+        "asked again, streamed": ("It is 3.", TRIPLE),
         "transfer": (Call("transfer_to_agent", {"agent_name": "a"}), "the answer"),
         "agent as tool": (Call("a", {"request": "Do it."}), TRIPLE, "the boss"),
         "text": ("the answer",),

@@ -26,6 +26,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "diff": "debug",
         "estimate": "cost",
         "eval": "eval",
+        "html": "debug",
         "middleware": "middleware",
         "record": "debug",
         "replay": "debug",

@@ -168,12 +168,12 @@ def test_several_or_typed_keys_are_refused_where_adk_runs_an_agent_alone(role: s
 
 
 def test_one_key_is_adks_output_key_there() -> None:
-    schema = Ref.to(types.Content)
-    below = AgentNode("below", writes_keys=(StateFieldRef("order"),), output_schema=schema)
-    made = only(AgentNode("boss", delegates=(below,)))
-    [delegate] = made.sub_agents
-    assert isinstance(delegate, LlmAgent)
-    assert delegate.output_key == "order"
+    keys, schema = (StateFieldRef("order"),), Ref.to(types.Content)
+    below = AgentNode("below", writes_keys=keys)
+    typed = AgentNode("typed", writes_keys=keys, output_schema=schema)
+    made = only(AgentNode("boss", delegates=(below, typed)))
+    written = [each.output_key for each in made.sub_agents if isinstance(each, LlmAgent)]
+    assert written == ["order", None]  # data is written when it has been validated
 
 
 def test_a_field_the_installed_adk_does_not_have_is_refused_with_the_nearest() -> None:

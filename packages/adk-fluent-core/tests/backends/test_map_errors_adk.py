@@ -156,4 +156,4 @@ def test_how_it_is_told_and_kept() -> None:
     reader = each >> Agent("b").instruct("Say what went wrong: {out_errors}")
     assert reader.contract(inputs={"items": list}).check().ok
     with pytest.raises(UsageError, match="on_error= takes 'raise', 'collect', 'skip'"):
-        map_over("items", Agent("a"), on_error="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        map_over("items", Agent("a"), on_error="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -16,21 +16,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 #: Finds the principal of a request; None refuses it. A principal is a text without blanks at its
-#: ends, of at most `LONGEST` characters.
+#: ends, of at most 255 characters.
 Authenticator: TypeAlias = "Callable[[Request], Awaitable[str | None]]"
 
 #: Characters of a principal: task stores keep no more.
 LONGEST: Final = 255
 _BEARER: Final = "bearer"
-
-
-class Challenge(Protocol):
-    """An authenticator that says how to authenticate."""
-
-    @property
-    def challenge(self) -> str:
-        """The header ``WWW-Authenticate`` of a refusal."""
-        ...
 
 
 def principal_fault(principal: object) -> str | None:
@@ -82,6 +73,7 @@ class BearerAuth:
         UsageError: It is not such a mapping.
     """
 
+    #: The header ``WWW-Authenticate`` of a refusal.
     challenge = "Bearer"
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
@@ -112,6 +104,7 @@ class ApiKeyAuth:
         UsageError: It is not such a mapping.
     """
 
+    #: The header ``WWW-Authenticate`` of a refusal.
     challenge = "ApiKey"
 
     def __init__(self, keys: Mapping[str, str], *, header: str = "X-API-Key") -> None:
@@ -150,6 +143,7 @@ class JwtAuth:
         UsageError: PyJWT is not installed, or the algorithms are not ones of signatures.
     """
 
+    #: The header ``WWW-Authenticate`` of a refusal.
     challenge = "Bearer"
 
     def __init__(

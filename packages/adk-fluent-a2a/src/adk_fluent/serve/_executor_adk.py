@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, Pending, PendingKind
+    from adk_fluent.serve._keys import Keys
 
 #: The states in which a task waits for its client.
 WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
@@ -72,8 +73,8 @@ class PipelineExecutor(AgentExecutor):
         config: How it runs.
         sessions: Where sessions are kept.
         tasks: Where tasks are kept.
-        inputs: State keys that data parts may write.
-        outputs: State keys that are told with an answer.
+        inputs: The state that data parts may write.
+        outputs: The state that is told with an answer.
         answers: The kinds of questions that clients may answer.
 
     Raises:
@@ -87,8 +88,8 @@ class PipelineExecutor(AgentExecutor):
         *,
         sessions: BaseSessionService,
         tasks: Any,
-        inputs: Collection[str],
-        outputs: Mapping[str, str],
+        inputs: Keys,
+        outputs: Keys,
         answers: Collection[PendingKind],
     ) -> None:
         self._backend = ADKBackend(sessions)
@@ -213,12 +214,12 @@ class PipelineExecutor(AgentExecutor):
 
     async def outputs(self, where: Where) -> dict[str, Any]:
         """The state that is told with an answer."""
-        if not self._outputs:
+        if not self._outputs.names:
             return {}
         app_name = self._compiled.config.app_name
         session = await self._sessions.get_session(app_name=app_name, **where)
         state = {} if session is None else session.state
-        found = {name: state.get(key) for name, key in self._outputs.items()}
+        found = {name: state.get(key) for name, key in self._outputs.names.items()}
         return {name: value for name, value in found.items() if value is not None}
 
     def answerable(self, questions: Iterable[Pending]) -> bool:
@@ -226,8 +227,8 @@ class PipelineExecutor(AgentExecutor):
         return all(each.kind in self._answers for each in questions)
 
     @property
-    def inputs(self) -> Collection[str]:
-        """The state keys that data parts may write."""
+    def inputs(self) -> Keys:
+        """The state that data parts may write."""
         return self._inputs
 
     @property

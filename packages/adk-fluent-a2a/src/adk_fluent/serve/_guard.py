@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import json
 import re
+from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,6 +107,7 @@ class Guard:
         self._limits = limits
         self._open = frozenset(open_paths)
         self._rpc = frozenset(rpc_paths)
+        self._answering: Counter[str] = Counter()
         self._rates: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,10 +118,20 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
+        counted: list[str] = []
         try:
-            replayed = await self._admitted(scope, receive)
-        except RefusedError as refusal:
-            await self._refuse(scope, send, refusal)
+            await self._answer(scope, receive, send, counted)
+        finally:
+            for principal in counted:
+                self._answering[principal] -= 1
+                if not self._answering[principal]:
+                    del self._answering[principal]
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, counted: list[str]) -> None:
+        try:
+            replayed = await self._admitted(scope, receive, counted)
+        except RefusedError as refused:
+            await self._refuse(scope, send, refused)
             return
         notice = Notice()
         token = NOTICE.set(notice)
@@ -130,7 +142,7 @@ class Guard:
             detach(trace)
             NOTICE.reset(token)
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
+    async def _admitted(self, scope: Scope, receive: Receive, counted: list[str]) -> Receive:
         """Put the principal into the scope, and read the body."""
         headers = Headers(scope=scope)
         if self._auth is None:
@@ -139,6 +151,8 @@ class Guard:
             return receive
         principal = ANONYMOUS if self._auth is None else await self._principal(self._auth, scope)
         self._count(principal)
+        self._answering[principal] += 1
+        counted.append(principal)
         scope["user"] = Principal(principal)
         scope["auth"] = AuthCredentials()
         if scope["method"] in ("GET", "HEAD", "DELETE"):
@@ -169,6 +183,8 @@ class Guard:
     def _count(self, principal: str) -> None:
         """Take one request of what a principal may send."""
         limits, now = self._limits, asyncio.get_running_loop().time()
+        if self._answering[principal] >= limits.open_requests:
+            raise RefusedError(429, "Too many open requests: try again later", retry_after="1")
         left, then = self._rates.pop(principal, (float(limits.burst), now))
         left = min(float(limits.burst), left + (now - then) * limits.requests_per_second)
         if len(self._rates) >= _MANY:  # the first is the one that was not seen for longest

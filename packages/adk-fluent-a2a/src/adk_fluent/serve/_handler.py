@@ -14,12 +14,14 @@ from a2a.types import GetTaskRequest
 from a2a.utils.errors import A2AError, InternalError, InvalidParamsError
 
 from adk_fluent.extend import LOG
-from adk_fluent.serve._parts_adk import heard
+from adk_fluent.serve._parts_adk import heard, prompt_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
     from a2a.types import SendMessageRequest
+
+    from adk_fluent.serve._keys import Keys
 
 
 @dataclass(slots=True)
@@ -82,13 +84,25 @@ class Handler(DefaultRequestHandler):
 
     Args:
         parts: Parts of a message, at most.
-        is_busy: Whether no more tasks can be run now.
+        longest_id: Characters of a context's id, at most.
+        inputs: The state that data parts may write.
+        is_busy: Whether no more tasks can be run, given how many requests are being answered.
         options: What the SDK's handler takes.
     """
 
-    def __init__(self, *, parts: int, is_busy: Callable[[], bool], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        parts: int,
+        longest_id: int,
+        inputs: Keys,
+        is_busy: Callable[[int], bool],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self._parts = parts
+        self._longest_id = longest_id
+        self._inputs = inputs
         self._is_busy = is_busy
         self._open = 0
         self._quiet = asyncio.Event()
@@ -125,8 +139,10 @@ class Handler(DefaultRequestHandler):
         message = cast("SendMessageRequest", params).message
         if len(message.parts) > self._parts:
             raise InvalidParamsError(f"A message has at most {self._parts} parts")
-        heard(message)
-        if self._is_busy():
+        prompt_of(heard(message), self._inputs)
+        if len(message.context_id) > self._longest_id:
+            raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
+        if self._is_busy(self._open - 1):
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
             raise A2AError("The server is busy: try again later")

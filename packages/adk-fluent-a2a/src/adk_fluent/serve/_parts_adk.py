@@ -15,9 +15,11 @@ from adk_fluent.a2a._values import plain
 from adk_fluent.extend import json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from a2a.types import Message
+
+    from adk_fluent.serve._keys import Keys
 
 _TEXT: Final = "text/plain"
 
@@ -67,18 +69,20 @@ def heard(message: Message) -> Heard:
     return Heard("\n".join(texts), data, parts)
 
 
-def prompt_of(said: Heard, inputs: Collection[str]) -> tuple[list[types.Part], dict[str, Any]]:
+def prompt_of(said: Heard, inputs: Keys) -> tuple[list[types.Part], dict[str, Any]]:
     """What a pipeline is told, and what of a message is state.
 
     Args:
         said: The message.
-        inputs: The state keys that a data part may write; all else in it is text.
+        inputs: The state that a data part may write; all else in it is text.
+
+    Raises:
+        InvalidParamsError: A value does not fit its field.
     """
     parts, state, rest = list(said.parts), dict[str, Any](), said.data
     if isinstance(rest, dict):
-        given = cast("dict[str, Any]", rest)
-        state = {key: given[key] for key in given if key in inputs}
-        rest = {key: given[key] for key in given if key not in inputs} or None
+        state, rest = inputs.taken(cast("dict[str, Any]", rest))
+        rest = rest or (None if parts else said.data)  # a run needs a message
     if rest is not None:
         parts.append(types.Part(text=json.dumps(rest, ensure_ascii=False)))
     return parts, state

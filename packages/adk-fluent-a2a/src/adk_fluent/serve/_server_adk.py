@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import uvicorn
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
@@ -22,6 +22,7 @@ from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_ro
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._guard import Guard, is_loopback
 from adk_fluent.serve._handler import Handler
+from adk_fluent.serve._keys import Keys
 from adk_fluent.serve._limits import Limits
 from adk_fluent.serve._stores_adk import open_stores
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
     from adk_fluent.serve._limits import PushPolicy
+
+    #: A state key or several, typed fields, or a state schema.
+    StateKeys: TypeAlias = str | FieldRef | Iterable[str | FieldRef] | type
 
 _HEALTH: Final = "/healthz"
 _READY: Final = "/readyz"
@@ -64,8 +68,9 @@ class A2AServer:
         session_service: Where sessions are kept; None keeps them in the database of `task_store`.
         limits: How much it takes.
         push: Where push notifications may be sent; None sends none.
-        inputs: State keys that a data part of a message may write.
-        outputs: State keys whose values are told with an answer, as a data part.
+        inputs: State that a data part of a message may write: keys, typed fields, which are
+            validated, or a state schema.
+        outputs: State that is told with an answer, as a data part.
         answers: The kinds of questions that clients may answer. A run that waits on another kind
             fails.
         extended_card: A card that is shown to principals only.
@@ -89,8 +94,8 @@ class A2AServer:
         session_service: BaseSessionService | None = None,
         limits: Limits | None = None,
         push: PushPolicy | None = None,
-        inputs: Iterable[str | FieldRef] = (),
-        outputs: Iterable[str | FieldRef] = (),
+        inputs: StateKeys = (),
+        outputs: StateKeys = (),
         answers: Collection[PendingKind] = ("gate", "confirmation", "input"),
         extended_card: AgentCard | None = None,
         signer: Callable[[AgentCard], AgentCard] | None = None,
@@ -103,6 +108,7 @@ class A2AServer:
             )
         _check(card, auth, limits, extended_card)
         self._node = pipeline.to_ir()
+        self._inputs = Keys(inputs, "inputs=")
         self._card = card
         self._extended = extended_card if extended_card is None else _copy(extended_card)
         self._sign = signer or _unsigned
@@ -116,8 +122,8 @@ class A2AServer:
             config,
             sessions=session_service or self._stores.sessions or InMemorySessionService(),
             tasks=self._stores.tasks,
-            inputs=frozenset(_names(inputs, "inputs=")),
-            outputs=_names(outputs, "outputs="),
+            inputs=self._inputs,
+            outputs=Keys(outputs, "outputs="),
             answers=frozenset(answers),
         )
         self._app: ASGIApp | None = None
@@ -227,6 +233,8 @@ class A2AServer:
         card.capabilities.extended_agent_card = self._extended is not None
         self._handler = Handler(
             parts=self._limits.parts,
+            longest_id=self._stores.longest_id,
+            inputs=self._inputs,
             is_busy=self._is_busy,
             agent_executor=self._executor,
             task_store=self._stores.tasks,
@@ -262,9 +270,10 @@ class A2AServer:
             rpc_paths=rpc,
         )
 
-    def _is_busy(self) -> bool:
-        executor = self._executor
-        return executor.stopping or executor.running >= self._limits.concurrency
+    def _is_busy(self, answering: int) -> bool:
+        # what is being answered has perhaps not begun to run, and what runs may have been answered
+        tasks = max(self._executor.running, answering)
+        return self._executor.stopping or tasks >= self._limits.concurrency
 
     async def _ready(self, request: Request) -> JSONResponse:
         try:
@@ -342,14 +351,3 @@ def _check(card: object, auth: object, limits: object, extended: object) -> None
             "A2AServer(extended_card=...) needs auth=",
             help="the extended card is for those alone who are authenticated",
         )
-
-
-def _names(keys: Iterable[Any], role: str) -> dict[str, str]:
-    """State keys by the names that they have in messages: without the prefix of a scope."""
-    found: dict[str, str] = {}
-    for each in (keys,) if isinstance(keys, str) else keys:
-        key: Any = getattr(each, "key", each)
-        if not isinstance(key, str) or not key:
-            raise UsageError(f"A2AServer({role}) takes state keys", found=describe(each))
-        found[key.rpartition(":")[2]] = key
-    return found

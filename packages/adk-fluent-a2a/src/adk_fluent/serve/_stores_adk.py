@@ -41,7 +41,10 @@ class Stores:
         tasks: The SDK's task store.
         stream: What carries events between servers; None where there is but one.
         sessions: ADK's session service; None keeps sessions in memory.
+        longest_id: Characters of a context's id.
     """
+
+    longest_id = 255
 
     def __init__(self, kept: int) -> None:
         self.tasks: Any = MemoryTaskStore(kept)
@@ -81,6 +84,8 @@ class _Database(Stores):
         self._engine = create_async_engine(address, connect_args=_arguments(address))
         self.tasks = VersionedDatabaseTaskStore(self._engine)
         self.stream = DatabaseTaskEventStream(self._engine, poll_interval_s=_POLL_SECONDS)
+        if not address.startswith("sqlite"):
+            self.longest_id = 36  # the SDK's column, which SQLite does not bound
         self.sessions = None
         if sessions:
             from google.adk.sessions.database_session_service import (  # noqa: PLC0415

@@ -51,6 +51,11 @@ class Answer:
         self._adapter = None if self.schema is None else _adapter(node, self.schema)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether it is validated."""
+        return self._adapter is not None
+
+    @property
     def text_key(self) -> str | None:
         """The key that the text itself is written to."""
         return self._key if self.schema is None else None
@@ -105,12 +110,26 @@ def answer_of(node: Node) -> Answer | None:
     """How the answers of an agent are read; None if nothing has to be done with them.
 
     Raises:
-        UsageError: The keys do not fit the schema, two of them have the same name, or pydantic
-            does not know such a type.
+        UsageError: The keys do not fit the schema, two of them have the same name, pydantic does
+            not know such a type, or an answer in text is to be given again.
     """
     if not isinstance(node, AgentNode | RemoteAgentNode):
         return None
-    return Answer(node) if node.writes_keys or node.output_schema is not None else None
+    answer = Answer(node) if node.writes_keys or node.output_schema is not None else None
+    retries = node.output_retries if isinstance(node, AgentNode) else 0
+    if retries and (answer is None or not answer.is_typed):
+        raise UsageError(
+            f"{node.name} answers in text, of which none is invalid",
+            node=node,
+            found=f".output_retries({retries})",
+            help="give its answer a type: agent @ Schema",
+        )
+    return answer
+
+
+def correction(wrong: str) -> str:
+    """What a model is told of an answer that does not fit."""
+    return f"{wrong}. Answer again, with JSON that fits the schema and nothing else."
 
 
 def _is_whole(keys: tuple[StateFieldRef, ...]) -> bool:

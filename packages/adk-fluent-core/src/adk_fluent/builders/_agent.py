@@ -87,6 +87,7 @@ class _Fields(TypedDict, total=False):
     tool_writes: tuple[StateFieldRef, ...]
     input_schema: Ref
     output_schema: Ref
+    output_retries: int
     history: History
     mock: Ref
     selector: ModelSelectorNode
@@ -231,6 +232,24 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
         """Set the type its answer must have, mostly a pydantic model."""
         self._fields["output_schema"] = as_schema(schema, ".output_schema(...)")
         return cast("Agent[Value]", self._changed())
+
+    def output_retries(self, times: int) -> Self:
+        """Ask its model again when an answer does not fit its type, and tell it what was wrong.
+
+        Args:
+            times: How often at most, for one answer; 0, the default, raises at once.
+
+        Raises:
+            UsageError: It is no int of 0 or more.
+        """
+        given: Any = times
+        if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+            raise UsageError(
+                ".output_retries(...) takes an int of 0 or more",
+                found=describe(given),
+            )
+        self._fields["output_retries"] = times
+        return self._changed()
 
     def __matmul__(self, schema: type[Value]) -> Agent[Value]:
         """A copy whose answer must have a type: ``agent @ Invoice``."""

@@ -1,21 +1,12 @@
-"""Which steps of a pipeline give its answer, and of which types that is."""
+"""Results that know of which types the answers of their pipeline are."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from adk_fluent.ir import (
-    AdkAgentNode,
-    AgentNode,
-    RemoteAgentNode,
-    SequenceNode,
-    TransferNode,
-)
-from adk_fluent.ir._node import distinct
+from adk_fluent.ir._answering import answer_types
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from adk_fluent.ir import Node
     from adk_fluent.protocol import RunResult
 
@@ -24,62 +15,3 @@ def with_types(result: RunResult, root: Node) -> RunResult:
     """A result that knows of which types the answers of its pipeline are."""
     result.types = answer_types(root)
     return result
-
-
-def answer_types(root: Node) -> Mapping[str, Any]:
-    """The agents whose answer is the pipeline's, by name, each with its type.
-
-    Of a sequence that is the last part in which there is an agent. An agent that answers in text is
-    left out; None stands for the type of several keys, or of typed ones.
-    """
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    speaking = _speaking(root)
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, TransferNode):
-            todo.extend(each for each in distinct(root) if each.name == node.target)
-        elif isinstance(node, SequenceNode):
-            todo.extend([each for each in node.steps if id(each) in speaking][-1:])
-        elif isinstance(node, AgentNode | RemoteAgentNode):
-            keys = node.writes_keys
-            if node.output_schema is not None:
-                found[node.name] = node.output_schema.value
-            elif len(keys) > 1 or any(ref.type not in (None, str) for ref in keys):
-                found[node.name] = None
-            if isinstance(node, RemoteAgentNode) and node.fallback is not None:
-                todo.append(node.fallback)
-        elif isinstance(node, AdkAgentNode):
-            schema: Any = getattr(node.agent.value, "output_schema", None)
-            if schema is not None:
-                found[node.name] = schema
-        else:
-            todo.extend(node.children)
-    return {name: schema for name, schema in found.items() if not _is_genai(schema)}
-
-
-def _speaking(root: Node) -> set[int]:
-    """Ids of the nodes in which there is an agent."""
-    agents = AgentNode | AdkAgentNode | RemoteAgentNode | TransferNode
-    found: set[int] = set()
-    seen: set[int] = set()
-    todo = [(root, False)]
-    while todo:
-        node, ready = todo.pop()
-        if ready:
-            if isinstance(node, agents) or any(id(each) in found for each in node.children):
-                found.add(id(node))
-        elif id(node) not in seen:
-            seen.add(id(node))
-            todo.append((node, True))
-            todo.extend((each, False) for each in node.children)
-    return found
-
-
-def _is_genai(schema: object) -> bool:
-    """Whether a schema is in genai's own notation, which only the model checks."""
-    return isinstance(schema, dict) or type(schema).__module__.startswith("google.")

@@ -59,6 +59,7 @@ class PresetSettings(TypedDict, total=False):
     model: ModelLike
     on_model_error: Callbacks
     on_tool_error: Callbacks
+    output_retries: int
     output_schema: Schema
     outputs: Several[KeyLike]
     planner: BasePlanner | None

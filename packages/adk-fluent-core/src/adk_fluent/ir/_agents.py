@@ -67,6 +67,7 @@ class AgentNode(Node):
         content: Kinds of content it takes and gives.
         mock: Stands in for the model in tests: a reply, replies in order, or a callable.
         settings: Other fields of ADK's LlmAgent, as (field, value), sorted by field.
+        output_retries: How often its model is asked again when its answer does not fit the schema.
         model_source: The builder that gave it its model; None when it names one itself.
     """
 
@@ -89,6 +90,7 @@ class AgentNode(Node):
     content: ContentSpec | None = None
     mock: Ref | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    output_retries: int = 0
     model_source: str | None = field(default=None, kw_only=True, compare=False)
 
 

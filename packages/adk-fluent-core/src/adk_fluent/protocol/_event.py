@@ -80,6 +80,7 @@ class AgentEvent:
         end_of_agent: Its author is done (resumable runs).
         agent_state: What its author needs to resume.
         metadata: What else the backend tells: ``run`` (an id that a resumed run keeps),
+            ``retried`` (what was wrong with an answer whose agent was asked again),
             ``settled`` (ids of long-running calls that get no result later),
             ``finish_reason``, ``model_version``, ``grounding``, ``compaction``,
             ``skip_summarization``, ...

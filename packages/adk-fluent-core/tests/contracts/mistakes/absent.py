@@ -374,5 +374,6 @@ MISTAKES: Final = (
         finding=_KIND,
         at=(("page_maker", "picture"),),
         help='result_key="picture"',
+        silent=True,
     ),
 )

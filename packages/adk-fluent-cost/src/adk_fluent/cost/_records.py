@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.protocol import Money, Unknown, Usage
@@ -53,13 +54,12 @@ class CostRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
         made: dict[str, Any] = {"agent": self.agent, "model": self.model}
-        for name in _OPTIONAL:
-            if value := getattr(self, name):
-                made[name] = value
+        optional = zip(_OPTIONAL, _optional(self), strict=True)
+        made.update({name: value for name, value in optional if value})
         if self.served != self.model:
             made["served"] = self.served
-        usage = self.usage
-        made["usage"] = {name: n for name in _TOKENS if (n := getattr(usage, name))}
+        tokens = zip(_TOKENS, _tokens(self.usage), strict=True)
+        made["usage"] = {name: n for name, n in tokens if n}
         if isinstance(self.cost, Unknown):
             made["unknown"] = self.cost.reason
         else:
@@ -86,6 +86,9 @@ class CostRecord:
 
 _OPTIONAL: Final = ("provider", "source", "estimated", "tier", "path", "branch", "at")
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
+#: Read at once, as this is done for each model call.
+_optional: Final = attrgetter(*_OPTIONAL)
+_tokens: Final = attrgetter(*_TOKENS)
 
 
 def written(records: Sequence[CostRecord]) -> str:

@@ -103,9 +103,13 @@ class Watched:
         if said is not None and STOPPED in (said.custom_metadata or {}):
             return None
         request = self.call.request
+        served = getattr(said, "model_version", None) or ""
+        if len(responses) == 1:  # as nearly always
+            usage = Usage.from_genai(responses[0].usage_metadata)
+            if usage is not None and usage.total:
+                return Spent(usage, served=served, tier=_tier(request, responses))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
-        served = getattr(said, "model_version", None) or ""
         if usage is not None and usage.total:
             more = 0 if responses else estimate_tokens(self._said)
             if more:
@@ -175,6 +179,8 @@ def quoted(
     """
     own = CANDIDATE_PRICES.get() if own is None else own
     books = books if own is None else books.with_own(own)
+    if not spent.served or spent.served == model:
+        return books.quote(model, spent.usage, at, tier=spent.tier)
     first: Quote | None = None
     for name in dict.fromkeys((*_served(model, spent.served), model)):
         quote = books.quote(name, spent.usage, at, tier=spent.tier)

@@ -20,14 +20,10 @@ if TYPE_CHECKING:
         UnusedInteractionsError,
     )
     from adk_fluent.debug._recorder import Recorder, recorder
-    from adk_fluent.debug._recording import (
-        LLMInteraction,
-        RecordedRun,
-        Recording,
-        ToolInteraction,
-    )
+    from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
+    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
     from adk_fluent.debug._time_travel import TimeTravel
 else:
     _MODULES = {
@@ -37,9 +33,10 @@ else:
             *("ReplayMismatchError", "UnusedInteractionsError"),
         ),
         "_recorder": ("Recorder", "recorder"),
-        "_recording": ("LLMInteraction", "RecordedRun", "Recording", "ToolInteraction"),
+        "_recording": ("Recording",),
         "_replayer": ("ReplayerBackend",),
         "_replaying": ("ReplayReport", "replay", "replay_async"),
+        "_run": ("LLMInteraction", "RecordedRun", "ToolInteraction"),
         "_time_travel": ("TimeTravel",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,4 +1,4 @@
-"""``adk-fluent replay``, ``record``, ``show`` and ``diff``."""
+"""``adk-fluent replay``, ``record``, ``show``, ``diff`` and ``html``."""
 
 from __future__ import annotations
 
@@ -141,3 +141,17 @@ def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool, as_jso
     else:
         click.echo(found.unified() if unified and found else found.summary)
     ctx.exit(FINDINGS if found else OK)
+
+
+@click.command("html")
+@click.argument("file", type=_FILE)
+@click.option("--against", type=_FILE, help="A recording to show beside it.")
+@click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
+def html(file: Path, against: Path | None, output: Path) -> None:
+    """Write recording FILE as one page of HTML, to look at in a browser.
+
+    The page holds all that the recording holds, and loads nothing.
+    """
+    other = None if against is None else Recording.load(against)
+    Recording.load(file).to_html(output, against=other)
+    note(f"written to {output}")

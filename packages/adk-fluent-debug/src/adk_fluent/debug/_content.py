@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._recording import LEFT_OUT
+from adk_fluent.debug._run import LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ Data = dict[str, Any]
 _PASSING: Final = ("timestamp",)
 _TEMPORARY: Final = "temp:"
 #: Where adk-fluent-cost notes on an event what its calls cost, and when; a replay costs nothing.
-_COST: Final = "adk_fluent_cost"
+COST: Final = "adk_fluent_cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def diff_events(before: Iterable[AgentEvent], after: Iterable[AgentEvent]) -> Ev
     change = _first_change(first, second)
     if change is None:
         return EventDiff(counts=(len(first), len(second)))
-    lanes = dict.fromkeys(_lane(each) for each in (*first, *second))
+    lanes = dict.fromkeys(lane_of(each) for each in (*first, *second))
     changes = {
         lane: _first_change(
-            [each for each in first if _lane(each) == lane],
-            [each for each in second if _lane(each) == lane],
+            [each for each in first if lane_of(each) == lane],
+            [each for each in second if lane_of(each) == lane],
         )
         for lane in lanes
     }
@@ -187,10 +187,10 @@ def _leave_out(event: Data) -> None:
     if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
         event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
     attached: Data = event.get("custom_metadata") or {}
-    if attached.keys() == {_COST}:
+    if attached.keys() == {COST}:
         del event["custom_metadata"]
-    elif _COST in attached:
-        event["custom_metadata"] = {k: v for k, v in attached.items() if k != _COST}
+    elif COST in attached:
+        event["custom_metadata"] = {k: v for k, v in attached.items() if k != COST}
 
 
 def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> EventChange | None:
@@ -199,7 +199,7 @@ def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> 
         found = first_difference(before, after)
         if found is not None:
             was, now = (None if v is Missing else v for v in (found.recorded, found.now))
-            return EventChange(index, _lane(second[index]), found.path, was, now)
+            return EventChange(index, lane_of(second[index]), found.path, was, now)
     if len(first) == len(second):
         return None
     index = min(len(first), len(second))
@@ -207,11 +207,12 @@ def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> 
     made = more[index].to_dict()
     gone = more is first
     return EventChange(
-        index, _lane(more[index]), "", made if gone else None, None if gone else made
+        index, lane_of(more[index]), "", made if gone else None, None if gone else made
     )
 
 
-def _lane(event: AgentEvent) -> str:
+def lane_of(event: AgentEvent) -> str:
+    """Who made an event: the branch, if there is one, and the author."""
     return f"{event.branch}/{event.author}" if event.branch else event.author
 
 

@@ -10,7 +10,7 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._recording import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
 
 Data = dict[str, Any]
 

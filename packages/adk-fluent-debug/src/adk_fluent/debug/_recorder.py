@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._content import mapped, payloads, without_content
-from adk_fluent.debug._recording import RecordedRun, Recording
+from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+_OTHERS: Final = (
+    "what runs in other threads, as with DbosEngine, is recorded where the pipeline has it: "
+    "pipeline.middleware(recorder)"
+)
 _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google-genai")
 
 
@@ -98,8 +103,12 @@ class Recorder(Middleware):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Record no further runs."""
+        """Record no further runs; that there were none is logged."""
         self._blocks.pop().__exit__(kind, error, trace)
+        if not self._runs and error is None:
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
+            LOG.warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
@@ -168,7 +177,7 @@ class Recorder(Middleware):
         if not self._runs:
             raise UsageError(
                 "there is nothing to save: no run was recorded",
-                help="run something in `with recorder:`, or with middleware=[recorder]",
+                help=f"run something in `with recorder:`, or with middleware=[recorder]; {_OTHERS}",
             )
         self.recording.save(path)
 

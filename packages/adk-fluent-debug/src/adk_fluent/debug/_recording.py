@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
@@ -19,8 +17,9 @@ from adk_fluent.debug._file import (
     unstreamed,
     write,
 )
+from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
-from adk_fluent.protocol import AgentEvent, Usage
+from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     import os
@@ -29,198 +28,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
+    from adk_fluent.debug._run import LLMInteraction, ToolInteraction
+    from adk_fluent.protocol import AgentEvent
 
-#: Stands in the place of content that was not captured.
-LEFT_OUT: Final = "[not recorded]"
 _ADK_FILE: Final = "generated-recordings.yaml"
 
 Data = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LLMInteraction:
-    """A call of a model.
-
-    Attributes:
-        agent_name: The agent that called it.
-        branch: ADK's branch, dotted.
-        model: The model that was asked.
-        request: What it was asked: ``contents``, ``config``; identities of calls are numbers.
-        chunks: Fragments of a streamed answer, as ADK's LlmResponse in JSON.
-        responses: The answer, in the same form.
-        usage: Tokens of the call; None when the model did not say.
-        error: What it raised, ``type`` and ``message``; None if nothing.
-        cancelled: It was cancelled before it had answered.
-        latency_ms: Milliseconds until it had answered.
-        entry: Where it stands in its run's `RecordedRun.tape`.
-    """
-
-    agent_name: str
-    branch: str | None = None
-    model: str = ""
-    request: Data = field(default_factory=dict[str, Any])
-    chunks: list[Data] = field(default_factory=list[Data])
-    responses: list[Data] = field(default_factory=list[Data])
-    usage: Usage | None = None
-    error: Data | None = None
-    cancelled: bool = False
-    latency_ms: float = 0.0
-    entry: int = 0
-
-    @property
-    def request_content(self) -> list[Data]:
-        """What was said to the model, as ADK's Content in JSON."""
-        return self.request.get("contents", [])
-
-    @property
-    def response_content(self) -> list[Data]:
-        """What the model said, as ADK's Content in JSON."""
-        return [each["content"] for each in self.responses if each.get("content")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolInteraction:
-    """A call of a tool.
-
-    Attributes:
-        tool_name: The tool.
-        agent_name: The agent that called it.
-        branch: ADK's branch, dotted.
-        call_id: Identity of the call.
-        args: Its arguments.
-        result: What it returned.
-        effects: What it did to state and to ADK's EventActions: ``state_delta``, ``escalate``, ...
-        error: What it raised, ``type`` and ``message``; None if nothing.
-        cancelled: It was cancelled before it had returned.
-        latency_ms: Milliseconds until it had returned.
-        entry: Where it stands in its run's `RecordedRun.tape`.
-    """
-
-    tool_name: str
-    agent_name: str = ""
-    branch: str | None = None
-    call_id: str | None = None
-    args: Data = field(default_factory=dict[str, Any])
-    result: Any = None
-    effects: Data = field(default_factory=dict[str, Any])
-    error: Data | None = None
-    cancelled: bool = False
-    latency_ms: float = 0.0
-    entry: int = 0
-
-
-class RecordedRun:
-    """One run of a recording.
-
-    Args:
-        data: The run as it stands in the file.
-    """
-
-    def __init__(self, data: Data) -> None:
-        self.data: Data = data
-
-    @property
-    def tape(self) -> list[Data]:
-        """Everything that happened, in order; ``t`` is milliseconds since the run began."""
-        return self.data["tape"]
-
-    @property
-    def message(self) -> Data | None:
-        """What the user said, as ADK's Content in JSON."""
-        return self.data.get("message")
-
-    @property
-    def answers(self) -> list[Data]:
-        """What a run that goes on was answered: ``id``, ``name`` and ``response`` of each."""
-        return self.data.get("answers", [])
-
-    @property
-    def resumed(self) -> bool:
-        """Whether it goes on after a pause."""
-        return bool(self.data.get("resumed"))
-
-    @property
-    def session_id(self) -> str:
-        """The session it ran in."""
-        return self.data.get("session_id", "")
-
-    @property
-    def state(self) -> Data | None:
-        """Session state when it began; None if that was not captured."""
-        return self.data.get("state")
-
-    @property
-    def status(self) -> str:
-        """How it ended: ``completed``, ``waiting``, ``failed``, ``cancelled``; "" if cut off."""
-        return self.data.get("status", "")
-
-    @property
-    def ir_hash(self) -> str:
-        """`adk_fluent.ir.content_hash` of the pipeline."""
-        return self.data.get("pipeline", {}).get("hash", "")
-
-    @cached_property
-    def events(self) -> list[AgentEvent]:
-        """Its events; what agents did that a tool ran is on the tape alone."""
-        ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
-        return [AgentEvent.from_dict(each) for each in ours]
-
-    @cached_property
-    def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls, in the order in which they began, without those that were never sent."""
-        return list(self._models())
-
-    @cached_property
-    def tool_interactions(self) -> list[ToolInteraction]:
-        """Its tool calls, in the order in which they began."""
-        ends = {each["result_of"]: each for each in self.tape if "result_of" in each}
-        made: list[ToolInteraction] = []
-        for at, entry in enumerate(self.tape):
-            if "tool_call" in entry:
-                end = ends.get(entry["tool_call"], {"cancelled": True})
-                made.append(
-                    ToolInteraction(
-                        tool_name=entry["tool"],
-                        agent_name=entry["agent"],
-                        branch=entry.get("branch"),
-                        call_id=entry.get("call_id"),
-                        args=entry.get("args", {}),
-                        result=end.get("result"),
-                        effects=end.get("effects", {}),
-                        error=end.get("error"),
-                        cancelled=bool(end.get("cancelled")),
-                        latency_ms=_between(entry, end),
-                        entry=at,
-                    )
-                )
-        return made
-
-    def _models(self) -> Iterator[LLMInteraction]:
-        ends = {each["reply_of"]: each for each in self.tape if "reply_of" in each}
-        chunks: dict[int, list[Data]] = {}
-        for each in self.tape:
-            if "chunk_of" in each:
-                chunks.setdefault(each["chunk_of"], []).append(each["response"])
-        for at, entry in enumerate(self.tape):
-            if "model_call" not in entry:
-                continue
-            number = entry["model_call"]
-            end = ends.get(number, {"cancelled": True})
-            if end.get("unsent"):
-                continue
-            yield LLMInteraction(
-                agent_name=entry["agent"],
-                branch=entry.get("branch"),
-                model=entry.get("model", ""),
-                request=entry.get("request", {}),
-                chunks=chunks.get(number, []),
-                responses=end.get("responses", []),
-                usage=_usage(end.get("responses", [])),
-                error=end.get("error"),
-                cancelled=bool(end.get("cancelled")),
-                latency_ms=_between(entry, end),
-                entry=at,
-            )
 
 
 class Recording:
@@ -316,16 +129,7 @@ class Recording:
             RecordingFileError: The file cannot be written.
         """
         file = _path(path)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write(file, self.to_json())
-        except OSError as error:
-            raise RecordingFileError(
-                "the recording cannot be saved",
-                path=str(file),
-                found=error.strerror or type(error).__name__,
-                help="nothing was written; choose another place, or make room",
-            ) from error
+        _write(file, self.to_json())
         self.path = file
 
     def to_json(self) -> str:
@@ -438,6 +242,34 @@ class Recording:
         made.path = file
         return made
 
+    def to_html(self, path: str | os.PathLike[str], *, against: Recording | None = None) -> Path:
+        """Write it as one page of HTML, which shows who did what when, and loads nothing.
+
+        The page holds all that the recording holds, and is as secret.
+
+        Args:
+            path: The file; all of it is written, or nothing. Missing folders are made.
+            against: A recording that is shown beside it, with the first difference marked.
+
+        Returns:
+            The file.
+
+        Raises:
+            UsageError: `against` is no recording.
+            RecordingFileError: The file cannot be written.
+        """
+        from adk_fluent.debug._html import html_page  # noqa: PLC0415  # seldom needed
+
+        if against is not None and not isinstance(against, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # of whoever has no type checker
+            raise UsageError(
+                "to_html(against=) takes a recording",
+                found=describe(against),
+                help="Recording.load(path) reads a file",
+            )
+        file = _path(path)
+        _write(file, html_page(self, against))
+        return file
+
     def to_pytest(
         self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
     ) -> Path:
@@ -471,6 +303,19 @@ class Recording:
         return file
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file, text)
+    except OSError as error:
+        raise RecordingFileError(
+            "the recording cannot be saved",
+            path=str(file),
+            found=error.strerror or type(error).__name__,
+            help="nothing was written; choose another place, or make room",
+        ) from error
+
+
 def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
@@ -489,22 +334,3 @@ def _states(run: RecordedRun) -> Iterator[Data]:
         if not event.is_partial:
             state.update(event.state_delta)
         yield {key: value for key, value in state.items() if value is not None}
-
-
-def _between(start: Data, end: Data) -> float:
-    return round(end.get("t", start.get("t", 0.0)) - start.get("t", 0.0), 3)
-
-
-def _usage(responses: list[Data]) -> Usage | None:
-    """Tokens of a call: the last count is that of all."""
-    for each in reversed(responses):
-        counts = each.get("usage_metadata")
-        if counts:
-            return Usage(
-                prompt=counts.get("prompt_token_count") or 0,
-                cached=counts.get("cached_content_token_count") or 0,
-                output=counts.get("candidates_token_count") or 0,
-                thoughts=counts.get("thoughts_token_count") or 0,
-                tool=counts.get("tool_use_prompt_token_count") or 0,
-            )
-    return None

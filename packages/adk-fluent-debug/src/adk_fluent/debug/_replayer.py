@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from typing import Self
 
-    from adk_fluent.debug._recording import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import (

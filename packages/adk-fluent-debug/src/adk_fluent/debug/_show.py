@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._lanes import duration, error_text, lanes, rows
-from adk_fluent.debug._recording import LEFT_OUT, LLMInteraction, ToolInteraction
+from adk_fluent.debug._run import LLMInteraction, ToolInteraction
+from adk_fluent.debug._words import SHOWN, arguments, cut, event_lines, said, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.debug._lanes import Lane, Span
-    from adk_fluent.debug._recording import RecordedRun, Recording
-    from adk_fluent.protocol import AgentEvent
+    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
 
-_SHOWN: Final = 72  # characters of a value
 _PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
 
 
@@ -29,7 +29,7 @@ def text_of(recording: Recording, *, full: bool = False) -> str:
         recording: The recording.
         full: Cut nothing off.
     """
-    return "\n".join(_lines(recording, 0 if full else _SHOWN))
+    return "\n".join(_lines(recording, 0 if full else SHOWN))
 
 
 def data_of(recording: Recording) -> Data:
@@ -41,7 +41,7 @@ def data_of(recording: Recording) -> Data:
             {
                 "status": run.status,
                 "duration_ms": duration(run),
-                "message": _said(run),
+                "message": said(run),
                 "error": run.data.get("error"),
                 "lanes": [_lane_data(each) for each in lanes(run)],
             }
@@ -77,8 +77,8 @@ def _run_lines(number: int, run: RecordedRun, limit: int) -> Iterator[str]:
     yield head + (f", {counted(tokens, 'token')}" if tokens else "")
     if run.resumed:
         yield f"  resumed with {counted(len(run.answers), 'answer')}"
-    elif said := _said(run):
-        yield f"  user: {_cut(said, limit)}"
+    elif message := said(run):
+        yield f"  user: {cut(message, limit)}"
     found = rows(run)
     width = max((len(lane.name) for lane, _ in found), default=0)
     for lane, span in found:
@@ -88,7 +88,7 @@ def _run_lines(number: int, run: RecordedRun, limit: int) -> Iterator[str]:
             yield start + line
             start = " " * (len(start) - len(mark)) + mark
     if error := run.data.get("error"):
-        yield f"  failed: {_shown(error_text(error), limit)}"
+        yield f"  failed: {shown(error_text(error), limit)}"
 
 
 def _span_lines(span: Span, limit: int) -> Iterator[str]:
@@ -99,50 +99,15 @@ def _span_lines(span: Span, limit: int) -> Iterator[str]:
         how = _how(span, limit)
         yield f"model {span.label}: {how or took}{tokens}"
     elif isinstance(what, ToolInteraction):
-        args = ", ".join(f"{key}={_cut(value, limit)}" for key, value in what.args.items())
-        how = _how(span, limit) or f"{_cut(what.result, limit)} in {took}"
-        yield f"tool {span.label}({args}): {how}"
+        gave = "" if what.result is None else f"{cut(what.result, limit)} in "
+        how = _how(span, limit) or f"{gave}{took}"
+        yield f"tool {span.label}({arguments(what.args, limit)}): {how}"
     else:
-        yield from _event_lines(what, span, limit)
-
-
-def _event_lines(event: AgentEvent, span: Span, limit: int) -> Iterator[str]:
-    if event.content and not (event.is_partial and event.tool_calls):
-        yield f"{'says part' if event.is_partial else 'says'} {_cut(event.content, limit)}"
-    if span.error:
-        yield f"error {_shown(span.error, limit)}"
-    if event.transfer_to:
-        yield f"transfers to {event.transfer_to}"
-    if event.escalate:
-        yield "escalates"
-    for each in event.pending:
-        yield f"asks {each.name}: {_cut(each.message, limit)}"
-    for key, value in event.state_delta.items():
-        yield f"removes {key}" if value is None else f"writes {key} = {_cut(value, limit)}"
+        yield from event_lines(what, span, limit)
 
 
 def _how(span: Span, limit: int) -> str:
-    return "cancelled" if span.status == "cancelled" else _shown(span.error, limit)
-
-
-def _said(run: RecordedRun) -> str:
-    parts: list[Data] = (run.message or {}).get("parts") or []
-    return " ".join(each.get("text") or "[no text]" for each in parts)
-
-
-def _cut(value: Any, limit: int) -> str:
-    """A value as Python writes it, in which no control character does anything."""
-    if value == LEFT_OUT:
-        return LEFT_OUT
-    return _shorter(repr(value), limit)
-
-
-def _shown(text: str, limit: int) -> str:
-    return _shorter(repr(text)[1:-1], limit)
-
-
-def _shorter(text: str, limit: int) -> str:
-    return text if not limit or len(text) <= limit else f"{text[:limit]}..."
+    return "cancelled" if span.status == "cancelled" else shown(span.error, limit)
 
 
 def json_of(data: Data) -> str:

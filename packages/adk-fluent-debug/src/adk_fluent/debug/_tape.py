@@ -12,7 +12,7 @@ from adk_fluent.debug._turnstile import Turnstile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adk_fluent.debug._recording import RecordedRun
+    from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
 

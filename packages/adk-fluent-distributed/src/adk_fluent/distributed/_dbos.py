@@ -22,6 +22,7 @@ from adk_fluent.distributed._runs import (
     refuse_other,
     unknown_run,
 )
+from adk_fluent.distributed._segments import node_of
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.ir import ScalingConfig
@@ -212,7 +213,8 @@ class DbosEngine:
                         f"the engine was closed while run {call.run_id!r} went on",
                         help="run(...) with the same run_id goes on with it",
                     )
-                row = await self._last(call.run_id)
+                if not await self._goes_on(call.run_id):
+                    row = await self._last(call.run_id)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
         return await station.recall(call.run_id, user_id)
@@ -345,8 +347,12 @@ class DbosEngine:
     def _station(self, pipeline: Pipeline | Node) -> Station:
         from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
 
+        node = node_of(pipeline)
+        for each in self._stations.values():
+            if each.source == node:
+                return each
         sessions, artifacts = adk.stores(self._database)
-        station = adk.Station(pipeline, self._config, sessions, artifacts, url=self._address.url)
+        station = adk.Station(node, self._config, sessions, artifacts, url=self._address.url)
         known = self._stations.setdefault(station.plan.fingerprint, station)
         known.refuse_other(station)
         return known
@@ -516,6 +522,21 @@ class DbosEngine:
         ends = [_result_in(row) for row in rows if row.status == "SUCCESS"]
         rests = [each for each in ends if each.get("next") is None]
         return _Found(rows[-1], rests[-1] if rests else None) if rows else None
+
+    async def _goes_on(self, run_id: str) -> bool:
+        """Whether the last call of a run is queued or runs; reads nothing else."""
+        client = await self._client()
+        try:
+            rows = await client.list_workflows_async(
+                workflow_id_prefix=f"{run_id}#",
+                limit=1,
+                sort_desc=True,
+                load_input=False,
+                load_output=False,
+            )
+        except Exception as error:
+            raise unusable(error, self._address) from error
+        return bool(rows) and rows[0].status in ("ENQUEUED", "PENDING")
 
     async def _found(self, run_id: str) -> _Found:
         found = await self._last(run_id)

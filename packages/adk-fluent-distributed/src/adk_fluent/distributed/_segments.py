@@ -142,7 +142,7 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
         BoundaryError: A boundary stands where a run cannot be cut: inside a race, below an agent
             that transfers or calls, or at two different steps of one name.
     """
-    node = _node_of(pipeline)
+    node = node_of(pipeline)
     root = node.root if isinstance(node, AppNode) else node
     found = {OUTSIDE: Segment(root.name, OUTSIDE)} if root.boundary is None else {}
     bounded: dict[str, Node] = {}
@@ -168,7 +168,12 @@ def _first(root: Node) -> str:
     return root.name if node.boundary is None else node.name
 
 
-def _node_of(pipeline: Any) -> Node:
+def node_of(pipeline: Any) -> Node:
+    """The IR of a pipeline.
+
+    Raises:
+        BoundaryError: It is none.
+    """
     if isinstance(pipeline, Node):
         return pipeline
     if hasattr(pipeline, "to_ir") and not isinstance(pipeline, type):

@@ -19,7 +19,7 @@ from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._call import SegmentResult
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
-from adk_fluent.distributed._segments import check_hosting, durable, split
+from adk_fluent.distributed._segments import check_hosting, durable, node_of, split
 from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError
 from adk_fluent.extend import describe, storage_fault
@@ -64,6 +64,7 @@ class Station:
         url: The database of the engine; "" for one in memory.
 
     Attributes:
+        source: The pipeline as it was given.
         plan: The pipeline's segments.
 
     Raises:
@@ -79,7 +80,8 @@ class Station:
         *,
         url: str = "",
     ) -> None:
-        self.plan: SegmentPlan = split(pipeline)
+        self.source: Node = node_of(pipeline)
+        self.plan: SegmentPlan = split(self.source)
         for each in self.plan.segments:
             check_hosting(each, url=url)
         self._config = durable(config, self.plan.node)

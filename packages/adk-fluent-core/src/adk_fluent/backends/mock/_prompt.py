@@ -100,6 +100,8 @@ def turns(
         path: The agent's position.
         message: What the user said.
     """
+    # nobody else, and nobody later, sees an answer that its agent was asked to give again
+    events = [e for e in events if "retried" not in e.metadata or (e.run_id, e.path) == (run, path)]
     history = node.history if isinstance(node, AgentNode) else "transcript"
     view = _View(node.name, events)
     if history in ("none", "input"):

@@ -6,17 +6,17 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent._scripts._replies import Asked
+from adk_fluent._scripts._replies import Asked, Turn
 from adk_fluent.backends._answers import Answer, answer_of
 from adk_fluent.backends._dict_leaf import DictLeaf
-from adk_fluent.backends.mock._prompt import instruction, turns, visible
+from adk_fluent.backends.mock._prompt import USER, instruction, turns, visible
 from adk_fluent.backends.mock._tools import TRANSFER, Agents, tool_names
 from adk_fluent.errors import BuildError, RunError
 from adk_fluent.ir import UNSET
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 
     from adk_fluent._scripts._replies import Reply
     from adk_fluent._scripts._script import Script
@@ -138,13 +138,16 @@ class ScriptedLeaf(DictLeaf, ABC):
             self._agents[id(node)] = Agents(node)
         return self._agents[id(node)]
 
-    async def ask(self, agent: Node, strand: Strand, targets: Collection[str]) -> Reply:
+    async def ask(
+        self, agent: Node, strand: Strand, targets: Collection[str], told: Sequence[str] = ()
+    ) -> Reply:
         """What an agent's script answers in this place.
 
         Args:
             agent: The agent.
             strand: Where it stands.
             targets: Names of whom it may hand over to.
+            told: What was wrong with its answers so far; the last one stands at the end.
 
         Raises:
             RunError: More models would be called than the configuration allows.
@@ -154,7 +157,10 @@ class ScriptedLeaf(DictLeaf, ABC):
         path, attempt = self.path_of(strand), self.attempt_of(strand)
         events = visible(self.session.events, self.run_id, attempt, self.is_open)
         asked = Asked(
-            turns=turns(agent, events, self.run_id, path, self.message),
+            turns=(
+                *turns(agent, events, self.run_id, path, self.message),
+                *(Turn(USER, each) for each in told[-1:]),
+            ),
             system=instruction(agent, strand.state),
             agent=agent.name,
             tools=(*((TRANSFER,) if targets else ()), *tool_names(agent)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent._scripts._replies import Call, Reply, Thought
 from adk_fluent._words import describe
+from adk_fluent.backends._answers import correction
 from adk_fluent.backends.mock._calls import (
     Outcome,
     as_result,
@@ -94,13 +95,21 @@ class Step:
             yield self._event(agent, tool_responses=told)
         if self._still_waits(agent, answers):
             return
+        left: int = getattr(agent, "output_retries", 0)
+        wrongs: list[str] = []
         while True:
             calls: list[ToolCallInfo] = []
-            reply = await self._leaf.ask(agent, self._strand, targets)
-            async with aclosing(self._say(agent, reply)) as events:
+            wrong: str | None = None
+            reply = await self._leaf.ask(agent, self._strand, targets, wrongs)
+            async with aclosing(self._say(agent, reply, again=left > 0)) as events:
                 async for event in events:
                     calls = event.tool_calls
+                    wrong = event.metadata.get("retried")
                     yield event
+            if wrong is not None:
+                left -= 1
+                wrongs.append(correction(wrong))
+                continue
             if not calls:
                 return
             outcome = await outcome_of(agent, calls, targets, self._call_agent)
@@ -187,8 +196,10 @@ class Step:
 
     # --- what it says --------------------------------------------------------------------------
 
-    async def _say(self, agent: Node, reply: Reply) -> AsyncGenerator[AgentEvent, None]:
-        """The events that a model's reply becomes."""
+    async def _say(
+        self, agent: Node, reply: Reply, *, again: bool = False
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """The events that a model's reply becomes; `again`, if it is asked again when wrong."""
         if reply.fault is not None:
             raise UsageError(
                 f"the mock backend has no connection for fault={reply.fault!r} to happen to",
@@ -227,17 +238,19 @@ class Step:
         for asked in later:
             call = next(call for call in calls if call.call_id == asked.id)
             self._asked(asked.id, Question(agent.name, call))
+        retried = invalid is not None and again
         yield self._event(
             agent,
             content=text,
             state_delta=delta,
             tool_calls=calls,
             pending=later,
-            is_final=bool(later or not calls),
+            is_final=bool(later or not calls) and not retried,
+            metadata={"retried": invalid.what} if invalid is not None and again else {},
             usage=reply.usage,
             output=output,
         )
-        if invalid is not None:
+        if invalid is not None and not again:
             raise invalid
 
     def _event(self, agent: Node, **fields: Any) -> AgentEvent:

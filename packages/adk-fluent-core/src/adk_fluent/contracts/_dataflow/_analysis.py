@@ -42,6 +42,7 @@ from adk_fluent.ir import (
     TransferNode,
     TransformNode,
 )
+from adk_fluent.ir._answering import answer_types
 from adk_fluent.ir._promised import schema_reducers
 
 if TYPE_CHECKING:
@@ -281,7 +282,8 @@ class Analysis(Steps):
         leaves, part.leaves = part.leaves, False
         part.late.pop(node.output_key, None)
         kept = node.on_error != "collect"  # None stands for an item that failed
-        made = self.write(part, node.output_key, node, list if result or not kept else list[str])
+        words = kept and not result and not answer_types(node.body)
+        made = self.write(part, node.output_key, node, list[str] if words else list)
         made.list_of = result if kept else None
         if node.errors_key is not None:
             part.late.pop(node.errors_key, None)

@@ -58,6 +58,11 @@ class Rates:
 
     def price(self, usage: Usage) -> Decimal:
         """Return what so many tokens cost, in USD."""
+        if not (usage.cached or usage.audio or usage.cache_write or usage.thoughts) and not (
+            usage.audio_output or usage.image_output
+        ):
+            asked = usage.prompt + usage.tool
+            return (self.input * asked + self.output * usage.output) / _MILLION
         cached = self.input if self.cached is None else self.cached
         audio = self.input if self.audio is None else self.audio
         cached_audio = self.cached_audio

@@ -160,8 +160,10 @@ class _Selecting:
                 self.asked = before
                 break
             answer, held = reply, fragments
+            if is_stopped(reply):
+                break
             spent.append((each.at, reply))
-            if is_last or is_stopped(reply) or await self._will_do(reply):
+            if is_last or await self._will_do(reply):
                 break
             LOG.info(
                 "agent %s: the answer of %s will not do",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
+from pydantic import ValidationError
 
 from adk_fluent.backends.adk._hooks._chain import invocation_of
 from adk_fluent.backends.adk._hooks._turns import turn_in
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _KEYS: Final = frozenset({"error", "retry"})
 _CALLBACK: Final = "on_tool_error_callback"
+_ANSWER: Final = "set_model_response"  # ADK's tool that takes the answer beside tools
 _USER: Final = "user"
 
 
@@ -49,6 +51,10 @@ async def on_tool_error(
     *, tool: BaseTool, tool_context: Any, error: Exception, **_: Any
 ) -> dict[str, Any] | None:
     """Tell the model; ADK's callback ``on_tool_error_callback``."""
+    if isinstance(error, ValidationError) and tool.name == _ANSWER:
+        error = ModelRetry(str(error), at_most=_retries(tool_context))
+        if not error.at_most:
+            return None
     return told_model(tool, tool_context, error) if isinstance(error, ModelRetry) else None
 
 
@@ -65,6 +71,12 @@ def tells_models(root: BaseAgent) -> None:
                 _CALLBACK,
                 [on_tool_error, *(each for each in own if each is not on_tool_error)],
             )
+
+
+def _retries(context: Any) -> int:
+    """How often an agent is asked again whose answer, given by a tool of ADK's, does not fit."""
+    reading = getattr(invocation_of(context).agent, "reading", None)
+    return 0 if reading is None else reading.retries
 
 
 def _in_a_row(events: list[Any], agent: str, tool: str) -> int:

@@ -22,6 +22,7 @@ from adk_fluent.backends.adk._lowering._context import CompileContext, rules
 from adk_fluent.backends.adk._lowering._fields import check_known
 from adk_fluent.backends.adk._lowering._injecting import handed
 from adk_fluent.backends.adk._lowering._values import TOOL
+from adk_fluent.backends.adk._running._retrying import Reading, retrying
 from adk_fluent.errors import UnsupportedNodeError, UsageError
 from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
 
@@ -42,6 +43,7 @@ _SCHEMAS: Final = {
 }
 
 
+_READING: Final = " reading"  # beside the names of ADK's fields
 #: Any model that an agent may take over from the one above it, when that is not yet known.
 _INHERITED: Final = "gemini-2.5-flash"
 
@@ -49,9 +51,10 @@ _INHERITED: Final = "gemini-2.5-flash"
 @rules.rule(AgentNode)
 def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext) -> BaseAgent:
     fields = _fields(node, children, cx)
-    check_known(node, fields.keys())
+    check_known(node, fields.keys() - {_READING})
+    reading = fields.pop(_READING, None)
     try:
-        agent = LlmAgent(**fields)
+        agent = LlmAgent(**fields) if reading is None else retrying(fields, reading)
     except ValidationError as error:
         faults = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
         helps = [_SCHEMAS[field] for field, _ in faults if field in _SCHEMAS]
@@ -190,6 +193,9 @@ def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
     if answer is None:
         return {}
     fields: dict[str, Any] = {}
+    alone = cx.alone and answer.is_typed
+    if node.output_retries or alone:
+        fields[_READING] = Reading(answer, node.output_retries, writes=cx.alone)
     if answer.schema is not None:
         fields["output_schema"] = answer.schema
     if not cx.alone:
@@ -203,8 +209,8 @@ def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
             help="a delegate or an agent that is a tool writes one str key (ADK's output_key); "
             "or make it a step of the pipeline",
         )
-    else:
-        key = answer.whole_key
+    else:  # what is read here is written here, too
+        key = None if alone else answer.whole_key
     if key is not None:
         fields["output_key"] = key
     return fields

@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -25,6 +25,8 @@ from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn,
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts, settled
+from adk_fluent.backends.adk._running._retrying import keep_waits, retried
+from adk_fluent.backends.adk._running._step import Left, drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
     answer,
@@ -40,11 +42,10 @@ from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
 from adk_fluent.errors import BuildError
-from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
+from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
@@ -56,18 +57,6 @@ if TYPE_CHECKING:
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
     from adk_fluent.ir import ExecutionConfig, Node, Ref
-
-
-class Left(NamedTuple):
-    """What hooks around the calls of an agent leave behind.
-
-    Attributes:
-        writes: What they wrote of which no event has come.
-        calls: The calls that still go on.
-    """
-
-    writes: EventActions
-    calls: set[Task[Any]]
 
 
 class AdkLeaf:
@@ -146,8 +135,8 @@ class AdkLeaf:
         """Run an agent."""
         chain = attached(self._ctx)
         changes: dict[str, Any] = {}
-        if self.waits and (chain is not None or _may_call(node)):
-            keep_turn(changes, Turn(in_loop=strand.inside(_is_loop)))
+        if self.waits and (chain is not None or may_call(node)):
+            keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
         if chain is None:
             return self._run(node, strand, answers, changes)
         stamp = partial(self._places.stamp, node, strand)
@@ -173,16 +162,17 @@ class AdkLeaf:
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
         over = watch(agent, self._ctx.plugin_manager, changes)
-        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
         waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
+        keep_waits(changes, waits)
+        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
                 turn.go_on(agent.name, seen, waits)
                 agent = knowing_transfer(agent) if turn.waits_for(TRANSFER) else agent
         calls = last_calls(changes)
-        leaving = Leaving(self._nodes if strand.inside(_is_loop) else ())
+        leaving = Leaving(self._nodes if strand.inside(is_loop) else ())
         try:
             async with aclosing(self._in_turn(agent, ctx, turn)) as events:
                 async for event in events:
@@ -204,7 +194,7 @@ class AdkLeaf:
                     if invalid is not None:
                         raise invalid
                     if not event.partial:
-                        _drop_committed(drafts, wrote)
+                        drop_committed(drafts, wrote)
                         self._committed(event, before, branch, seen)
         except Exception as error:
             explain(error, self._nodes, self._config)
@@ -250,7 +240,7 @@ class AdkLeaf:
             if stamp_of(event) is stamp:  # a flow below knows what it waits for
                 unwritten(event, agent)
             return None
-        answer = self._answers.get(node.name)
+        answer = None if "retried" in stamp else self._answers.get(node.name)
         return put_out(answer, event) if answer is not None and event.author == node.name else None
 
     async def _in_turn(
@@ -409,6 +399,9 @@ class AdkLeaf:
 
     def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
         """Mark an event of a step, and give what it is marked with."""
+        if (wrong := retried(event)) is not None:
+            stamp = {**stamp, "besides": True, "retried": wrong}
+            self._prompts.retried = True
         gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)
@@ -502,23 +495,3 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
-
-
-def _may_call(node: Node) -> bool:
-    """Whether an agent may call a tool, if no middleware gives it any."""
-    if isinstance(node, AgentNode):
-        return bool(node.tools or node.agent_tools or node.delegates)
-    return isinstance(node, AdkAgentNode)
-
-
-def _is_loop(node: Node) -> bool:
-    return isinstance(node, LoopNode)
-
-
-def _drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:
-    """From here on the committed value counts, unless the step has written again meanwhile."""
-    if not drafts:
-        return
-    for key, value in wrote.items():
-        if key in drafts and (drafts[key] is value or drafts[key] == value):
-            del drafts[key]

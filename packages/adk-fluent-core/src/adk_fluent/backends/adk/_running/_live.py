@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from adk_fluent.backends.adk._hooks._line import Line
-    from adk_fluent.backends.adk._running._leaf import Left
+    from adk_fluent.backends.adk._running._step import Left
     from adk_fluent.flow import Facts, Strand
     from adk_fluent.ir import Node
 

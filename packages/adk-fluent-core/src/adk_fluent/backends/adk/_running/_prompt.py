@@ -12,6 +12,7 @@ that ADK would choose, a step gets a copy of the session with a list of its own:
   and earlier forks from it), and nothing of branches that still run beside it;
 - so is what stood for the result of another step's call while a person was asked, once it has come;
 - so are messages on which nothing was run, for the run waited for an answer, and answers to gates;
+- so are answers that did not fit, whose agent was asked again;
 - a history mode other than ``transcript`` chooses among the rest.
 
 Everywhere else the step works on the session as it is, and none of this costs anything.
@@ -74,6 +75,8 @@ class Prompts:
             self._apart.pop(id, None)
         self._asked = any(event.actions.requested_tool_confirmations for event in session.events)
         #: Some event stands in a branch, so that ADK's rule about branches may hide it.
+        #: Some answer did not fit, and its agent was asked again.
+        self.retried = any("retried" in (stamp_of(event) or {}) for event in session.events)
         self.branched = any(event.branch for event in session.events)
 
     def discard(self, scopes: Iterable[str]) -> None:
@@ -98,6 +101,7 @@ class Prompts:
             branch: Its branch.
         """
         filtered = self._gone or self._unanswered or self._apart or self._hidden or self._asked
+        filtered = filtered or self.retried
         if history == "transcript" and not filtered and not (branch and self.branched):
             if not self.branched:
                 return None
@@ -136,6 +140,8 @@ class Prompts:
             if event.id in self._hidden:
                 continue
             stamp = stamp_of(event) if event.custom_metadata else None
+            if stamp is not None and "retried" in stamp:
+                continue
             if stamp is not None and (scopes := stamp.get("attempt")) is not None:
                 key = (stamp.get("run", ""), scopes)
                 if key not in seen:

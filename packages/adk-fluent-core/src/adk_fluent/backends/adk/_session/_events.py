@@ -214,7 +214,7 @@ def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
     made.attempt = get("attempt")
     made.discarded = tuple(get("discarded") or ())
     made.output = get("output", made.output)
-    for key in ("run", "why", "settled"):
+    for key in ("run", "why", "settled", "retried"):
         value = get(key)
         if value is not None:
             made.metadata[key] = value

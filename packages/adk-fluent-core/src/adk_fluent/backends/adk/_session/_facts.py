@@ -112,9 +112,9 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
     except OutputInvalidError as error:
         return error
     delta.update(answer.written(said, data))
-    if data is not UNSET and event.custom_metadata is not None:
-        stamp: Stamp = {**(stamp_of(event) or {}), "output": data}
-        event.custom_metadata[METADATA_KEY] = stamp
+    stamp = None if data is UNSET else stamp_of(event)
+    if stamp is not None and event.custom_metadata is not None:
+        event.custom_metadata[METADATA_KEY] = {**stamp, "output": data}
     return None
 
 

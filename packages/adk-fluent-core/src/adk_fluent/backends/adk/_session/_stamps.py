@@ -34,6 +34,7 @@ class Stamp(TypedDict, total=False):
         settled: Ids of calls that were refused, or answered without their tool: no result of theirs
             comes later.
         output: The validated data of an answer.
+        retried: What was wrong with an answer, if its agent was asked again.
         besides: Whether the step says it besides its answer, when it is done.
         initial: Values that the session was created with and this event is the first to write
             over.
@@ -50,6 +51,7 @@ class Stamp(TypedDict, total=False):
     held: str
     settled: list[str]
     output: Any
+    retried: str
     besides: bool
     initial: dict[str, Any]
 

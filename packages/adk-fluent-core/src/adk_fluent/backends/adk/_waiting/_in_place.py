@@ -16,9 +16,7 @@ from google.genai import types
 from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._hooks._chain import invocation_of
 from adk_fluent.backends.adk._session._events import REQUEST_INPUT
-from adk_fluent.backends.adk._waiting._inbox import request
-from adk_fluent.flow import APPROVAL
-from adk_fluent.protocol import ModelReply, Pending
+from adk_fluent.protocol import ModelReply
 from adk_fluent.protocol._decision import Decision, decide
 
 if TYPE_CHECKING:
@@ -56,16 +54,15 @@ def ask_in_place(call: ModelCall, by: str, message: str, payload: Any = None) ->
         message: What the person is told.
         payload: What is shown with it, as JSON.
     """
-    context = invocation_of(call.ctx)
-    asked = Pending(f"{by}:{uuid.uuid4()}", "input", "", call.agent, message, payload, APPROVAL)
-    (part,) = request([asked], context)
-    assert part.function_call is not None  # noqa: S101  # it is one
-    part.function_call.args = {**(part.function_call.args or {}), "asked": _whose(call, by)}
+    id = f"{by}:{uuid.uuid4()}"
+    # no schema: whoever asks takes every word for yes and no
+    args = {"interruptId": id, "message": message, "payload": payload, "asked": _whose(call, by)}
+    question = types.FunctionCall(id=id, name=REQUEST_INPUT, args=args)
     call.request.tools_dict[REQUEST_INPUT] = _Question()  # for ADK alone: it is not declared
     return ModelReply(
         [
             LlmResponse(
-                content=types.Content(role=None, parts=[part]),
+                content=types.Content(role=None, parts=[types.Part(function_call=question)]),
                 usage_metadata=_NOTHING,
                 interrupted=True,  # it is no answer that could be given again
             )

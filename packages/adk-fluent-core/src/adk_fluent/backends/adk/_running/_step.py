@@ -1,0 +1,47 @@
+"""What one step of an agent may do, and what it leaves behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
+
+if TYPE_CHECKING:
+    from asyncio import Task
+    from collections.abc import Mapping
+
+    from google.adk.events.event_actions import EventActions
+
+    from adk_fluent.ir import Node
+
+
+class Left(NamedTuple):
+    """What hooks around the calls of an agent leave behind.
+
+    Attributes:
+        writes: What they wrote of which no event has come.
+        calls: The calls that still go on.
+    """
+
+    writes: EventActions
+    calls: set[Task[Any]]
+
+
+def may_call(node: Node) -> bool:
+    """Whether an agent may call a tool, if no middleware gives it any."""
+    if isinstance(node, AgentNode):
+        return bool(node.tools or node.agent_tools or node.delegates)
+    return isinstance(node, AdkAgentNode)
+
+
+def is_loop(node: Node) -> bool:
+    return isinstance(node, LoopNode)
+
+
+def drop_committed(drafts: dict[str, Any] | None, wrote: Mapping[str, Any]) -> None:
+    """From here on the committed value counts, unless the step has written again meanwhile."""
+    if not drafts:
+        return
+    for key, value in wrote.items():
+        if key in drafts and (drafts[key] is value or drafts[key] == value):
+            del drafts[key]
