@@ -236,6 +236,7 @@ class Budget(Middleware):
             return await next(call)
         admitted = await self._admitted(call, account)
         if isinstance(admitted, ModelReply):
+            self._mirror(call, account)
             return admitted
         call, held = admitted
         responses, cut = list[Any](), False
@@ -403,7 +404,7 @@ class Budget(Middleware):
             {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
         )
         if (told := LEFT.get()) is not None:
-            told.append(left)
+            told[account] = left
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
 

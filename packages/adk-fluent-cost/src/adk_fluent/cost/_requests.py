@@ -162,7 +162,7 @@ CANDIDATE_PRICES: Final[ContextVar[PriceBook | None]] = ContextVar(
     "adk_fluent_candidate_prices", default=None
 )
 #: Whoever has chosen the model is told here what is left of each budget.
-LEFT: Final[ContextVar[list[Money] | None]] = ContextVar("adk_fluent_left", default=None)
+LEFT: Final[ContextVar[dict[str, Money] | None]] = ContextVar("adk_fluent_left", default=None)
 
 
 def quoted(

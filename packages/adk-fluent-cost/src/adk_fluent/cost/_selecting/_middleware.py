@@ -67,7 +67,7 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        left: list[Money] = []
+        left: dict[str, Money] = {}
         tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(left)
         try:
             selecting = _Selecting(choice, call, next, self._turn(call))
@@ -78,7 +78,7 @@ class ModelSelection(Middleware):
         if _calls_tools(reply):  # it goes on with the one that has called them
             self._turns[id(invocation_of(call.ctx))] = (invocation_of(call.ctx), selecting.asked)
         if choice.budget_key is not None and left and call.ctx is not None:
-            call.ctx.state[choice.budget_key] = float(min(each.usd for each in left))
+            call.ctx.state[choice.budget_key] = float(min(left.values()).usd)
         return selecting.signed(reply)
 
     def _turn(self, call: ModelCall) -> int | None:
@@ -201,11 +201,11 @@ class _Selecting:
             return False
         said: Any = self._choice.judge(reply)
         score = await said if isawaitable(said) else said
-        if not isinstance(score, bool | int | float):
+        if not (isinstance(score, int | float) and 0 <= score <= 1):
             raise UsageError(
                 f"the judge of agent {self._call.agent} gives a bool, or a score from 0 to 1",
                 node=self._call.node or self._call.agent,
-                found=describe(score),
+                found=str(score) if isinstance(score, int | float) else describe(score),
                 help="judge=lambda reply: len(reply.text) > 20",
             )
         return score >= _ENOUGH
