@@ -296,7 +296,7 @@ async def test_never_after_a_tool_call() -> None:
 
 
 async def test_what_has_called_a_tool_gets_its_result() -> None:
-    """Also where another one would be chosen by now."""
+    """Also where another one would be chosen by now, and after a person was asked."""
 
     def look() -> str:
         """Look at all."""
@@ -306,6 +306,14 @@ async def test_what_has_called_a_tool_gets_its_result() -> None:
     candidates = [desk.candidate("good"), desk.candidate("cheap", max_tokens=500)]
     result = await desk.agent(candidates=candidates).tool(look).run("hi")
     assert (result.text, desk.asked) == ("cheap says", {"cheap": 2})
+
+    kept: dict[str, Any] = {"session_service": InMemorySessionService(), "session_id": "s"}
+    asking = Desk(cheap=[said(Call("look", {}))])  # pyright: ignore[reportArgumentType]
+    candidates = [asking.candidate("good"), asking.candidate("cheap", max_tokens=500)]
+    agent = asking.agent(candidates=candidates).tool(look, require_confirmation=True)
+    paused = await agent.run("hi", **kept)
+    result = await agent.run(paused.pending[0].answer(True), **kept)
+    assert (result.text, asking.asked) == ("cheap says", {"cheap": 2})
 
 
 async def test_without_money_for_a_better_answer_the_one_there_is_stands() -> None:
