@@ -76,6 +76,18 @@ async def test_an_approved_call_goes_with_the_stated_money(streamed: bool) -> No
     assert [each.agent for each in charged] == ["a", "b"]
 
 
+async def test_each_of_two_budgets_asks_once() -> None:
+    """What one was allowed is kept while the other asks."""
+    model, inner, outer = dear(), asking(0.5, name="inner"), asking(0.6, name="outer")
+    session = Session(Agent("a", model).middleware(inner).middleware(outer))
+    result, asked = await session.run(), list[str]()
+    while result.pending and len(asked) < 5:
+        asked.append(result.pending[0].message.split()[0])
+        result = await session.run(result.pending[0].answer(True))
+    assert (sorted(asked), result.text, len(model.calls)) == (["inner", "outer"], "ok", 1)
+    assert [each.balance(result).spent.usd for each in (inner, outer)] == [1, 1]
+
+
 async def test_a_refused_call_ends_the_run_as_rejected() -> None:
     model = dear()
     pipeline = Agent("a", model).writes("said") >> Agent("b").mock("B")

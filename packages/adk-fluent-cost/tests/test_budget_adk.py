@@ -331,6 +331,12 @@ async def test_what_is_left_is_copied_to_state_and_never_read() -> None:
     assert (codes(result), result.state["left"]) == ([], 4.0)
 
 
+async def test_a_call_that_is_refused_tells_what_is_left_too() -> None:
+    agent = Agent("a", dear()).middleware(budget("0.5", budget_key="left"))
+    result = await agent.run("Go.")
+    assert (result.errors[0].code, result.state["left"]) == ("BUDGET_EXHAUSTED", 0.5)
+
+
 # --- what calls cost -----------------------------------------------------------------------------
 
 

@@ -249,11 +249,14 @@ async def test_a_judge_may_give_a_score_and_be_async() -> None:
 
     assert (await desk.agent(strategy="adaptive", judge=score).run("hi")).text == "good says"
 
-    def silent(reply: ModelReply) -> None:
-        pass
+    for said in (None, 80, float("nan")):
 
-    with pytest.raises(UsageError, match="gives a bool, or a score from 0 to 1"):
-        await desk.agent(strategy="adaptive", judge=silent).run("hi")
+        def wrong(reply: ModelReply, said: Any = said) -> Any:
+            return said
+
+        with pytest.raises(UsageError, match="gives a bool, or a score from 0 to 1") as raised:
+            await desk.agent(strategy="adaptive", judge=wrong).run("hi")
+        assert f"found: {said}" in str(raised.value)
 
 
 async def test_the_last_one_is_not_judged() -> None:
@@ -293,7 +296,7 @@ async def test_never_after_a_tool_call() -> None:
 
 
 async def test_what_has_called_a_tool_gets_its_result() -> None:
-    """Also where another one would be chosen by now."""
+    """Also where another one would be chosen by now, and after a person was asked."""
 
     def look() -> str:
         """Look at all."""
@@ -303,6 +306,14 @@ async def test_what_has_called_a_tool_gets_its_result() -> None:
     candidates = [desk.candidate("good"), desk.candidate("cheap", max_tokens=500)]
     result = await desk.agent(candidates=candidates).tool(look).run("hi")
     assert (result.text, desk.asked) == ("cheap says", {"cheap": 2})
+
+    kept: dict[str, Any] = {"session_service": InMemorySessionService(), "session_id": "s"}
+    asking = Desk(cheap=[said(Call("look", {}))])  # pyright: ignore[reportArgumentType]
+    candidates = [asking.candidate("good"), asking.candidate("cheap", max_tokens=500)]
+    agent = asking.agent(candidates=candidates).tool(look, require_confirmation=True)
+    paused = await agent.run("hi", **kept)
+    result = await agent.run(paused.pending[0].answer(True), **kept)
+    assert (result.text, asking.asked) == ("cheap says", {"cheap": 2})
 
 
 async def test_without_money_for_a_better_answer_the_one_there_is_stands() -> None:
@@ -447,6 +458,10 @@ def test_two_agents_of_one_name_that_choose_otherwise_are_refused() -> None:
     other = desk.agent("a", candidates=[desk.candidate("best")])
     with pytest.raises(BuildError, match="two agents called 'a' choose among different models"):
         (helper >> other).to_app()
+    plain = Agent("a", desk.models["best"])
+    with pytest.raises(BuildError, match="one chooses its model and one does not"):
+        (helper >> plain).to_app()
+    (helper >> plain.mock("M")).to_app()
 
 
 def test_a_candidates_price_is_held_against_the_known_one() -> None:
@@ -460,6 +475,9 @@ def test_a_candidates_price_is_held_against_the_known_one() -> None:
     )
     with pytest.raises(PriceError, match=r"costs 0\.001 times what is known of it"):
         agent.to_app()
+    twice = [ModelCandidate("m", prices={"input": n, "output": 1}) for n in (1, 2)]
+    with pytest.raises(PriceError, match="two candidates called 'm' have different prices"):
+        Agent("a").model_select(candidates=twice).to_app()
     misspelt = ModelCandidate("m", prices={"inptu": 1, "output": 1})
     with pytest.raises(PriceError, match="there is no kind of tokens 'inptu'"):
         Agent("a").model_select(candidates=[misspelt]).to_app()

@@ -21,8 +21,10 @@ Resource: Any = adk_fluent.Resource
 agent: Any = adk_fluent.agent
 
 WRONG: Any = 3
+HIGH: Any = "high"
 FLASH = ModelCandidate("gemini-2.5-flash", 0.0003, 0.0025, quality_tier=1)
 a: Any = Agent("a")
+CANDIDATES = '.model_select(candidates=[ModelCandidate("gemini-2.5-flash", quality_tier=1)])'
 MODALITIES = f"one of {', '.join(map(repr, Modality))}"
 
 
@@ -30,6 +32,12 @@ def silent() -> str:
     return ""
 
 
+class Model:
+    def generate_content_async(self) -> None:
+        pass
+
+
+Unmade: Any = Model
 remote: Any = partial(RemoteAgent, "far", endpoint="http://far")
 
 CASES = [
@@ -81,9 +89,45 @@ CASES = [
     ),
     Case(
         lambda: a.model_select(candidates=["gemini"]),
-        ".model_select(candidates=...) takes ModelCandidates",
+        ".model_select(candidates=...) takes ModelCandidates, in a list",
         found="a str",
-        help='ModelCandidate("gemini-2.5-flash", quality_tier=1)',
+        help=CANDIDATES,
+    ),
+    Case(
+        lambda: a.model_select(candidates=FLASH),
+        ".model_select(candidates=...) takes ModelCandidates, in a list",
+        found="a ModelCandidate",
+        help=CANDIDATES,
+    ),
+    Case(
+        lambda: a.model_select(candidates=WRONG),
+        ".model_select(candidates=...) takes ModelCandidates, in a list",
+        found="3",
+        help=CANDIDATES,
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate(Unmade)]),
+        "ModelCandidate(...) takes a model name or an ADK model",
+        found="the class Model",
+        help='pass a name such as "gemini-2.5-flash", or an instance of a BaseLlm',
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", quality_tier=HIGH)]),
+        "ModelCandidate('m') has a quality_tier that is no whole number",
+        found="a str",
+        help="quality_tier=1 for the plainest; higher is better",
+    ),
+    Case(
+        lambda: a.model_select(candidates=[ModelCandidate("m", max_tokens=0)]),
+        "ModelCandidate('m') has a max_tokens that is no number of tokens",
+        found="0",
+        help="max_tokens=200_000 is the largest prompt that it is given",
+    ),
+    Case(
+        lambda: a.model_select(candidates=[FLASH], budget_key=""),
+        ".model_select(budget_key=...) takes state keys",
+        found="an empty str",
+        help='pass a key such as "intent" or "user:tier", or a field of a StateSchema',
     ),
     Case(
         lambda: a.model_select(candidates=[ModelCandidate("", 0, 0)]),

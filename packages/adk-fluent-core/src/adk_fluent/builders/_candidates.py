@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 from typing import Any, Final, cast
 
 from adk_fluent._words import describe
 from adk_fluent.builders._models import as_model
+from adk_fluent.builders._operands import some
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import ModelCandidate, Ref
 
+_ROLE: Final = ".model_select(candidates"
 #: USD for a thousand tokens; what is dearer is mostly the price of a million.
 _DEAREST_1K: Final = 0.1
 
 
-def check_candidate(candidate: Any) -> None:
-    """Refuse a candidate whose call would fail, or whose price is another one than is meant.
+def as_candidates(given: object) -> tuple[ModelCandidate, ...]:
+    """Models that may be chosen, one at least.
 
     Raises:
-        UsageError: It is one.
+        UsageError: There is none, or a call of one would fail, or a price of one is another one
+            than is meant.
     """
-    if not isinstance(candidate, ModelCandidate):
-        raise UsageError(
-            ".model_select(candidates=...) takes ModelCandidates",
-            found=describe(candidate),
-            help='ModelCandidate("gemini-2.5-flash", quality_tier=1)',
-        )
+    models = cast("Iterable[Any]", given)
+    if isinstance(given, ModelCandidate) or not isinstance(given, Iterable):
+        models = [given]
+    made = some(tuple(models), f"{_ROLE}=...)", "a ModelCandidate")
+    for each in made:
+        if each is given or not isinstance(each, ModelCandidate):
+            raise UsageError(
+                f"{_ROLE}=...) takes ModelCandidates, in a list",
+                found=describe(each),
+                help=f'{_ROLE}=[ModelCandidate("gemini-2.5-flash", quality_tier=1)])',
+            )
+        _check(each)
+    return made
+
+
+def _check(candidate: ModelCandidate) -> None:
     as_model(candidate.model, "ModelCandidate(...)")
     where = f"ModelCandidate({candidate.name!r})"
     condition: Any = candidate.condition
@@ -34,6 +48,19 @@ def check_candidate(candidate: Any) -> None:
             f"{where} has a condition that is no function",
             found=describe(condition),
             help='condition=lambda ctx, request: ctx.state["plan"] == "pro"',
+        )
+    tier, most = cast("tuple[Any, Any]", (candidate.quality_tier, candidate.max_tokens))
+    if isinstance(tier, bool) or not isinstance(tier, int):
+        raise UsageError(
+            f"{where} has a quality_tier that is no whole number",
+            found=describe(tier),
+            help="quality_tier=1 for the plainest; higher is better",
+        )
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise UsageError(
+            f"{where} has a max_tokens that is no number of tokens",
+            found=repr(most)[:40],
+            help="max_tokens=200_000 is the largest prompt that it is given",
         )
     _check_prices(candidate, where)
 

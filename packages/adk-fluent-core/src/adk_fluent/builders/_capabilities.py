@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from adk_fluent._words import describe
-from adk_fluent.builders._candidates import check_candidate
-from adk_fluent.builders._keys import merged
+from adk_fluent.builders._candidates import as_candidates
+from adk_fluent.builders._keys import as_written, merged
 from adk_fluent.builders._models import as_model
 from adk_fluent.builders._operands import one_of, some
 from adk_fluent.builders._settings import as_schema
@@ -38,6 +38,7 @@ _CONTENT: Final = (
     *("input_modalities", "output_modalities"),
     *("max_input_tokens", "max_output_tokens"),
 )
+_BUDGET_KEY: Final = ".model_select(budget_key=...)"
 
 
 class Capabilities:
@@ -127,9 +128,7 @@ class Capabilities:
             UsageError: Something of it has no meaning, or a price is off by a factor of 1 000.
             UnknownNameError: There is no such strategy.
         """
-        models = some(tuple(candidates), ".model_select(candidates=...)", "a ModelCandidate")
-        for each in models:
-            check_candidate(each)
+        models = as_candidates(candidates)
         chosen = one_of(strategy, STRATEGIES, "strategy")
         fallback = fallback_model
         if fallback is not None:
@@ -149,7 +148,7 @@ class Capabilities:
             f"{self.name}_model",
             chosen,
             models,
-            budget_key,
+            None if budget_key is None else as_written(budget_key, _BUDGET_KEY).key,
             fallback,
             None if judge is None else as_function(judge, ".model_select(judge=...)"),
             location=Location.caller(),

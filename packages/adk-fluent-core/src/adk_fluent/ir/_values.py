@@ -182,7 +182,7 @@ class ModelCandidate:
         model, condition, prices = cast(
             "tuple[Any, Any, Any]", (self.model, self.condition, self.prices)
         )
-        if not isinstance(model, str | Ref) and hasattr(model, "generate_content_async"):
+        if not isinstance(model, str | Ref | type) and hasattr(model, "generate_content_async"):
             object.__setattr__(self, "model", model_ref(model))
         if not isinstance(condition, Ref) and callable(condition):
             object.__setattr__(self, "condition", Ref.to(condition))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.cost._requests import STOPPED, requested
-from adk_fluent.extend import answers_in_place, ask_in_place, refuse_in_place
+from adk_fluent.cost._requests import STOPPED, invocation_of, requested
+from adk_fluent.extend import AnswerInPlace, answers_in_place, ask_in_place, refuse_in_place
 
 if TYPE_CHECKING:
     from adk_fluent.protocol import ModelCall, ModelReply, Money
@@ -29,13 +29,17 @@ class Asking:
         self._by = f"budget:{name}"
         self._used: set[str] = set()  # branches that go on at the same time do not see state yet
 
-    def answer(self, call: ModelCall, amount: Money) -> Literal["approved", "refused"] | None:
+    def answer(self, call: ModelCall, amount: Money) -> AnswerInPlace | None:
         """Return what was answered to the question about a call; each answer is of one call.
 
         Args:
             call: The call.
             amount: What it may cost; an approval of less is none.
         """
+        kept: str | None = call.ctx.state.get(self._kept(call))
+        if kept is not None and Decimal(kept) >= amount.usd:
+            call.ctx.state[self._kept(call)] = None
+            return AnswerInPlace(self._by, approved=True, payload={"usd": kept})
         for each in answers_in_place(call, self._by):
             key = f"{_USED}:{each.id}"
             if each.id in self._used or call.ctx.state.get(key):
@@ -44,8 +48,21 @@ class Asking:
                 continue
             self._used.add(each.id)
             call.ctx.state[key] = True
-            return "approved" if each.approved else "refused"
+            return each
         return None
+
+    def give_back(self, call: ModelCall, answer: AnswerInPlace) -> None:
+        """Keep an approval for when the run goes on: another budget has stopped the call.
+
+        Args:
+            call: The call.
+            answer: What `answer` returned for it.
+        """
+        call.ctx.state[self._kept(call)] = answer.payload["usd"]
+
+    def _kept(self, call: ModelCall) -> str:
+        branch = getattr(invocation_of(call.ctx), "branch", None) or ""
+        return f"{_USED}:{self._by}:{call.run}:{branch}:{call.agent}"
 
     def ask(self, call: ModelCall, amount: Money, limit: Money, left: Money) -> ModelReply:
         """Pause the run with a question in the place of a model's answer.

@@ -12,7 +12,7 @@ from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._records import KEY, CostRecord, written
-from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted, requested
+from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted
 from adk_fluent.cost._telemetry import measure, note_on_span
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc, SystemClock, Unknown
@@ -132,8 +132,8 @@ class CostAttributionMiddleware(Middleware):
             return await next(call)
         charging = _Charging(own, self._given)
         responses, cut = list[Any](), False
-        first = requested(call)
         with Watched(call) as watched:
+            first = watched.model
             token = _CHARGED.set(charging)
             try:
                 reply = await next(watched.call)

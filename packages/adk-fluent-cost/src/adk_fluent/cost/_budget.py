@@ -24,6 +24,7 @@ from adk_fluent.cost._requests import (
     Spent,
     Watched,
     invocation_of,
+    is_stopped,
     quoted,
     requested,
     service_tier,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.cost._ledger._ledger import Reservation
     from adk_fluent.cost._prices._books import PriceBooks, Prices
+    from adk_fluent.extend import AnswerInPlace
     from adk_fluent.protocol import (
         AgentReply,
         Clock,
@@ -235,8 +237,12 @@ class Budget(Middleware):
         key = (ledger if isinstance(ledger, Hashable) else id(ledger), account)
         if key in _HELD.get():
             return await next(call)
-        admitted = await self._admitted(call, account)
+        amount = self._most(call)
+        may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
+        said = self._asking.answer(call, amount) if may_ask and self._resumed else None
+        admitted = await self._admitted(call, account, amount, said)
         if isinstance(admitted, ModelReply):
+            self._mirror(call, account)
             return admitted
         call, held = admitted
         responses, cut = list[Any](), False
@@ -256,6 +262,8 @@ class Budget(Middleware):
                     self.ledger.settle(held, cost)
                     _HELD.reset(token)
                 self._mirror(call, account)
+        if said is not None and is_stopped(reply):
+            self._asking.give_back(call, said)
         return reply
 
     def balance(self, result: RunResult) -> Balance:
@@ -289,15 +297,12 @@ class Budget(Middleware):
     # --- before the request --------------------------------------------------------------------
 
     async def _admitted(
-        self, call: ModelCall, account: str
+        self, call: ModelCall, account: str, amount: Money, said: AnswerInPlace | None
     ) -> tuple[ModelCall, Reservation] | ModelReply:
         """The call with what is reserved for it; or the answer in its place."""
-        amount = self._most(call)
-        may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
-        said = self._asking.answer(call, amount) if may_ask and self._resumed else None
-        if said == "refused":
+        if said is not None and not said.approved:
             return self._asking.refused(call, self.limit)
-        held = await self.ledger.reserve(account, amount, None if said else self.limit)
+        held = await self.ledger.reserve(account, amount, self.limit if said is None else None)
         if held is not None:
             return call, held
         left = self._left(account)
@@ -419,7 +424,7 @@ class Budget(Middleware):
             {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
         )
         if (told := LEFT.get()) is not None:
-            told.append(left)
+            told[account] = left
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
 

@@ -49,6 +49,15 @@ def select(root: Node, cx: Any) -> Node:
         if id(selector) not in made:
             made[id(selector)] = Choice(selector)
         choices[agent.name] = made[id(selector)]
+    chosen = {id(agent) for agent, _ in _selecting(root)}
+    for agent in walk(root):
+        is_other = isinstance(agent, AgentNode) and agent.mock is None and id(agent) not in chosen
+        if is_other and agent.name in choices:
+            raise BuildError(
+                f"of two agents called {agent.name!r}, one chooses its model and one does not",
+                node=agent,
+                help="rename one of them",
+            )
     if choices:
         cx.add_middleware(ModelSelection(choices))
 

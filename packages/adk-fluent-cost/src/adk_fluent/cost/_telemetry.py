@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 #: Whose spans are described: ADK's own.
 _SCOPE: Final = "gcp.vertex.agent"
@@ -58,15 +58,20 @@ def note_model(asked: str = "", served: str = "", counterfactual: float | None =
 
 def _span() -> Any:
     """ADK's span of the model call, if one is open and recorded."""
-    from opentelemetry import trace  # noqa: PLC0415  # the same
-
-    span: Any = trace.get_current_span()
+    span: Any = _current_span()()
     if not span.is_recording():
         return None
     scope = getattr(span, "instrumentation_scope", None)
     if scope is None or scope.name != _SCOPE or not span.name.startswith(_SPANS):
         return None
     return span
+
+
+@cache
+def _current_span() -> Callable[[], Any]:
+    from opentelemetry import trace  # noqa: PLC0415  # whoever only builds needs none
+
+    return trace.get_current_span
 
 
 def note_on_span(usd: float) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._ids import model_id
@@ -30,8 +29,7 @@ _MOST_TIMES: Final = 100
 _EXTRA: Final = frozenset({"above", "since", "tiers"})
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """A price, and who says so.
 
     Attributes:

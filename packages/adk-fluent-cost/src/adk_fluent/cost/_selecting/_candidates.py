@@ -34,9 +34,18 @@ def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
     """Return the prices that candidates bring.
 
     Raises:
-        PriceError: A price is none, or off by orders of magnitude from the one that is known.
+        PriceError: A price is none, or off by orders of magnitude from the one that is known, or
+            another one than that of a candidate with the same name.
     """
-    rows = {each.name: row for each in candidates if (row := row_of(each)) is not None}
+    rows: dict[str, dict[str, float]] = {}
+    for each in candidates:
+        row = row_of(each)
+        if row is not None and rows.setdefault(each.name, row) != row:
+            raise PriceError(
+                f"two candidates called {each.name!r} have different prices",
+                found=f"{rows[each.name]} and {row}",
+                help="what a call cost is told by the model's name: give one of them another name",
+            )
     if not rows:
         return None
     table = PriceTable(rows, source="candidates")

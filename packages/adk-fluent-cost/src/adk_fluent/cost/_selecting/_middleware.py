@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -18,19 +17,20 @@ from adk_fluent.cost._requests import (
 from adk_fluent.cost._telemetry import note_model
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import Middleware, Money, RequestSnapshot, Sink
+from adk_fluent.protocol import Middleware, ModelReply, Money, RequestSnapshot, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Self
 
     from adk_fluent.cost._selecting._choice import Choice, Option
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
+    from adk_fluent.protocol import ModelCall, NextModel
 
 #: A judge's score from which an answer will do.
 _ENOUGH: Final = 0.5
 #: State key, with the agent's name behind it: the better model that a session has gone over to.
 _STAYS: Final = "adk_fluent_model"
+#: Key of the metadata of an event that calls tools: which model has called them.
+_CALLED: Final = "adk_fluent_called_by"
 
 
 class ModelSelection(Middleware):
@@ -46,13 +46,6 @@ class ModelSelection(Middleware):
 
     def __init__(self, choices: Mapping[str, Choice]) -> None:
         self._choices = choices
-        self._turns: dict[int, tuple[object, int]] = {}
-
-    def new(self) -> Self:
-        """Return the instance for one run."""
-        made = copy.copy(self)
-        made._turns = {}  # noqa: SLF001  # its own
-        return made
 
     def refuses_live(self) -> str | None:
         """Say that a live connection has one model."""
@@ -67,24 +60,17 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        left: list[Money] = []
+        left: dict[str, Money] = {}
         tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(left)
         try:
-            selecting = _Selecting(choice, call, next, self._turn(call))
+            selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
             CANDIDATE_PRICES.reset(tokens[0])
             LEFT.reset(tokens[1])
-        if _calls_tools(reply):  # it goes on with the one that has called them
-            self._turns[id(invocation_of(call.ctx))] = (invocation_of(call.ctx), selecting.asked)
         if choice.budget_key is not None and left and call.ctx is not None:
-            call.ctx.state[choice.budget_key] = float(min(each.usd for each in left))
+            call.ctx.state[choice.budget_key] = float(min(left.values()).usd)
         return selecting.signed(reply)
-
-    def _turn(self, call: ModelCall) -> int | None:
-        """The model that has called the tools whose results are in a request."""
-        _, at = self._turns.pop(id(invocation_of(call.ctx)), (None, None))
-        return at
 
 
 class _Selecting:
@@ -94,17 +80,16 @@ class _Selecting:
         choice: The models.
         call: The call.
         next: Sends it.
-        turn: The model that has called the tools whose results are in the request.
 
     Attributes:
         asked: The model that has answered.
     """
 
-    def __init__(self, choice: Choice, call: ModelCall, next: NextModel, turn: int | None) -> None:
+    def __init__(self, choice: Choice, call: ModelCall, next: NextModel) -> None:
         self._choice = choice
         self._call = call
         self._next = next
-        self._turn = turn
+        self._turn = self._called_tools()
         several = choice.fallback is not None or choice.judge is not None
         self._snapshot = RequestSnapshot(call.request) if several else None
         self._cache = call.request.cache_metadata
@@ -128,6 +113,21 @@ class _Selecting:
             return reply
         LOG.info("agent %s asks %s: money is short", self._call.agent, self._choice.names[fallback])
         return await self._ask(fallback)
+
+    def _called_tools(self) -> int | None:
+        """The model that has called the tools whose results are in the request; None is unknown.
+
+        Events know that: a pause for a person may be in between, and another process goes on.
+        """
+        if self._call.ctx is None or not _has_results(self._call.request):
+            return None
+        invocation = invocation_of(self._call.ctx)
+        for event in reversed(invocation.session.events):
+            kept: dict[str, Any] = event.custom_metadata or {}
+            name = kept.get(_CALLED)
+            if name and event.author == self._call.agent and event.branch == invocation.branch:
+                return self._choice.names.index(name) if name in self._choice.names else None
+        return None
 
     async def _ask(self, at: int, sink: Sink | None = None) -> ModelReply:
         """Ask one of the models; the first is the agent's own."""
@@ -201,11 +201,11 @@ class _Selecting:
             return False
         said: Any = self._choice.judge(reply)
         score = await said if isawaitable(said) else said
-        if not isinstance(score, bool | int | float):
+        if not (isinstance(score, int | float) and 0 <= score <= 1):
             raise UsageError(
                 f"the judge of agent {self._call.agent} gives a bool, or a score from 0 to 1",
                 node=self._call.node or self._call.agent,
-                found=describe(score),
+                found=str(score) if isinstance(score, int | float) else describe(score),
                 help="judge=lambda reply: len(reply.text) > 20",
             )
         return score >= _ENOUGH
@@ -237,8 +237,13 @@ class _Selecting:
             return reply
         name = self._choice.names[self.asked]
         for at, each in enumerate(reply.responses):
+            said: dict[str, Any] = {}
             if each.model_version is None:
-                reply.responses[at] = each.model_copy(update={"model_version": name})
+                said["model_version"] = name
+            if _calls_tools(ModelReply([each])):
+                said["custom_metadata"] = {**(each.custom_metadata or {}), _CALLED: name}
+            if said:
+                reply.responses[at] = each.model_copy(update=said)
         note_model(name, reply.final.model_version if reply.responses else name)
         return reply
 
