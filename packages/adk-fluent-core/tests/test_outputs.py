@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -180,7 +181,28 @@ async def test_other_ways_to_have_a_result() -> None:
     assert sent.status == "completed"
     made = RunResult([AgentEvent("a", '{"n": 1}', is_final=True, output={"n": 1})])
     assert made.output == {"n": 1}
-    assert pickle.loads(pickle.dumps(sent)).text == sent.text
+    for again in (pickle.loads(pickle.dumps(sent)), copy.deepcopy(sent), copy.copy(sent)):
+        assert (again.text, again.output) == (sent.text, sent.output)
+
+
+async def test_a_result_of_a_type_that_pickle_cannot_name_is_pickled_too() -> None:
+    class Local(BaseModel):
+        n: int
+
+    backend = mock_backend()
+    result = await (Agent("a").mock('{"n": 1}') @ Local).run("go", backend=backend)
+    assert copy.deepcopy(result).output == Local(n=1)
+    there = pickle.loads(pickle.dumps(result))
+    assert there.output == {"n": 1}
+    assert there.output_as(Local) == Local(n=1)
+
+
+@pytest.mark.parametrize("schema", ["Invoice", 5])
+async def test_output_as_refuses_what_is_no_type(schema: Any) -> None:
+    result = await words().run("go", backend=mock_backend())
+    with pytest.raises(UsageError, match="takes a type that pydantic can read") as raised:
+        result.output_as(schema)
+    assert raised.value.help
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ tools, functions and ADK are never wrapped: they keep their own type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, TypeVar
 
 from adk_fluent._caller import caller
 
@@ -89,6 +89,9 @@ class Details(TypedDict, total=False):
     location: Location | str | None
     found: str | None
     help: str | None
+
+
+_DETAILS: Final = frozenset(Details.__annotations__)
 
 
 def format_message(
@@ -669,6 +672,20 @@ class ModelRetry(RunError):  # noqa: N818  # as pydantic-ai calls it: no fault, 
     code = "ADKF314"
 
     def __init__(self, what: str, *, at_most: int = 3, **details: Unpack[Details]) -> None:
+        """Make one.
+
+        Raises:
+            UsageError: `at_most` is no number of times.
+            UnknownNameError: It takes no such argument.
+        """
+        for name in details.keys() - _DETAILS:
+            raise UnknownNameError(
+                f"ModelRetry takes no {name!r}", unknown=name, known=("at_most", *sorted(_DETAILS))
+            )
+        if type(at_most) is not int or at_most < 0:
+            raise UsageError(
+                "ModelRetry(..., at_most=) is an int of 0 or more", found=repr(at_most)
+            )
         self.at_most = at_most
         super().__init__(what, **details)
 

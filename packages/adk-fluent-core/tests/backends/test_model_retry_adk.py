@@ -12,7 +12,7 @@ from google.genai import types
 
 from adk_fluent import Agent, ModelRetry, Pipeline, map_over
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import RunError
+from adk_fluent.errors import RunError, UnknownNameError, UsageError
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -117,8 +117,15 @@ def results(run: RunResult) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("watched", [False, True])
-@pytest.mark.parametrize("streaming", ["none", "sse"])
+@pytest.mark.parametrize(
+    ("streaming", "watched"),
+    [
+        ("none", False),
+        ("sse", True),
+        pytest.param("none", True, marks=pytest.mark.full),
+        pytest.param("sse", False, marks=pytest.mark.full),
+    ],
+)
 @pytest.mark.parametrize("place", PLACES)
 async def test_the_model_is_told_and_tries_again(place: str, streaming: Any, watched: bool) -> None:
     pipeline, watching = PLACES[place](*ONCE), Watching()
@@ -146,6 +153,30 @@ async def test_a_result_between_begins_a_new_row() -> None:
     run = await clerk(bad, bad, bad, good, bad, bad, bad, "done").run("x")
     assert results(run).count(TOLD) == 6
     assert run.text == "done"
+
+
+async def test_each_round_of_a_loop_begins_a_new_row() -> None:
+    run = await (clerk(*[ALWAYS, ALWAYS, "not found"] * 5) * 5).run("x")
+    assert results(run).count(TOLD) == 10
+    assert run.text == "not found"
+
+
+@pytest.mark.parametrize("concurrency", [1, None])
+async def test_each_item_of_a_map_has_a_row_of_its_own(concurrency: int | None) -> None:
+    pipeline = map_over("ids", clerk(), concurrency=concurrency, on_error="collect")
+    run = await pipeline.run("x", state={"ids": [1, 2]})
+    said = [each["message"] for each in run.state["results_errors"]]
+    assert ["called look_up 4 times in a row" in each for each in said] == [True, True]
+
+
+def test_misspelt_and_wrong_arguments_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'at_most'") as raised:
+        ModelRetry(WHY, atmost=1)  # pyright: ignore[reportCallIssue]
+    assert raised.value.what == "ModelRetry takes no 'atmost'"
+    wrong: tuple[Any, ...] = (-1, "3", 1.5, True, None)
+    for each in wrong:
+        with pytest.raises(UsageError, match="int of 0 or more"):
+            ModelRetry(WHY, at_most=each)
 
 
 async def test_calls_of_one_turn_count_once_and_how_often_can_be_said() -> None:

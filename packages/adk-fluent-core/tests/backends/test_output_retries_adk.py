@@ -49,7 +49,7 @@ def run(request: pytest.FixtureRequest) -> Any:
     return run
 
 
-def reader(*replies: str, retries: int = 2) -> Agent[Invoice]:
+def reader(*replies: Any, retries: int = 2) -> Agent[Invoice]:
     return Agent("reader").mock(list(replies)).output_retries(retries) @ Invoice
 
 
@@ -57,12 +57,12 @@ def items(state: Any) -> dict[str, Any]:
     return {"items": ["a", "b"]}
 
 
-def handed_over(*replies: str) -> Builder:
+def handed_over(*replies: Any) -> Builder:
     host = Agent("host").mock(Call("transfer_to_agent", {"agent_name": "reader"}))
     return host.delegates(reader(*replies).writes("k"))
 
 
-def called(*replies: str) -> Builder:
+def called(*replies: Any) -> Builder:
     host = Agent("host").mock([Call("reader", {"request": "x"}), "done"])
     return host.agent_tool(reader(*replies).writes("k"))
 
@@ -122,6 +122,18 @@ async def test_items_of_a_map_have_tries_of_their_own(run: Any) -> None:
 
 async def test_each_turn_of_a_loop_begins_anew(run: Any) -> None:
     assert (await run(reader(BAD, GOOD, BAD, GOOD, retries=1) * 2)).output == THREE
+
+
+@pytest.mark.parametrize("streaming", ["none", "sse"])
+@pytest.mark.parametrize("place", ["step", "fallback", "race"])
+async def test_an_answer_that_broke_off_is_made_good(place: str, streaming: Any) -> None:
+    cut = reply('{"tot', finish_reason="MAX_TOKENS")
+    config = ExecutionConfig(streaming_mode=streaming)
+    result = await PLACES[place](cut, GOOD).run("go", config=config)
+    assert (result.status, result.errors, result.discarded) == ("completed", [], [])
+    assert result.output == THREE
+    with pytest.raises(OutputInvalidError, match="broke off in the middle: MAX_TOKENS"):
+        await reader(cut, retries=0).run("go", config=config)
 
 
 async def test_several_keys(run: Any) -> None:

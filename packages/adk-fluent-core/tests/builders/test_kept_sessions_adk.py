@@ -6,13 +6,15 @@ import asyncio
 import copy
 import gc
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai.types import Part
 
 from adk_fluent import Agent, Pipeline, gate
-from adk_fluent.errors import SessionError
+from adk_fluent.config import ExecutionConfig
+from adk_fluent.errors import SessionError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from adk_fluent.builders import State
     from adk_fluent.builders._base import BuilderBase
 
-pytestmark = pytest.mark.adk
+pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")]
 
 
 def counted() -> Pipeline:
@@ -134,6 +136,24 @@ async def test_a_question_keeps_its_session_when_the_result_is_gone() -> None:
     assert kept(pipeline) == []
 
 
+async def test_what_failed_behind_an_answer_can_be_gone_on_with() -> None:
+    fails = [False, True]
+
+    def once(state: State) -> None:
+        if fails.pop():
+            raise ValueError("no")
+
+    pipeline = gate(message="Go on?", name="ask") >> once >> counted()
+    first = await pipeline.run("Go.")
+    id, answer = first.session_id, first.pending[0].answer(True)
+    del first
+    with pytest.raises(ValueError, match="no"):
+        await pipeline.resume(answer, session_id=id)
+    assert kept(pipeline) == [id]
+    assert (await pipeline.resume(session_id=id)).state["n"] == 1
+    assert kept(pipeline) == []
+
+
 async def test_a_question_of_a_stream_keeps_its_session() -> None:
     pipeline = asks()
     async for _ in pipeline.stream("Go."):
@@ -167,9 +187,18 @@ async def test_a_run_that_fails_keeps_nothing() -> None:
         raise ValueError("no")
 
     pipeline = counted() >> fails
+    config = ExecutionConfig(resumable=True)
     with pytest.raises(ValueError, match="no"):
-        await pipeline.run("Hello.")
+        await pipeline.run("Hello.", config=config)
     assert kept(pipeline) == []
+    with pytest.raises(UsageError, match="needs a session_id= from the start"):
+        await pipeline.resume(config=config)
+
+
+async def test_ids_that_users_make_up_are_theirs() -> None:
+    pipeline, id = counted(), f"run-{uuid4().hex}"
+    for n in (1, 2):
+        assert (await pipeline.run("Hello.", session_id=id)).state["n"] == n
 
 
 async def test_what_a_run_saved_goes_with_its_session() -> None:

@@ -468,7 +468,36 @@ def test_a_fallback_that_helps_is_told_and_is_no_failure(write: Write, here: Cli
     )
     done = here("run", "desk.py", "hi")
     assert (done.code, done.out) == (0, "bad: half \ngood: whole\n")
-    assert done.err == "[fallback: an attempt failed and was undone]\n"
+    undone, why = done.err.splitlines()
+    assert undone == "[fallback: an attempt failed and was undone]"
+    assert why.startswith("[fallback went on without ")
+    assert "in node 'worse' at " in why
+    assert "503" in why
+    told = here("run", "desk.py", "hi", "--json")
+    assert (told.code, told.err) == (0, "")
+
+
+def test_what_a_map_leaves_out_is_told(write: Write, here: Cli) -> None:
+    write(
+        "desk.py",
+        f"{HEAD}\nfrom adk_fluent import map_over\n"
+        "def number(state):\n    return {'n': float(state['_item'])}\n"
+        "pipeline = map_over('xs', number, result_key='n', on_error='skip')\n",
+    )
+    done = here("run", "desk.py", "hi", "--state", 'xs=["1", "free"]')
+    assert done.code == 0
+    assert "[map_over went on without number" in done.err
+    assert "ValueError: could not convert string to float: 'free'" in done.err
+
+
+def test_an_answer_that_is_given_again_is_told(write: Write, here: Cli) -> None:
+    write(
+        "desk.py",
+        f"{HEAD}\npipeline = Agent('a').mock(['many', '3']).output_retries(1) @ int\n",
+    )
+    done = here("run", "desk.py", "hi")
+    assert (done.code, done.out) == (0, "a: many\na: 3\n")
+    assert done.err.startswith("[a is asked again: the answer of a does not fit its schema")
 
 
 def test_a_run_that_takes_too_long(write: Write, cli: Cli) -> None:

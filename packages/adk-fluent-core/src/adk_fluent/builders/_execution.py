@@ -34,7 +34,7 @@ R = TypeVar("R")
 LOCK: Final = threading.Lock()
 
 #: The form of ids of sessions that were given none.
-_MADE_HERE: Final = re.compile("run-[0-9a-f]{32}")
+_MADE_HERE: Final = re.compile("adk-fluent-run-[0-9a-f]{32}")
 
 #: Compiled forms that one builder keeps, one a config it was run with.
 KEPT: Final = 8
@@ -104,7 +104,7 @@ class Runs:
             return None
         app_name, user_id = compiled.config.app_name, options.get("user_id", "user")
         if id is None:
-            id = options["session_id"] = f"run-{uuid.uuid4().hex}"
+            id = options["session_id"] = f"adk-fluent-run-{uuid.uuid4().hex}"
             where = (app_name, user_id, id)
             lease = self._leases[where] = Lease(where)
             weakref.finalize(lease, self.adk.forget, *where).atexit = False

@@ -17,7 +17,7 @@ from adk_fluent.cli._status import Status, is_interactive
 from adk_fluent.cli._transcript import Transcript, note
 from adk_fluent.errors import RunError
 from adk_fluent.ir import AgentNode, ExecutionConfig, walk
-from adk_fluent.protocol import RunResult, resume_of
+from adk_fluent.protocol import RunResult, collect_discarded, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -152,11 +152,14 @@ class Conversation:
             state=settings.state,
         )
         with _json_lines() if settings.as_json else self._followed() as show:
-            async with aclosing(events):
-                async for event in events:
-                    show(event)
-                    if not event.is_partial:
-                        seen.append(event)
+            with collect_discarded() as discarded:
+                async with aclosing(events):
+                    async for event in events:
+                        show(event)
+                        if not event.is_partial:
+                            seen.append(event)
+            for attempt in () if settings.as_json else discarded:
+                self._transcript.left_out(attempt)
         self.pending = self._open(await self._session())
         if self.pending or seen.status not in ("completed", "escalated"):
             return FINDINGS

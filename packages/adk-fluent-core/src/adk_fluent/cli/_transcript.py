@@ -11,7 +11,7 @@ from adk_fluent.cli._status import Status
 from adk_fluent.cli._text import plain, short
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import AgentEvent, ToolCallInfo
+    from adk_fluent.protocol import AgentEvent, DiscardedAttempt, ToolCallInfo
 
 #: Who speaks: author, position in the pipeline, attempt.
 _Speaker = tuple[str, str | None, str | None]
@@ -21,6 +21,8 @@ _COLORS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "
 _NOTICE: Final = "adk_fluent_notice"
 #: What events are for whose text no agent says.
 _NOTICES: Final = ("refused", "held")
+#: Characters of the reason for which something was left out.
+_WHY: Final = 200
 
 
 class Transcript:
@@ -59,6 +61,8 @@ class Transcript:
             self._note(f"[{event.author} calls {_call(call)}]")
         if event.error is not None:
             self._note(f"[{event.author} reports {event.error}]", fg="red")
+        if wrong := event.metadata.get("retried"):
+            self._note(f"[{event.author} is asked again: {wrong}]", fg="yellow")
         notice = None if event.is_partial else event.custom_metadata.get(_NOTICE)
         if notice:
             self._note(f"[{event.author}: {notice}]", fg="yellow")
@@ -66,6 +70,12 @@ class Transcript:
             self._note(f"[{event.node}: an attempt failed and was undone]")
         if self._floor is None:
             self._status.show()
+
+    def left_out(self, attempt: DiscardedAttempt) -> None:
+        """Show what a fallback or a map went on without, and why."""
+        where = f", {attempt.place.splitlines()[-1]}" if attempt.place else ""
+        why = short(f"{attempt.error.code}: {attempt.error.message}", _WHY)
+        self._note(f"[{attempt.fallback} went on without {attempt.step}: {why}{where}]", "yellow")
 
     def end(self) -> None:
         """Show what was kept back, and finish the line."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from adk_fluent.errors import OutputInvalidError
+from adk_fluent._words import describe
+from adk_fluent.errors import OutputInvalidError, UsageError
 from adk_fluent.protocol._answer import Data, composed, finals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Self
 
     from adk_fluent.protocol._event import AgentEvent
 
@@ -17,6 +19,28 @@ T = TypeVar("T")
 
 _FENCE: Final = "```"
 _SHOWN: Final = 200  # characters of an answer in an error
+
+
+class Types(dict[str, Any]):
+    """The types of steps by name, of which pickles keep those that another process can find."""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the same, as types are."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what pickle cannot name; the answer is JSON there."""
+        return dict, ({name: each if _is_found(each) else None for name, each in self.items()},)
+
+
+def _is_found(schema: object) -> bool:
+    import pickle  # noqa: PLC0415  # few need it
+
+    try:
+        pickle.dumps(schema)
+    except Exception:  # noqa: BLE001  # which one is up to the type
+        return False
+    return True
 
 
 def unfenced(text: str) -> str:
@@ -47,8 +71,10 @@ def output_as(events: Iterable[AgentEvent], schema: type[T]) -> T:
 
     Raises:
         OutputInvalidError: It does not fit.
+        UsageError: Pydantic knows no such type.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
+    # slow to import
+    from pydantic import PydanticUserError, TypeAdapter, ValidationError  # noqa: PLC0415
 
     answers = finals(events)
     said = [(each.path or "", _raw(each)) for each in answers]
@@ -58,6 +84,12 @@ def output_as(events: Iterable[AgentEvent], schema: type[T]) -> T:
     text = unfenced(value) if isinstance(value, str) else json.dumps(value.value)
     try:
         return TypeAdapter(schema).validate_json(text)
+    except PydanticUserError as error:
+        raise UsageError(
+            "output_as(...) takes a type that pydantic can read",
+            found=describe(schema),
+            help=error.message.partition("\n")[0],
+        ) from error
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         fields = [".".join(map(str, fault["loc"])) for fault in faults]

@@ -100,6 +100,7 @@ class RunResult(list[AgentEvent], Generic[T_co]):
         Raises:
             OutputMissingError: The run was not completed, or nobody answered.
             OutputInvalidError: The answer does not fit.
+            UsageError: Pydantic knows no such type.
         """
         if self.status != "completed" or not self.text:
             told = f"the run is {self.status}" if self.reason else "nobody answered"

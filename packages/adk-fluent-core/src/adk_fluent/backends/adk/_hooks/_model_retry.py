@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from adk_fluent.backends.adk._hooks._chain import invocation_of
 from adk_fluent.backends.adk._hooks._turns import turn_in
+from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import ModelRetry, RunError
 
 if TYPE_CHECKING:
@@ -80,13 +81,21 @@ def _retries(context: Any) -> int:
 
 
 def _in_a_row(events: list[Any], agent: str, tool: str) -> int:
-    """How often a tool was the last to tell its model so, since the user said something."""
+    """How often a tool was the last to tell its model so, since the step began.
+
+    The same agent in another round of a loop, or with another item of a map, has another position.
+    """
     count = 0
+    here: str | None = None
     for event in reversed(events):
         responses = event.get_function_responses()
         if event.author == _USER and not responses:
             break
         if event.author != agent:
+            continue
+        path = (stamp_of(event) or {}).get("path", "")
+        here = path if here is None else here
+        if path != here:
             continue
         for each in responses:
             if each.name == tool:

@@ -134,6 +134,7 @@ class _Flow:
         else:  # the step does it
             invalid = _fault(reading.answer, event)
         if invalid is not None and left:
+            event.error_code = event.error_message = None  # an answer that broke off is made good
             event.custom_metadata = {**(event.custom_metadata or {}), _RETRIED: invalid.what}
         return invalid
 

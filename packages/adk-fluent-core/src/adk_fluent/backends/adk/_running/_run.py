@@ -374,11 +374,10 @@ class ADKBackend(BackendBase[Compiled]):
             users = self.session_service.sessions.get(app_name, {})
             users.get(user_id, {}).pop(session_id, None)
         if isinstance(self.artifact_service, InMemoryArtifactService):
-            held = self.artifact_service.artifacts
-            for path in [
-                each for each in held if each.startswith(f"{app_name}/{user_id}/{session_id}/")
-            ]:
-                held.pop(path, None)
+            held, under = self.artifact_service.artifacts, f"{app_name}/{user_id}/{session_id}/"
+            for path in list(held):  # at once: garbage collection may call this at any point
+                if path.startswith(under):
+                    held.pop(path, None)
 
     async def _events(
         self,
@@ -461,7 +460,8 @@ async def _opened(
     if session_id is None:
         raise UsageError(
             "to go on with a run, its session has to be named",
-            help="give session_id=result.session_id, and the session_service of that run",
+            help="give session_id=result.session_id, and the session_service of that run; "
+            "a run that may fail needs a session_id= from the start",
         )
     session = await existing_session(service, app_name, user_id, session_id)
     return session, going_on(compiled.root, resume, session)

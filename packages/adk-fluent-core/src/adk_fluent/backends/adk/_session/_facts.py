@@ -110,6 +110,8 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
     try:
         data = answer.data(said)
     except OutputInvalidError as error:
+        if event.finish_reason not in _ENDS:
+            error.help = f"the answer broke off in the middle: {event.finish_reason.value}"
         return error
     delta.update(answer.written(said, data))
     stamp = None if data is UNSET else stamp_of(event)
@@ -180,9 +182,11 @@ class Leaving:
 def report_end(event: Event) -> None:
     """Report an answer that was cut off or blocked in the middle as an error.
 
-    ADK does so where the answer is streamed, or nothing of it came.
+    ADK does so where the answer is streamed, or nothing of it came. One that is given again is
+    made good.
     """
-    if event.finish_reason not in _ENDS and not event.error_code:
+    retried = "retried" in (stamp_of(event) or {})
+    if event.finish_reason not in _ENDS and not event.error_code and not retried:
         event.error_code = event.finish_reason.value
 
 
