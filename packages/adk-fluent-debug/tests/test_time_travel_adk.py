@@ -313,6 +313,8 @@ async def test_what_cannot_be_is_refused_and_leaves_no_session(
         ({"edit": {1: "x"}}, "has no content"),
         ({"edit": {0: 3}}, "text, or a Content"),
         ({"edit": "x"}, "takes a mapping"),
+        ({"session_id": ""}, "the id of the new session"),
+        ({"session_id": 1}, "the id of the new session"),
     ):
         with pytest.raises(UsageError, match=words):
             await travel.fork(result, **wrong)
@@ -323,6 +325,8 @@ async def test_what_cannot_be_is_refused_and_leaves_no_session(
     lost: Any = type("Lost", (), {"id": "zz", "app_name": "a", "user_id": "u"})()
     with pytest.raises(SessionError, match="no session 'zz'"):
         await travel.fork(lost)
+    with pytest.raises(SessionError, match="a session 's' of user 'user' already"):
+        await travel.fork(result, session_id="s")
 
     async def full(**_: Any) -> None:
         raise OSError("disk is full")

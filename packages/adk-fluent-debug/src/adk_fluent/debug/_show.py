@@ -29,7 +29,7 @@ def text_of(recording: Recording, *, full: bool = False) -> str:
         recording: The recording.
         full: Cut nothing off.
     """
-    return "\n".join(_lines(recording, 0 if full else _SHOWN))
+    return "\n".join(map(_printable, _lines(recording, 0 if full else _SHOWN)))
 
 
 def data_of(recording: Recording) -> Data:
@@ -132,7 +132,7 @@ def _said(run: RecordedRun) -> str:
 
 
 def _cut(value: Any, limit: int) -> str:
-    """A value as Python writes it, in which no control character does anything."""
+    """A value as Python writes it."""
     if value == LEFT_OUT:
         return LEFT_OUT
     return _shorter(repr(value), limit)
@@ -144,6 +144,13 @@ def _shown(text: str, limit: int) -> str:
 
 def _shorter(text: str, limit: int) -> str:
     return text if not limit or len(text) <= limit else f"{text[:limit]}..."
+
+
+def _printable(line: str) -> str:
+    """A line in which no control character does anything, whoever wrote the file."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
 
 
 def json_of(data: Data) -> str:

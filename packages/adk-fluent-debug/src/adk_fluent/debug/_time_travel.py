@@ -110,7 +110,7 @@ class TimeTravel:
         Raises:
             UsageError: There is no such event, an edited one is not kept or has no content, or
                 state cannot hold what is given.
-            SessionError: There is no such session.
+            SessionError: There is no such session, or there is one of the new id.
         """
         from adk_fluent.extend import (  # noqa: PLC0415  # they import ADK
             copy_events,
@@ -125,6 +125,7 @@ class TimeTravel:
         kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
             _edit(kept[place], said)
+        await self._check_free(stored, session_id)
         made = await self._service.create_session(
             app_name=stored.app_name,
             user_id=stored.user_id,
@@ -150,6 +151,20 @@ class TimeTravel:
             await self._service.delete_session(**ids)
             raise
         return made if whole is None else whole
+
+    async def _check_free(self, session: Session, id: Any) -> None:
+        """Refuse the id of another session: not every service does."""
+        if id is None:
+            return
+        if not isinstance(id, str) or not id.strip():
+            raise UsageError("session_id= takes the id of the new session", found=describe(id))
+        if await self._service.get_session(
+            app_name=session.app_name, user_id=session.user_id, session_id=id
+        ):
+            raise SessionError(
+                f"there is a session {id!r} of user {session.user_id!r} already",
+                help="give another session_id=, or none",
+            )
 
     async def _stored(self, session: Any) -> Session:
         """The session as it is stored now, with all its events."""
