@@ -315,7 +315,7 @@ def _check_answers(case: FluentCase) -> None:
     given: Any = case.answers or {}
     for name, value in given.items():
         require(is_text(name), "keys of answers= are names of gates and tools", name)
-        if isinstance(value, list | tuple) and not value:
+        if value in ([], ()):
             raise EvalError(
                 f"answers= has none for {name!r}",
                 found="an empty list",

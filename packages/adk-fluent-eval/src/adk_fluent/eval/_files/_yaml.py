@@ -48,7 +48,8 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
         # in other quotes it is a line break, which is read as another one
-        return self.represent_scalar(f"{_TAG}str", data, style='"' if "\x85" in data else None)
+        style = '"' if "\x85" in data else None
+        return cast("Any", self).represent_scalar(f"{_TAG}str", data, style=style)
 
 
 _Dumper.add_representer(str, _Dumper.represent_str)
