@@ -91,8 +91,9 @@ class TimeTravel:
         shared with other sessions, and stay as they are. Where the run kept its position
         (``ExecutionConfig(resumable=True)``, or it waits for an answer), ``pipeline.resume`` goes
         on in the fork behind the event; otherwise ``pipeline.run`` begins a new run there. Either
-        executes what comes next, and nothing of what is kept. A step of which the event is not the
-        last is executed again. Artifacts are not copied.
+        executes what comes next, and nothing of what is kept, with two exceptions: a step of which
+        the event is not the last, and a step in a branch, where one beside it was not done, are
+        executed again; a warning says so. Artifacts are not copied.
 
         Args:
             session: The session, or the result of a run in it.
@@ -288,30 +289,24 @@ def _edit(event: Event, said: Any) -> None:
 
 
 def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
-    """The event that says where the run stood after the last one that is kept, if there is one.
+    """The events that say where the run stood after the last one that is kept, if there are any.
 
-    A pipeline says so after each step, in an event of its own or with what the step wrote. Of
-    branches that run at the same time others may come between: what counts is that it tells of
-    nothing that is not kept.
+    A pipeline says so after each step, in an event of its own or with what the step wrote. Where
+    an event of another branch comes between, it may tell of what is not kept, and is not taken.
     """
     from adk_fluent.extend import to_agent_event  # noqa: PLC0415  # it imports ADK
 
     last = to_agent_event(events[stop - 1])
-    path, found, between = last.path or "", list[Any](), False
+    found: list[Event] = []
     for event in events[stop:]:
         seen = to_agent_event(event)
-        if seen.content is None and seen.metadata.get("why") in _BOOKKEEPING:
-            if seen.metadata["why"] != _JOURNAL:
-                continue
-            if not between or (path and _is_next(path, seen.path or "")):
-                found.append(event)
-            if between:
-                break
-        elif not path or _is_journal(event) or _is_next(path, seen.path or ""):
+        why = None if seen.content is not None else seen.metadata.get("why")
+        if why not in _BOOKKEEPING:
             break
-        else:
-            between = True
-    if not found and path and not _is_journal(events[stop - 1]):
+        if why == _JOURNAL:
+            found.append(event)
+    # what an agent says with a position comes of a branch that was not over then
+    if not found and last.path and (last.content is not None or not _is_journal(events[stop - 1])):
         _tell_cut(last, events[:stop])
     return found
 
@@ -322,18 +317,11 @@ def _is_journal(event: Event) -> bool:
     return any(map(is_journal_key, event.actions.state_delta))
 
 
-def _is_next(path: str, other: str) -> bool:
-    """Whether a position is that of the same step, of the one behind it, or of the end of both."""
-    above, _, step = path.rpartition(".")
-    beside, _, next_step = other.rpartition(".")
-    in_sequence = step[:1] == next_step[:1] == "s" and above == beside
-    return other == path or in_sequence or f"{path}.".startswith(f"{other}.")
-
-
 def _tell_cut(last: AgentEvent, kept: Iterable[Event]) -> None:
     if any(map(_is_journal, kept)):
         LOG.warning(
-            "fork: step %r had more to do after event %s; resuming the fork executes it again",
+            "fork: step %r, or a branch beside it, had more to do after event %s; "
+            "resuming the fork executes that step again",
             last.node or last.author,
             last.id,
         )
