@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adk_fluent.cli import FINDINGS, OK, USAGE, main
-from adk_fluent.debug import Recording, RecordingFileError
+from adk_fluent.debug import RecordedRun, Recording, RecordingFileError
 from adk_fluent.errors import UsageError
 
 pytestmark = pytest.mark.adk
@@ -119,6 +119,17 @@ def test_what_is_recorded_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         "clerk": ["model", "event", "tool"],
     }
     assert run["lanes"][2]["spans"][2]["status"] == "error"
+
+
+def test_no_control_character_of_a_file_reaches_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = "\x1b[2J\u202e"
+    data = {"tape": [{"t": 1, "model_call": 0, "agent": evil, "model": evil}], "status": evil}
+    Recording([RecordedRun(data)], {"recorded_at": evil}).save("a.json")
+    code, out, _ = call(capsys, "show", "a.json")
+    assert (code, out.replace("\n", "").isprintable()) == (OK, True)
+    assert "model \\x1b[2J\\u202e: cancelled" in out
 
 
 def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

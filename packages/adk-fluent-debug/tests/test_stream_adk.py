@@ -23,6 +23,7 @@ from adk_fluent.debug import (
     ReplayMismatchError,
     replay_async,
 )
+from adk_fluent.errors import UsageError
 from adk_fluent.testing import Call, ScriptedModel
 
 pytestmark = pytest.mark.adk
@@ -105,7 +106,7 @@ async def test_a_line_that_was_cut_off_is_left_out(
     assert "cut off in its last line" in caplog.text
     for at, wrong in ((2, "{}"), (3, '{"run": 7, "entry": {}}'), (3, '{"run": -1}'), (2, "[")):
         broken = [*lines[:at], wrong, *lines[at:], ""]
-        with pytest.raises(RecordingFileError, match="no line of a recording"):
+        with pytest.raises(RecordingFileError, match=r"^this is no line of a recording"):
             Recording.from_json("\n".join(broken))
 
 
@@ -122,6 +123,39 @@ async def test_no_secret_stays_in_a_stream(tmp_path: Path) -> None:
     assert "My word is [redacted]." in text
     assert "ann is in" in text
     assert [*Path(tmp_path).iterdir()] == [tmp_path / "run.jsonl"]  # noqa: ASYNC240
+
+
+@pytest.mark.parametrize("secret", ['p\xe4"ss-word', "pass\\nword's", "two\nlines of it"])
+async def test_a_secret_is_taken_out_of_earlier_lines_however_it_is_quoted(
+    tmp_path: Path, secret: str
+) -> None:
+    def login(password: str) -> str:
+        """Log in."""
+        return "in"
+
+    said = f"{secret} {json.dumps(secret)} {json.dumps(secret, ensure_ascii=False)} {secret!r}"
+    for each in said, json.dumps(secret):
+        model = ScriptedModel(Call("login", {"password": secret}), "in")
+        with Recorder(stream=tmp_path / "run.jsonl"):
+            await Agent("a", model).tool(login).run(each)
+        [run] = Recording.load(tmp_path / "run.jsonl").runs
+        text = (tmp_path / "run.jsonl").read_text("utf-8")
+        assert "[redacted]" in (run.message or {})["parts"][0]["text"]
+        for part in ("ss-word", "word's", "lines of it"):
+            assert part not in text
+
+
+async def test_a_stream_is_not_saved_over(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with Recorder(stream=file) as kept:
+        await clerk().run("Hello")
+        with pytest.raises(UsageError, match="which is the stream"):
+            kept.save(file)
+        await clerk().run("Refund A1")
+    assert len(Recording.load(file).runs) == 2
+    number: Any = 1
+    with pytest.raises(UsageError, match="stream= takes the path of a file"):
+        Recorder(stream=number)
 
 
 async def test_without_content_a_stream_has_none(tmp_path: Path) -> None:

@@ -156,7 +156,9 @@ async def test_a_fork_at_each_step_ends_as_the_run_did(
     assert again.state == {**result.state}
     done = {"clerk": 1, "count": 2, "legal": 2, "sales": 2, "close": 3}[name]
     assert shop.ran == ran[done:]
-    assert name not in {each.node for each in again}
+    steps = ["count", "legal", "sales", "close", "last"]
+    first = {"clerk": 0, "count": 1, "legal": 1, "sales": 3, "close": 4}  # beside legal is sales
+    assert {each.node for each in again} == {*steps[first[name] :]}
 
 
 async def test_shared_state_stays_as_it_is_unless_it_is_named(
@@ -216,7 +218,27 @@ async def test_that_a_step_is_executed_again_is_said(
     call = next(each for each in result if each.tool_calls)
     with caplog.at_level(logging.WARNING, "adk_fluent"):
         await TimeTravel(memory).fork(result, at=call.id)
-    assert "step 'clerk' had more to do" in caplog.text
+    assert "step 'clerk', or a branch beside it, had more to do" in caplog.text
+
+
+@pytest.mark.parametrize("writes", [False, True])
+async def test_a_fork_of_branches_leaves_out_none_that_is_not_kept(
+    memory: BaseSessionService, caplog: pytest.LogCaptureFixture, writes: bool
+) -> None:
+    def branch(name: str) -> Agent:
+        agent = Agent(name).mock(f"{name}!")
+        return agent.writes(name) if writes else agent
+
+    pipeline = (branch("a") | branch("b")) >> Agent("c").mock("end")
+    options: dict[str, Any] = {"session_service": memory, "config": RESUMABLE}
+    result = await pipeline.run("x", **options)
+    for at, then, is_told in (("a", ["a", "b", "c"], True), ("b", ["c"], False)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "adk_fluent"):
+            fork = await TimeTravel(memory).fork(result, at=named(result, at).id)
+        assert (f"step {at!r}, or a branch beside it" in caplog.text) is is_told
+        again = await pipeline.resume(session_id=fork.id, **options)
+        assert [each.author for each in again] == then
 
 
 async def test_a_waiting_run_is_forked_and_answered_twice(service: BaseSessionService) -> None:
@@ -313,6 +335,8 @@ async def test_what_cannot_be_is_refused_and_leaves_no_session(
         ({"edit": {1: "x"}}, "has no content"),
         ({"edit": {0: 3}}, "text, or a Content"),
         ({"edit": "x"}, "takes a mapping"),
+        ({"session_id": ""}, "the id of the new session"),
+        ({"session_id": 1}, "the id of the new session"),
     ):
         with pytest.raises(UsageError, match=words):
             await travel.fork(result, **wrong)
@@ -323,6 +347,8 @@ async def test_what_cannot_be_is_refused_and_leaves_no_session(
     lost: Any = type("Lost", (), {"id": "zz", "app_name": "a", "user_id": "u"})()
     with pytest.raises(SessionError, match="no session 'zz'"):
         await travel.fork(lost)
+    with pytest.raises(SessionError, match="a session 's' of user 'user' already"):
+        await travel.fork(result, session_id="s")
 
     async def full(**_: Any) -> None:
         raise OSError("disk is full")

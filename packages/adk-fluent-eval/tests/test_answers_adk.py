@@ -66,7 +66,7 @@ def test_a_list_has_an_answer_for_each_question() -> None:
     made = run(case, twice)
     assert made.status is Status.ERROR
     assert made.reasons == [
-        "the run waits for an answer to gate 'approve': And now?; give answers={'approve': ...}"
+        "the run waits for another answer to gate 'approve': And now?; answers= has 1 answer"
     ]
     assert made.state["p"] == "Paid."
 
@@ -141,9 +141,23 @@ def test_answers_are_checked_before_any_model_call() -> None:
     pipeline = desk(answer=never) >> gate(message="Pay?", name="approve")
     with pytest.raises(EvalError, match="did you mean 'approve'"):
         run(FluentCase("hi", answers={"aprove": True}, expected_trajectory=[]), pipeline)
-    wrong: Any = [True]
-    with pytest.raises(EvalError, match="answers= must be a mapping of gates and tools"):
-        FluentCase("hi", answers=wrong)
+    with pytest.raises(EvalError, match="it answers agent 'desk', and agents ask nothing"):
+        run(FluentCase("hi", answers={"desk": True}, expected_trajectory=[]), pipeline)
+
+
+@pytest.mark.parametrize(
+    ("answers", "what"),
+    [
+        ([True], "answers= must be a mapping of gates and tools"),
+        ({1: True}, "keys of answers= are names of gates and tools"),
+        ({"approve": []}, "answers= has none for 'approve'"),
+        ({"approve": {"by": object()}}, r"JSON cannot hold: answers\['approve'\]\['by'\]"),
+        ({"approve": lambda: True}, "JSON cannot hold"),
+    ],
+)
+def test_answers_that_cannot_be_given_are_refused(answers: Any, what: str) -> None:
+    with pytest.raises(EvalError, match=what):
+        FluentCase("hi", answers=answers)
 
 
 def test_files_hold_answers(tmp_path: Path) -> None:

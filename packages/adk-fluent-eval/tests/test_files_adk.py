@@ -128,6 +128,13 @@ def test_round_trips(tmp_path: Path) -> None:
     same(FluentEvalSuite.from_eval_set(tmp_path / "s.evalset.json", registry=REGISTRY), suite)
 
 
+def test_yaml_keeps_every_line_break(tmp_path: Path) -> None:
+    text = "a\r\nb\x85c\u2028d\re\n"
+    case = FluentCase(text, id="a", expected_trajectory=[], tags=[text], metadata={text: text})
+    FluentEvalSuite(cases=[case]).to_yaml(tmp_path / "s.yaml")
+    assert FluentEvalSuite.from_yaml(tmp_path / "s.yaml").cases == [case]
+
+
 def test_adk_reads_what_is_written(tmp_path: Path) -> None:
     path, config = tmp_path / "s.evalset.json", tmp_path / "c.json"
     everything().to_eval_set_file(path, config_path=config)

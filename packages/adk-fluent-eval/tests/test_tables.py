@@ -107,6 +107,7 @@ WRITTEN = [
         max_tokens=300,
         reference_response="[x",
         answers={"approve": True},
+        skip="not\r\nyet\r",
     ),
     FluentCase("Hi", id="b", expected_trajectory=[], expected_response_contains=["[x", "y"]),
 ]
@@ -120,10 +121,11 @@ def test_cases_are_written_as_they_are_read(tmp_path: Path, name: str) -> None:
         cases.append(FluentCase(["x \u2028", turn], id="c", expected_trajectory=["é"]))
     FluentEvalSuite("s", cases=cases).to_table(tmp_path / name)
     assert FluentEvalSuite.from_table(tmp_path / name).cases == cases
-    starts = FluentCase("Hi", id="a", expected_response_contains="[x")
-    FluentEvalSuite("s", cases=[starts]).to_table(tmp_path / "e.csv")
-    [case] = FluentEvalSuite.from_table(tmp_path / "e.csv").cases
-    assert case.turns[0].contains == starts.turns[0].contains
+    for text in ("[x", "\n{x"):
+        starts = FluentCase("Hi", id="a", expected_response_contains=text)
+        FluentEvalSuite("s", cases=[starts]).to_table(tmp_path / "e.csv")
+        [case] = FluentEvalSuite.from_table(tmp_path / "e.csv").cases
+        assert case.turns[0].contains == starts.turns[0].contains
 
 
 def test_what_tables_cannot_hold_is_refused_and_an_old_file_stays(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._content import mapped, payloads, without_content
@@ -13,10 +14,10 @@ from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
-    import os
     from types import TracebackType
     from typing import Self
 
@@ -73,11 +74,13 @@ class Recorder(Middleware):
         capture_state: bool = True,
         redact: Redact | None = None,
         *,
-        stream: str | os.PathLike[str] | None = None,
+        stream: str | PathLike[str] | None = None,
     ) -> None:
         for name, value in (("capture_content", capture_content), ("capture_state", capture_state)):
             if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
                 raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
+        if not isinstance(stream, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            raise UsageError("stream= takes the path of a file", found=describe(stream))
         self.capture_content: bool = capture_content
         self.capture_state: bool = capture_state
         #: What is taken out.
@@ -167,18 +170,26 @@ class Recorder(Middleware):
         """The same as `recording`."""
         return self.recording
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write what was recorded to a file; see `Recording.save`.
 
         Raises:
             RecordingFileError: The file cannot be written.
-            UsageError: Nothing was recorded.
+            UsageError: Nothing was recorded, or it is the file of the stream, which goes on.
         """
         if not self._runs:
             raise UsageError(
                 "there is nothing to save: no run was recorded",
                 help=f"run something in `with recorder:`, or with middleware=[recorder]; {_OTHERS}",
             )
+        if self._file is not None:
+            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
+
+            if Path(path).resolve() == Path(self._file).resolve():
+                raise UsageError(
+                    f"what was recorded is in {Path(path).name!r} already, which is the stream",
+                    help="save to another file",
+                )
         self.recording.save(path)
 
     def _scrubbed(self, secrets: set[str], part: Any) -> Any:

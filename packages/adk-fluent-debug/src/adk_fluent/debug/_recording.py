@@ -178,6 +178,8 @@ class Recording:
         """
         try:
             data: Any = unstreamed(text, path) if is_stream(text) else json.loads(text)
+        except RecordingFileError:
+            raise
         except (ValueError, RecursionError) as error:
             whole = "it ends too early" if is_cut_off(text, error) else str(error)
             raise RecordingFileError(

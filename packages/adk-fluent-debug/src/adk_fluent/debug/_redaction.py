@@ -161,15 +161,18 @@ def _hide_given(match: re.Match[str]) -> str:
     return before + REDACTED if is_one else whole
 
 
-def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Any of these texts, also as JSON and Python write it within quotes."""
+def forms_of(secrets: Iterable[str]) -> set[str]:
+    """Texts as they are, and as JSON and Python write them within quotes."""
     forms: set[str] = set()
     for each in secrets:
         forms |= {each, json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1]}
         forms.add(repr(each)[1:-1])
-    if not forms:
-        return None
-    return re.compile("|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True)))
+    return forms
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    forms = sorted(forms_of(secrets), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, forms))) if forms else None
 
 
 def _keyed(data: Any) -> Iterator[tuple[str, Any, str]]:

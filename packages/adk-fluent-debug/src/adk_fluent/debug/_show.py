@@ -29,7 +29,7 @@ def text_of(recording: Recording, *, full: bool = False) -> str:
         recording: The recording.
         full: Cut nothing off.
     """
-    return "\n".join(_lines(recording, 0 if full else SHOWN))
+    return "\n".join(map(_printable, _lines(recording, 0 if full else SHOWN)))
 
 
 def data_of(recording: Recording) -> Data:
@@ -108,6 +108,13 @@ def _span_lines(span: Span, limit: int) -> Iterator[str]:
 
 def _how(span: Span, limit: int) -> str:
     return "cancelled" if span.status == "cancelled" else shown(span.error, limit)
+
+
+def _printable(line: str) -> str:
+    """A line in which no control character does anything, whoever wrote the file."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
 
 
 def json_of(data: Data) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from adk_fluent.debug._content import mapped, payloads, without_content
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, write
+from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class Stream:
     def _take_out(self, new: set[str]) -> None:
         """Take what has turned out to be a credential out of the lines that are written."""
         text = self._file.read_text("utf-8")
-        if not any(form in text for each in new for form in (each, json.dumps(each)[1:-1])):
+        # in the file each of its forms stands as JSON writes it
+        if not any(form in text for each in forms_of(new) for form in forms_of([each])):
             return
         head, *lines = text.splitlines()
         made = [head]

@@ -91,8 +91,9 @@ class TimeTravel:
         shared with other sessions, and stay as they are. Where the run kept its position
         (``ExecutionConfig(resumable=True)``, or it waits for an answer), ``pipeline.resume`` goes
         on in the fork behind the event; otherwise ``pipeline.run`` begins a new run there. Either
-        executes what comes next, and nothing of what is kept. A step of which the event is not the
-        last is executed again. Artifacts are not copied.
+        executes what comes next, and nothing of what is kept, with two exceptions: a step of which
+        the event is not the last, and a step in a branch, where one beside it was not done, are
+        executed again; a warning says so. Artifacts are not copied.
 
         Args:
             session: The session, or the result of a run in it.
@@ -110,7 +111,7 @@ class TimeTravel:
         Raises:
             UsageError: There is no such event, an edited one is not kept or has no content, or
                 state cannot hold what is given.
-            SessionError: There is no such session.
+            SessionError: There is no such session, or there is one of the new id.
         """
         from adk_fluent.extend import (  # noqa: PLC0415  # they import ADK
             copy_events,
@@ -125,6 +126,7 @@ class TimeTravel:
         kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
             _edit(kept[place], said)
+        await self._check_free(stored, session_id)
         made = await self._service.create_session(
             app_name=stored.app_name,
             user_id=stored.user_id,
@@ -150,6 +152,20 @@ class TimeTravel:
             await self._service.delete_session(**ids)
             raise
         return made if whole is None else whole
+
+    async def _check_free(self, session: Session, id: Any) -> None:
+        """Refuse the id of another session: not every service does."""
+        if id is None:
+            return
+        if not isinstance(id, str) or not id.strip():
+            raise UsageError("session_id= takes the id of the new session", found=describe(id))
+        if await self._service.get_session(
+            app_name=session.app_name, user_id=session.user_id, session_id=id
+        ):
+            raise SessionError(
+                f"there is a session {id!r} of user {session.user_id!r} already",
+                help="give another session_id=, or none",
+            )
 
     async def _stored(self, session: Any) -> Session:
         """The session as it is stored now, with all its events."""
@@ -273,30 +289,24 @@ def _edit(event: Event, said: Any) -> None:
 
 
 def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
-    """The event that says where the run stood after the last one that is kept, if there is one.
+    """The events that say where the run stood after the last one that is kept, if there are any.
 
-    A pipeline says so after each step, in an event of its own or with what the step wrote. Of
-    branches that run at the same time others may come between: what counts is that it tells of
-    nothing that is not kept.
+    A pipeline says so after each step, in an event of its own or with what the step wrote. Where
+    an event of another branch comes between, it may tell of what is not kept, and is not taken.
     """
     from adk_fluent.extend import to_agent_event  # noqa: PLC0415  # it imports ADK
 
     last = to_agent_event(events[stop - 1])
-    path, found, between = last.path or "", list[Any](), False
+    found: list[Event] = []
     for event in events[stop:]:
         seen = to_agent_event(event)
-        if seen.content is None and seen.metadata.get("why") in _BOOKKEEPING:
-            if seen.metadata["why"] != _JOURNAL:
-                continue
-            if not between or (path and _is_next(path, seen.path or "")):
-                found.append(event)
-            if between:
-                break
-        elif not path or _is_journal(event) or _is_next(path, seen.path or ""):
+        why = None if seen.content is not None else seen.metadata.get("why")
+        if why not in _BOOKKEEPING:
             break
-        else:
-            between = True
-    if not found and path and not _is_journal(events[stop - 1]):
+        if why == _JOURNAL:
+            found.append(event)
+    # what an agent says with a position comes of a branch that was not over then
+    if not found and last.path and (last.content is not None or not _is_journal(events[stop - 1])):
         _tell_cut(last, events[:stop])
     return found
 
@@ -307,18 +317,11 @@ def _is_journal(event: Event) -> bool:
     return any(map(is_journal_key, event.actions.state_delta))
 
 
-def _is_next(path: str, other: str) -> bool:
-    """Whether a position is that of the same step, of the one behind it, or of the end of both."""
-    above, _, step = path.rpartition(".")
-    beside, _, next_step = other.rpartition(".")
-    in_sequence = step[:1] == next_step[:1] == "s" and above == beside
-    return other == path or in_sequence or f"{path}.".startswith(f"{other}.")
-
-
 def _tell_cut(last: AgentEvent, kept: Iterable[Event]) -> None:
     if any(map(_is_journal, kept)):
         LOG.warning(
-            "fork: step %r had more to do after event %s; resuming the fork executes it again",
+            "fork: step %r, or a branch beside it, had more to do after event %s; "
+            "resuming the fork executes that step again",
             last.node or last.author,
             last.id,
         )

@@ -33,7 +33,7 @@ from adk_fluent.eval._cases._turn import (
 )
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line, plain
-from adk_fluent.extend import caller, describe
+from adk_fluent.extend import caller, describe, storage_fault
 
 if TYPE_CHECKING:
     from google.adk.sessions import Session
@@ -296,6 +296,7 @@ def _validate(case: FluentCase) -> None:  # one check for each field
     for tool in tools:
         named = isinstance(tool, str) and tool
         require(named, "keys of mock_tool_outputs= are names of tools", tool)
+    _check_answers(case)
     for key in map(key_of, case.initial_state or {}):
         _check_not_temporary("initial_state", key)
     match = case.trajectory_match
@@ -308,6 +309,23 @@ def _validate(case: FluentCase) -> None:  # one check for each field
     require_type(case.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
     alone = case.simulation is None or len(case.turns) == 1
     require(alone, "simulation= takes one message as input=, and continues from it")
+
+
+def _check_answers(case: FluentCase) -> None:
+    given: Any = case.answers or {}
+    for name, value in given.items():
+        require(is_text(name), "keys of answers= are names of gates and tools", name)
+        if value in ([], ()):
+            raise EvalError(
+                f"answers= has none for {name!r}",
+                found="an empty list",
+                help="a list has one answer for each question; [[]] answers one with []",
+            )
+        if fault := storage_fault(value):
+            raise EvalError(
+                f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}",
+                help="of a pydantic model give model_dump(mode='json')",
+            )
 
 
 def _check_limits(case: FluentCase) -> None:

@@ -100,10 +100,11 @@ class Source:
             )
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark."""
+def read_text(path: str | os.PathLike[str], newline: str | None = None) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark; `newline` is that of open."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open(encoding="utf-8-sig", newline=newline) as file:
+            return file.read()
     except UnicodeDecodeError as error:
         raise EvalFileError("the file is not UTF-8", path=os.fspath(path)) from error
     except (OSError, ValueError) as error:  # ValueError: a null character in its name

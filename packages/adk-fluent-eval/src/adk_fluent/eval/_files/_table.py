@@ -51,10 +51,11 @@ def table_of(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> Itera
 
 def _written(field: str, value: Any) -> str:
     """The cell of which `_cell` makes the value."""
-    is_text = field in _TEXTS or field == "expected_response_contains"
-    if is_text and isinstance(value, str) and (field in _TEXTS or value[:1] not in "[{"):
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if field in _TEXTS or not value.lstrip().startswith(("[", "{")):
         return value
-    return json.dumps([value] if is_text and isinstance(value, str) else value, ensure_ascii=False)
+    return json.dumps([value], ensure_ascii=False)
 
 
 def load_table(
@@ -65,7 +66,7 @@ def load_table(
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
     name = os.fspath(path)
     read = _csv if _kind(path) == ".csv" else _json_lines
-    rows = list(read(read_text(path), name, dict(map or {})))
+    rows = list(read(read_text(path, newline=""), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
         raise source.error((), "the file has no cases")

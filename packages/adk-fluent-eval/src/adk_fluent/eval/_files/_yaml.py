@@ -46,6 +46,14 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        # in other quotes it is a line break, which is read as another one
+        style = '"' if "\x85" in data else None
+        return cast("Any", self).represent_scalar(f"{_TAG}str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
 
 class _Loader(yaml.SafeLoader):
     """Reads dates as text, as JSON has them, and takes no duplicate keys."""

@@ -15,7 +15,9 @@ from adk_fluent.backends import adk
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
+from adk_fluent.eval._running._mocks import answers_of
 from adk_fluent.eval._running._models_adk import tokens_of
+from adk_fluent.eval._text import plural
 from adk_fluent.eval._values import error_line, plain
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
@@ -192,7 +194,7 @@ class Recorder:
         problems = [
             *self._mocks.problems,
             *map(str, result.errors),
-            *(self._refused(each) or _question(each) for each in self.pending),
+            *(self._refused(each) or self._question(each) for each in self.pending),
         ]
         return error or next(iter(problems), None)
 
@@ -203,6 +205,20 @@ class Recorder:
             return ""
         why = self._since_reply.reason.partition("\n")[0]
         return f"the answer to {pending.kind} {pending.name!r} was refused: {why}"
+
+    def _question(self, pending: Pending) -> str:
+        """A question on which a run waits."""
+        name = pending.name or pending.kind
+        what = f"{pending.kind} {pending.name!r}" if pending.name else pending.kind
+        message = f": {pending.message}" if pending.message else ""
+        given = (self._seen.case.answers or {}).get(name)
+        if given is not None:
+            count = plural(len(answers_of(given)), "answer")
+            return f"the run waits for another answer to {what}{message}; answers= has {count}"
+        help = f"; give answers={{{name!r}: ...}}"
+        if pending.kind in {"tool", "auth"}:
+            help += ", or mock it with mock_tool_outputs"
+        return f"the run waits for an answer to {what}{message}{help}"
 
     def failed(self, error: Exception) -> None:
         """Note what the run raised."""
@@ -294,16 +310,6 @@ def _snapshot(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:  # noqa: BLE001  # user objects
         return value
-
-
-def _question(pending: Pending) -> str:
-    """A question on which a run waits."""
-    what = f"{pending.kind} {pending.name!r}" if pending.name else pending.kind
-    message = f": {pending.message}" if pending.message else ""
-    help = f"; give answers={{{pending.name or pending.kind!r}: ...}}"
-    if pending.kind in {"tool", "auth"}:
-        help += ", or mock it with mock_tool_outputs"
-    return f"the run waits for an answer to {what}{message}{help}"
 
 
 class RecorderPlugin(BasePlugin):

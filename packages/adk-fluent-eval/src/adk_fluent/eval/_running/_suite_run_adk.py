@@ -340,6 +340,11 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
     for name in case.answers or {}:
         if name not in known and not target.open:
             raise _unknown(case, f"it answers {name!r}", name, known, "steps and tools")
+        if name in target.models and name not in target.tools:
+            raise case.error(
+                f"it answers agent {name!r}, and agents ask nothing",
+                help="answers= takes names of gates and tools",
+            )
     if case.answers and settings.engine == "local":
         raise case.error(
             'questions cannot be answered with engine="local"',
