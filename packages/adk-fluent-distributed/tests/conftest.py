@@ -53,9 +53,9 @@ def postgres(postgres_address: str) -> str:
     return f"{postgres_address}/{name}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
 def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The url of a new database of either kind."""
+    """The url of a new database of either kind; of Postgres with ``--full`` alone."""
     if request.param == "postgres":
         return request.getfixturevalue("postgres")
     return f"sqlite:///{tmp_path / 'runs.sqlite'}"

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.adk,
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
 ]
-SECONDS = 30
+SECONDS = 120
 
 
 @pytest.fixture

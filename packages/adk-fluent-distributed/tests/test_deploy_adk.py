@@ -103,6 +103,6 @@ async def test_its_container_alone_runs_a_segment(
             await engine.serve()
         ready = asyncio.Event()
         serving = asyncio.create_task(engine.serve(["heavy"], ready=ready.set))
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(ready.wait(), 120)
         serving.cancel()
         await asyncio.wait([serving])

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from distributed_jobs import job
+from postgres_server import ends_with_us
 
 from adk_fluent.distributed import DbosEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from adk_fluent.distributed import RunStatus
 
 pytestmark = [
     pytest.mark.adk,
@@ -29,7 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),
 ]
 HERE = Path(__file__).parent
-SECONDS = 60
+SECONDS = 120
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,7 +45,8 @@ class Worker:
 
     def __init__(self, folder: Path, *options: str, url: str = "") -> None:
         target = f"{HERE / 'distributed_jobs.py'}:job"
-        command = [sys.executable, "-W", "ignore", "-m", "adk_fluent.cli", "worker", target]
+        command = [*ends_with_us("KILL"), sys.executable, "-W", "ignore"]
+        command += ["-m", "adk_fluent.cli", "worker", target]
         command += ["--database", url or url_of(folder), *options]
         environment = {**os.environ, "ADK_FLUENT_TEST_LOG": str(folder / "calls")}
         self.process = subprocess.Popen(
@@ -76,6 +80,13 @@ def url_of(folder: Path) -> str:
     return f"sqlite:///{folder / 'runs.sqlite'}"
 
 
+async def over(engine: DbosEngine, run_id: str) -> RunStatus:
+    async with asyncio.timeout(SECONDS):
+        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
+            await asyncio.sleep(0.05)
+    return stands
+
+
 async def test_another_worker_completes_the_run(
     tmp_path: Path, workers: list[Worker], trial: int
 ) -> None:
@@ -88,10 +99,7 @@ async def test_another_worker_completes_the_run(
     assert (await engine.status(run_id)).status == "running"
 
     workers.append(Worker(tmp_path))
-    async with asyncio.timeout(SECONDS):
-        while not (stands := await engine.status(run_id)).is_over:  # noqa: ASYNC110  # of another process
-            await asyncio.sleep(0.05)
-
+    stands = await over(engine, run_id)
     key = f"{run_id}:heavy:s2.s1/charge"
     assert stands.to_dict() | {"state": {}} == {
         "run_id": run_id,
@@ -108,7 +116,44 @@ async def test_another_worker_completes_the_run(
     assert len({call[1] for call in calls}) == 2  # two processes
     assert {call[2] for call in calls if call[0] == "charge"} == {key}
 
+    second = workers[1]
+    second.process.terminate()
+    assert await asyncio.to_thread(second.process.wait, SECONDS) == 0
+    await asyncio.to_thread(second.wait_until, "[draining]")
 
+
+async def test_a_worker_on_postgres(
+    tmp_path: Path, workers: list[Worker], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of the inner segment dies; this process, which serves the outer one, goes on."""
+    monkeypatch.setattr("distributed_jobs.LOG", tmp_path / "calls")
+    workers.append(Worker(tmp_path, "--segment", "heavy", url=postgres))
+    async with DbosEngine(postgres) as engine:
+        engine.register(job)
+        outer = asyncio.create_task(engine.serve(["pipeline"]))
+        await engine.submit(job, "Assess it.", run_id="job")
+        died = await asyncio.to_thread(workers[0].process.wait, SECONDS)
+        assert died == -signal.SIGKILL
+        assert (await engine.status("job")).status == "running"
+        outer.cancel()
+        await asyncio.wait([outer])
+        inner = asyncio.create_task(engine.serve())
+        stands = await over(engine, "job")
+        inner.cancel()
+        await asyncio.wait([inner])
+    key = "job:heavy:s2.s1/charge"
+    assert (stands.status, stands.answer) == ("completed", "Done: {amount}")
+    assert stands.state["charged"] == key
+    calls = [line.split() for line in (tmp_path / "calls").read_text("utf-8").splitlines()]
+    here, there = str(os.getpid()), str(workers[0].process.pid)
+    assert [(name, pid, each) for name, pid, each in calls if name == "charge"] == [
+        ("charge", there, key),
+        ("charge", here, key),
+    ]
+    assert [pid for name, pid, _ in calls if name == "count"] == [here]
+
+
+@pytest.mark.full
 async def test_workers_of_segments_on_postgres(
     tmp_path: Path, workers: list[Worker], postgres: str
 ) -> None:
@@ -122,9 +167,7 @@ async def test_workers_of_segments_on_postgres(
             *(engine.submit(job, "Assess it.", run_id=f"job-{n}") for n in range(4))
         )
         for n in range(4):
-            async with asyncio.timeout(SECONDS):
-                while not (stands := await engine.status(f"job-{n}")).is_over:  # noqa: ASYNC110  # of another process
-                    await asyncio.sleep(0.1)
+            stands = await over(engine, f"job-{n}")
             assert (stands.status, stands.answer) == ("completed", "Done: {amount}")
     ended = [each.process.poll() for each in workers]
     assert sorted(map(str, ended)) == ["-9", "None", "None"]

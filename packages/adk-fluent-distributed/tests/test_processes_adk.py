@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any, cast
 
 import pytest
@@ -17,15 +19,18 @@ from adk_fluent.distributed import (
     DistributedRunError,
     InlineEngine,
     ProcessIsolation,
+    SegmentCall,
 )
+from adk_fluent.distributed._processes import Processes
 from adk_fluent.errors import UsageError
+from adk_fluent.ir import ExecutionConfig
 
 pytestmark = [
     pytest.mark.adk,
     pytest.mark.skipif(sys.platform != "linux", reason="limits of memory, SIGKILL"),
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
 ]
-SECONDS = 30
+SECONDS = 120
 TARGET = f"{Path(__file__).with_name('isolated_jobs.py')}:job"
 
 
@@ -35,25 +40,64 @@ def url(tmp_path: Path) -> str:
 
 
 async def test_a_segment_in_a_process_of_its_own(url: str) -> None:
-    isolation = ProcessIsolation(TARGET, memory_mb=1024, timeout_seconds=20)
+    isolation = ProcessIsolation(TARGET, memory_mb=1024)
     async with DbosEngine(url, poll_seconds=0.02, isolation=isolation) as engine:
         first = await engine.run(job, "Go.", run_id="r1", state={"how": "well"})
         assert (first.text, first.state["key"]) == ("Done.", "r1:heavy:s1.s0/work")
-        with pytest.raises(DistributedRunError, match="run 'r2' failed in segment 'heavy'") as much:
-            await engine.run(job, "Go.", run_id="r2", state={"how": "greedy"})
+        by = first.state["by"]
+        assert by != os.getpid()
+        assert os.getpgid(by) == by  # Ctrl-C of a terminal is for the worker
+        for number in (signal.SIGINT, signal.SIGTERM):  # of whoever signals all processes
+            os.kill(by, number)
+        again = await engine.run(job, "Go.", run_id="r2", state={"how": "well"})
+        assert again.state["by"] == by
+        with pytest.raises(DistributedRunError, match="run 'r3' failed in segment 'heavy'") as much:
+            await engine.run(job, "Go.", run_id="r3", state={"how": "greedy"})
         assert "MemoryError" in str(much.value)
-        with pytest.raises(DistributedRunError, match="run 'r3' failed in segment 'heavy'") as died:
-            await engine.run(job, "Go.", run_id="r3", state={"how": "dies"})
+        assert not children()  # what is left in it is not known
+
+
+@pytest.mark.full
+async def test_a_process_that_dies(url: str) -> None:
+    async with DbosEngine(url, poll_seconds=0.02, isolation=ProcessIsolation(TARGET)) as engine:
+        with pytest.raises(DistributedRunError, match="run 'r' failed in segment 'heavy'") as died:
+            await engine.run(job, "Go.", run_id="r", state={"how": "dies"})
         assert "the process of segment 'heavy' was ended by signal 9" in str(died.value)
-    assert first.state["by"] != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
+        ("raise SystemExit(3)", "ended with exit code 3"),
+        ("print('{', end='')", "ended with exit code 0"),
+    ],
+)
+async def test_what_becomes_of_its_call(
+    program: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(command: str = program) -> Popen[bytes]:
+        return Popen([sys.executable, "-S", "-c", command], stdin=PIPE, stdout=PIPE)
+
+    processes = Processes(ProcessIsolation(TARGET), "sqlite:///unused.sqlite", lease=30)
+    monkeypatch.setattr(processes, "_started", started)
+    dead = started("")
+    dead.wait()
+    monkeypatch.setattr(processes, "_idle", [dead])  # which no call is given to
+    result = await processes.advance(SegmentCall("r", "heavy", 0, "", "user", {}))
+    processes.close()
+    assert (result.status, result.error and result.error["message"]) == (
+        "failed",
+        f"the process of segment 'heavy' {found}",
+    )
 
 
 async def test_a_call_that_takes_too_long(url: str) -> None:
-    isolation = ProcessIsolation(TARGET, timeout_seconds=0.5)  # which counts from its start
+    isolation = ProcessIsolation(TARGET, timeout_seconds=0.05)  # with its start
     async with DbosEngine(url, poll_seconds=0.02, isolation=isolation) as engine:
         with pytest.raises(DistributedRunError, match="failed in segment 'heavy'") as late:
             await engine.run(job, "Go.", run_id="r", state={"how": "slow"})
-        assert "took longer than 0.5 s" in str(late.value)
+        assert "took longer than 0.05 s" in str(late.value)
 
 
 async def test_a_call_that_is_cancelled(url: str) -> None:
@@ -90,6 +134,10 @@ async def test_who_cannot_host_it(url: str) -> None:
         for segments in (None, ["heavy"]):
             with pytest.raises(BoundaryError, match="cannot host segment 'heavy'"):
                 await engine.serve(segments)
+    isolation = ProcessIsolation(TARGET)
+    async with DbosEngine(url, config=ExecutionConfig(), isolation=isolation) as engine:
+        with pytest.raises(BoundaryError, match="config= of the engine, which does not reach"):
+            await engine.run(job, "Go.")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +146,7 @@ async def test_who_cannot_host_it(url: str) -> None:
         {"target": "refund"},
         {"target": 3},
         {"target": "a:b", "memory_mb": 0},
+        {"target": "a:b", "memory_mb": 0.5},
         {"target": "a:b", "timeout_seconds": "x"},
     ],
 )

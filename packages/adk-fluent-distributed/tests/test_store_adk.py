@@ -113,7 +113,7 @@ async def test_a_segment_reads_its_session_once(database: Database) -> None:
         assert known.state == {"by": "other"}
 
 
-async def test_large_bytes_are_kept_once(any_url: str) -> None:
+async def test_large_bytes_are_kept_once(postgres: str) -> None:
     seen: list[bytes] = []
 
     def look(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
@@ -130,11 +130,11 @@ async def test_large_bytes_are_kept_once(any_url: str) -> None:
     ]
     looks = Agent("looks").mock("A cat.").before_model(look)
     again = Agent("again").mock("Still a cat.").before_model(look).execution_boundary()
-    async with DbosEngine(any_url) as engine:
+    async with DbosEngine(postgres) as engine:
         result = await engine.run(looks >> again, message, run_id="r")
     assert result.text == "Still a cat."
     assert seen == [picture, small] * 2
-    database = Database(Address.of(any_url))
+    database = Database(Address.of(postgres))
     with database.begin() as db:
         rows = db.execute(text("select name, length(data) from adk_fluent_artifacts")).all()
         assert [length for _, length in rows] == [len(picture)]
@@ -171,6 +171,8 @@ async def test_artifacts(database: Database) -> None:
     assert await kept.load_artifact(**ONE, filename="f") is None
     with pytest.raises(UsageError, match="an artifact cannot be named 'sha256:1'"):
         await kept.save_artifact(**ONE, filename="sha256:1", artifact=blob)
+    many = (kept.save_artifact(**ONE, filename="m", artifact=blob) for _ in range(8))
+    assert sorted(await asyncio.gather(*many)) == [*range(8)]
 
 
 async def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:

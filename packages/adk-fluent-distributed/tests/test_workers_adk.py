@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dbos import DBOS
 from sqlalchemy import create_engine, text
 
 from adk_fluent import Agent
@@ -31,7 +32,7 @@ pytestmark = [
     pytest.mark.adk,
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
 ]
-SECONDS = 30
+SECONDS = 120
 
 
 @pytest.fixture
@@ -82,8 +83,11 @@ def test_no_more_workers_than_a_segment_may_have(database: Database) -> None:
     second.join(second_join)  # the dead do not count
 
 
-async def test_a_call_that_two_workers_have_is_run_by_one(database: Database) -> None:
+async def test_a_call_that_two_workers_have_is_run_by_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after a worker was taken for dead that is not."""
+    monkeypatch.setattr("adk_fluent.distributed._station_adk._AGAIN", 0.01)
     began, go, calls = asyncio.Event(), asyncio.Event(), list[str]()
 
     async def slow(state: State) -> dict[str, object]:
@@ -164,7 +168,7 @@ async def test_a_worker_that_cannot_say_that_it_lives_ends_what_it_runs(
             raise
 
     pipeline = Agent("a").mock("A") >> hang
-    async with DbosEngine(postgres, poll_seconds=0.02, lease_seconds=1) as engine:
+    async with DbosEngine(postgres, poll_seconds=0.02, lease_seconds=8) as engine:
         engine.register(pipeline)
         serving = asyncio.create_task(engine.serve())
         await engine.submit(pipeline, "Go.", run_id="r")
@@ -174,13 +178,16 @@ async def test_a_worker_that_cannot_say_that_it_lives_ends_what_it_runs(
             raise EngineError("the database cannot be reached")
 
         monkeypatch.setattr(Workers, "beat", unreachable)
+        monkeypatch.setattr("adk_fluent.distributed._runtime._PATIENCE", 0.05)  # is 0.7
         with pytest.raises(EngineError, match="this worker has ended what it ran"):
             await asyncio.wait_for(serving, SECONDS)
         assert ended == ["cancelled"]
         assert (await engine.status("r")).status == "running"  # for others
 
 
-async def test_a_worker_that_is_told_to_end_lets_calls_end_first(postgres: str) -> None:
+async def test_a_worker_that_is_told_to_end_lets_calls_end_first(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began, go, ran = asyncio.Event(), asyncio.Event(), list[str]()
     loop = asyncio.get_running_loop()
 
@@ -199,8 +206,14 @@ async def test_a_worker_that_is_told_to_end_lets_calls_end_first(postgres: str) 
         serving = asyncio.create_task(engine.serve(drain_seconds=SECONDS))
         await engine.submit(pipeline, "Go.", run_id="r")
         await asyncio.wait_for(began.wait(), SECONDS)
+        destroy = DBOS.destroy
+
+        def destroyed(**options: Any) -> None:  # not before: it would take the next call
+            loop.call_soon_threadsafe(go.set)
+            destroy(**options)
+
+        monkeypatch.setattr(DBOS, "destroy", destroyed)
         serving.cancel()
-        loop.call_later(0.05, go.set)
         await asyncio.wait([serving], timeout=SECONDS)
         stands = await engine.status("r")
         assert (stands.status, stands.segment, ran) == ("running", "far", ["slow"])

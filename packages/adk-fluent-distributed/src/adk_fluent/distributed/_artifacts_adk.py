@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from google.genai import types
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from adk_fluent.distributed._bytes_adk import PREFIX
 from adk_fluent.errors import UsageError
@@ -95,7 +96,11 @@ class RunArtifacts(BaseArtifactService):
             db.execute(_SAVE, {**row, "version": version})
             return version
 
-        return await self._do(save)
+        while True:
+            try:
+                return await self._do(save)
+            except IntegrityError:  # somebody else took the number in the same moment
+                continue
 
     async def load_artifact(
         self,

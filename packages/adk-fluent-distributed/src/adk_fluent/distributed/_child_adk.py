@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import warnings
@@ -37,6 +38,8 @@ def main(target: str, url: str, lease: float, memory_mb: int) -> None:
         lease: Seconds without a sign of life after which this process counts as dead.
         memory_mb: Memory that it may take, in MiB; 0 is any.
     """
+    for number in (signal.SIGINT, signal.SIGTERM):  # the worker, which drains, ends this one
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs begun here would keep
     results = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")

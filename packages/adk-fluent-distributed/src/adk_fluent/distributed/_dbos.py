@@ -57,7 +57,8 @@ class DbosEngine:
     Args:
         url: The database: ``sqlite:///runs.sqlite``, a file that is made if it is not there and
             serves processes of one machine; or ``postgresql://user@host/runs``, for any number.
-        config: How pipelines run; None is each pipeline's own configuration.
+        config: How pipelines run; None is each pipeline's own configuration. It is refused where
+            segments with ``isolation="process"`` are served, which it would not reach.
         concurrency: Calls of one segment that run in this process at the same time, where
             ``ScalingConfig(concurrency=)`` of the segment says nothing.
         lease_seconds: Seconds without a sign of life after which this process counts as dead on
@@ -316,7 +317,7 @@ class DbosEngine:
             runtime = await self._launched(segments, serving=True)
             if ready is not None:
                 ready()
-            while not runtime.is_lost:  # noqa: ASYNC110  # a thread finds out
+            while not (self._runtime or runtime).is_lost:  # noqa: ASYNC110  # a thread finds out
                 await asyncio.sleep(_LOOK)
             drain_seconds = 0.0
             raise EngineError(
@@ -412,6 +413,9 @@ class DbosEngine:
                     "DbosEngine(..., isolation=ProcessIsolation('path.py:pipeline')), or "
                     "adk-fluent worker"
                 )
+            elif asked == "process" and self._config is not None:
+                found = "config= of the engine, which does not reach the process"
+                help = "give the pipeline its configuration: App(...)"
             elif asked == "container" and not (len(names) == 1 and is_container_of(name)):
                 found = "this process is not its container"
                 help = "`adk-fluent deploy` writes what runs it; submit(...) works everywhere"

@@ -30,8 +30,8 @@ class ProcessIsolation:
         target: What processes import: the pipeline, as ``path.py:attribute``, or
             ``module:attribute``.
         memory_mb: Memory that a process may take, in MiB; None is any. Linux alone holds it.
-        timeout_seconds: Seconds that a call may take, after which its process is killed; None is
-            any.
+        timeout_seconds: Seconds that a call may take, with the start of its process where there is
+            none yet; after that the process is killed. None is any.
 
     Raises:
         UsageError: A value is none that it can be.
@@ -52,9 +52,11 @@ class ProcessIsolation:
             ("timeout_seconds", self.timeout_seconds),
         ):
             limit: Any = most
-            good = isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
+            kinds = int if name == "memory_mb" else int | float
+            good = isinstance(limit, kinds) and not isinstance(limit, bool) and limit > 0
             if limit is not None and not good:
-                raise UsageError(f"{name}= is a number above 0", found=describe(limit))
+                kind = "whole number" if kinds is int else "number"
+                raise UsageError(f"{name}= is a {kind} above 0", found=describe(limit))
 
 
 class Processes:
@@ -77,7 +79,7 @@ class Processes:
 
         Cancelling it kills the process.
         """
-        process = self._idle.pop() if self._idle else self._started()
+        process = self._free()
         loop, line = asyncio.get_running_loop(), json.dumps(call.to_dict()).encode() + b"\n"
         try:
             async with asyncio.timeout(self._isolation.timeout_seconds):
@@ -106,11 +108,20 @@ class Processes:
             _end(self._idle.pop())
         self._threads.shutdown(wait=False)
 
+    def _free(self) -> Popen[bytes]:
+        while self._idle:
+            process = self._idle.pop()
+            if process.poll() is None:
+                return process
+            _end(process)  # it died while it ran nothing
+        return self._started()
+
     def _started(self) -> Popen[bytes]:
         most = self._isolation.memory_mb or 0
         options = (self._isolation.target, self._url, str(self._lease), str(most))
         command = [sys.executable, "-m", _CHILD, *options]
-        return Popen(command, stdin=PIPE, stdout=PIPE)  # noqa: S603  # this Python
+        # in a group of its own: Ctrl-C is for the worker, which gives back what runs
+        return Popen(command, stdin=PIPE, stdout=PIPE, process_group=0)  # noqa: S603  # this Python
 
 
 def _answer(process: Popen[bytes], line: bytes) -> dict[str, Any] | None:
