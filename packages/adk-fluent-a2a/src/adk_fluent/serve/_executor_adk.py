@@ -212,6 +212,12 @@ class PipelineExecutor(AgentExecutor):
             await self._sessions.append_event(session, made)
         return session is not None
 
+    async def forget(self, owner: str, context: str) -> None:
+        """Drop the session of a context whose tasks are gone, unless one uses it now."""
+        where = Where(user_id=owner, session_id=session_of(owner, context))
+        if where["session_id"] not in self._locks:
+            await self._sessions.delete_session(app_name=self._compiled.config.app_name, **where)
+
     async def outputs(self, where: Where) -> dict[str, Any]:
         """The state that is told with an answer."""
         if not self._outputs.names:
