@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import jwt
 import pytest
+from a2a.types import Part
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Value
 from serve_kit import BINDINGS, calling, post, rpc, said, serving
 
 from adk_fluent import Agent, RemoteAgent, gate
@@ -29,6 +32,7 @@ pytestmark = pytest.mark.adk
 
 GO = rpc("SendMessage", message=said("Go."))
 KEY = "k" * 32
+ASK = Part(data=ParseDict({"ask": True}, Value()))
 
 
 def agent() -> Agent:
@@ -350,6 +354,50 @@ async def test_memory_keeps_so_many_tasks() -> None:
     async with serving(agent(), limits=Limits(kept_tasks=2)) as server, calling(server) as caller:
         sent = [(await caller.send("Go.")).task.id for _ in range(3)]
         assert {each.id for each in await caller.list()} == set(sent[1:])
+
+
+async def test_nobody_loses_tasks_to_another_who_sends_more() -> None:
+    auth = BearerAuth({"a": "ann", "b": "bob"})
+    async with (
+        serving(agent(), auth=auth, limits=Limits(kept_tasks=3)) as server,
+        calling(server, authorization="Bearer a") as ann,
+        calling(server, authorization="Bearer b") as bob,
+    ):
+        mine = (await ann.send("Go.")).task.id
+        sent = [(await bob.send("Go.")).task.id for _ in range(4)]
+        assert [each.id for each in await ann.list()] == [mine]
+        assert {each.id for each in await bob.list()} == set(sent[2:])
+
+
+async def test_memory_keeps_so_many_bytes_and_tasks_that_wait_last() -> None:
+    asks = gate(lambda state: "ask" in state, message="Go on?") >> agent()
+    limits = Limits(kept_bytes=20_000)
+    async with (
+        serving(asks, inputs=["ask"], limits=limits) as server,
+        calling(server) as caller,
+    ):
+        waits = [(await caller.send(ASK)).task.id for _ in range(2)]
+        over = [(await caller.send("x" * 9_000)).task.id for _ in range(3)]
+        assert {each.id for each in await caller.list()} == {*waits, *over[1:]}
+        await caller.send("x" * 19_500)
+        assert len(await caller.list()) == 1
+
+
+async def test_sessions_in_memory_go_with_the_last_task_of_their_context() -> None:
+    server = A2AServer(agent(), limits=Limits(kept_tasks=2))
+    await server.start(port=0)
+    sessions = server._executor._sessions.sessions  # type: ignore[attr-defined]  # ADK's, in memory
+    async with calling(server) as caller:
+        told = await caller.send("Go.")
+        for _ in range(3):
+            await caller.send("Go.", context=told.task.context_id)
+        (kept,) = sessions.values()
+        assert [len(each) for each in kept.values()] == [1]
+        for _ in range(3):
+            await caller.send("Go.")
+        assert [len(each) for each in kept.values()] == [2]
+        assert (await caller.send("Go.", context=told.task.context_id)).state == "completed"
+    await server.stop(grace=0)
 
 
 # --- cards ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
 from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import RemoteError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import RemoteError, SessionError, UnsupportedConfigError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -279,6 +279,18 @@ async def test_a_failure_tells_nothing_of_itself() -> None:
         told = await caller.send("Go.")
         assert (told.state, told.said) == ("failed", "The agent failed.")
         assert "hunter2" not in str(told)
+
+
+@pytest.mark.parametrize("kind", [UsageError, SessionError])
+async def test_a_failure_after_an_answer_is_not_taken_for_one_of_the_answer(kind: Any) -> None:
+    def burst(state: State) -> Mapping[str, Any]:
+        raise kind("PASSWORD hunter2")
+
+    async with serving(asks() >> burst) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        done = await caller.send("yes", task=told.task.id)
+        assert (done.state, done.said) == ("failed", "The agent failed.")
+        assert "hunter2" not in str(done)
 
 
 async def test_no_state_and_no_session_id_are_on_the_wire() -> None:

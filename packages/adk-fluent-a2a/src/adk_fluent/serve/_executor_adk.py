@@ -17,7 +17,7 @@ from google.adk.events.event_actions import EventActions
 
 from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.errors import SessionError, UsageError
-from adk_fluent.extend import LOG
+from adk_fluent.extend import LOG, answer_fault
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
 from adk_fluent.serve._handler import NEW
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import AgentEvent, Pending, PendingKind
+    from adk_fluent.protocol import AgentEvent, Answer, Pending, PendingKind
     from adk_fluent.serve._keys import Keys
 
 #: The states in which a task waits for its client.
@@ -212,6 +212,12 @@ class PipelineExecutor(AgentExecutor):
             await self._sessions.append_event(session, made)
         return session is not None
 
+    async def forget(self, owner: str, context: str) -> None:
+        """Drop the session of a context whose tasks are gone, unless one uses it now."""
+        where = Where(user_id=owner, session_id=session_of(owner, context))
+        if where["session_id"] not in self._locks:
+            await self._sessions.delete_session(app_name=self._compiled.config.app_name, **where)
+
     async def outputs(self, where: Where) -> dict[str, Any]:
         """The state that is told with an answer."""
         if not self._outputs.names:
@@ -270,7 +276,7 @@ class _Turn:
                 if not questions:
                     await self.end(TaskState.TASK_STATE_FAILED, _GONE)
                     return
-                await self._resume(Resume(tuple(answers_in(said, questions))), questions)
+                await self._resume(answers_in(said, questions), questions)
                 return
             parts, state = prompt_of(said, executor.inputs)
             exists = not self._context.call_context.state.get(NEW)
@@ -295,13 +301,15 @@ class _Turn:
         task.status.timestamp.GetCurrentTime()
         return task
 
-    async def _resume(self, prompt: Resume, questions: Sequence[Pending]) -> None:
+    async def _resume(self, answers: Sequence[Answer], questions: Sequence[Pending]) -> None:
+        asked = {each.id: each for each in questions}
+        for each in answers:
+            if (fault := answer_fault(asked[each.id], each.value)) is not None:
+                await self._ask(questions, f"{fault.what}: {fault.help}")
+                return
         try:
-            await self._follow(prompt, None)
-        except UsageError as error:  # of what was answered: the question stays open
-            note = f"{error.what}: {error.help}" if error.help else error.what
-            await self._ask(questions, note)
-        except SessionError:  # somebody else has answered meanwhile
+            await self._follow(Resume(tuple(answers)), None)
+        except (UsageError, SessionError):  # of the answers, or of a step: then none is open
             if not (left := await self._executor.questions(self._where)):
                 raise
             await self._ask(left)

@@ -23,7 +23,9 @@ class Limits:
         open_requests: Requests of one principal that are being answered, open streams included.
         requests_per_second: Requests of one principal, on average.
         burst: Requests of one principal at once.
-        kept_tasks: Tasks that a store in memory keeps; the oldest that are over are dropped first.
+        kept_tasks: Tasks that are kept in memory, where there is no `task_store`. The principal
+            that has most loses its oldest first, and with a context's last task its session.
+        kept_bytes: Bytes of those tasks, their messages and answers included.
     """
 
     body_bytes: int = 4 << 20
@@ -35,6 +37,7 @@ class Limits:
     requests_per_second: float = 500.0
     burst: int = 1000
     kept_tasks: int = 10_000
+    kept_bytes: int = 256 << 20
 
     def __post_init__(self) -> None:
         for each in fields(self):

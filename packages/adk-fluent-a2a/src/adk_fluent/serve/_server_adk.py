@@ -114,18 +114,19 @@ class A2AServer:
         self._sign = signer or _unsigned
         self._auth = auth
         self._limits = limits or Limits()
-        self._stores = open_stores(
-            task_store, self._limits.kept_tasks, sessions=session_service is None
-        )
+        self._stores = open_stores(task_store, self._limits, sessions=session_service is None)
+        kept = session_service or self._stores.sessions
         self._executor = PipelineExecutor(
             self._node,
             config,
-            sessions=session_service or self._stores.sessions or InMemorySessionService(),
+            sessions=kept or InMemorySessionService(),
             tasks=self._stores.tasks,
             inputs=self._inputs,
             outputs=Keys(outputs, "outputs="),
             answers=frozenset(answers),
         )
+        if kept is None:  # nobody else has these sessions
+            self._stores.tasks.forget = self._executor.forget
         self._app: ASGIApp | None = None
         self._handler: Handler | None = None
         self._server: _Uvicorn | None = None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +17,11 @@ from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from a2a.types import Task
+
+    from adk_fluent.serve._limits import Limits
 
 #: What a URL begins with -> the driver, and the extra that installs it.
 _DRIVERS: Final = {
@@ -23,6 +30,7 @@ _DRIVERS: Final = {
 }
 _POLL_SECONDS: Final = 0.2  # between two looks for what other servers did
 _TRIES: Final = 5
+_RUNNING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 _OVER: Final = (
     TaskState.TASK_STATE_COMPLETED,
     TaskState.TASK_STATE_FAILED,
@@ -35,7 +43,7 @@ class Stores:
     """What a server keeps, in memory.
 
     Args:
-        kept: Tasks that are kept when they are over.
+        limits: How much that is.
 
     Attributes:
         tasks: The SDK's task store.
@@ -46,8 +54,8 @@ class Stores:
 
     longest_id = 255
 
-    def __init__(self, kept: int) -> None:
-        self.tasks: Any = MemoryTaskStore(kept)
+    def __init__(self, limits: Limits) -> None:
+        self.tasks: Any = MemoryTaskStore(limits.kept_tasks, limits.kept_bytes)
         self.stream: Any = None
         self.sessions: Any = None
 
@@ -121,19 +129,19 @@ class _Database(Stores):
             await self.sessions.close()
 
 
-def open_stores(url: str | None, kept: int, *, sessions: bool) -> Stores:
+def open_stores(url: str | None, limits: Limits, *, sessions: bool) -> Stores:
     """Open what a server keeps.
 
     Args:
         url: A database, such as ``sqlite:///tasks.db``; None is memory.
-        kept: Tasks kept in memory.
+        limits: How much is kept in memory.
         sessions: Whether sessions are kept in the database, too.
 
     Raises:
         UsageError: It is not such a URL, or its driver is not installed.
     """
     if url is None:
-        return Stores(kept)
+        return Stores(limits)
     address, extra = _address(url)
     try:
         return _Database(address, sessions=sessions)
@@ -178,23 +186,91 @@ def _arguments(address: str) -> dict[str, Any]:
 
 
 class MemoryTaskStore(InMemoryTaskStore):
-    """Keeps tasks in memory, and no more than so many: the oldest that are over go first.
+    """Keeps tasks in memory, as many and as large as the limits allow.
+
+    Where it is too much, the principal that takes most loses its oldest task: nobody loses theirs
+    to another who sends more. Tasks that are over go before those that wait for an answer, and
+    those that run stay.
 
     Args:
-        kept: How many.
+        kept: Tasks.
+        kept_bytes: Bytes of all of them.
+
+    Attributes:
+        forget: Called with the principal and context of which the last task was dropped.
     """
 
-    def __init__(self, kept: int) -> None:
+    def __init__(self, kept: int, kept_bytes: int) -> None:
         super().__init__()
+        self.forget: Callable[[str, str], Awaitable[None]] | None = None
         self._kept = kept
-        self._over: dict[str, ServerCallContext] = {}
+        self._kept_bytes = kept_bytes
+        self._count = 0
+        self._bytes = 0
+        self._owners: dict[str, _Owned] = {}
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Keep a task."""
         await super().save(task, context)
-        if task.status.state not in _OVER:
-            return
-        self._over[task.id] = ServerCallContext(user=context.user)  # without its headers
-        while len(self._over) > self._kept:
-            oldest = next(iter(self._over))
-            await self.delete(oldest, self._over.pop(oldest))
+        name = context.user.user_name
+        if (owned := self._owners.get(name)) is None:
+            owned = self._owners[name] = _Owned(ServerCallContext(user=context.user))
+        before = owned.sizes.get(task.id)
+        size = owned.sizes[task.id] = task.ByteSize()
+        if before is None:
+            self._count += 1
+            owned.contexts[task.context_id] += 1
+        self._bytes += size - (before or 0)
+        owned.bytes += size - (before or 0)
+        owned.waiting.pop(task.id, None)
+        if task.status.state in _OVER:
+            owned.over[task.id] = task.context_id
+        elif task.status.state not in _RUNNING:
+            owned.waiting[task.id] = task.context_id
+        while (self._count > self._kept or self._bytes > self._kept_bytes) and (
+            await self._drop(task.id, by_bytes=self._bytes > self._kept_bytes)
+        ):
+            pass
+
+    async def _drop(self, spared: str, *, by_bytes: bool) -> bool:
+        """Drop one task; False if there is none that may go."""
+        able = [each for each in self._owners.items() if each[1].oldest(spared) is not None]
+        if not able:
+            return False
+        name, owned = max(able, key=lambda each: each[1].taken(by_bytes=by_bytes))
+        id = owned.oldest(spared)
+        assert id is not None  # noqa: S101  # it is able
+        where = owned.over.pop(id, None) or owned.waiting.pop(id)
+        size = owned.sizes.pop(id)
+        owned.bytes -= size
+        self._bytes -= size
+        self._count -= 1
+        await self.delete(id, owned.context)
+        owned.contexts[where] -= 1
+        if not owned.contexts[where]:
+            del owned.contexts[where]
+            if self.forget is not None:
+                await self.forget(name, where)
+        if not owned.sizes:
+            del self._owners[name]
+        return True
+
+
+@dataclass(slots=True)
+class _Owned:
+    """What a principal has: its tasks, oldest first, and how much they take."""
+
+    context: ServerCallContext  # without its headers
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    contexts: Counter[str] = field(default_factory=Counter[str])
+    over: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: dict[str, str] = field(default_factory=dict[str, str])
+    bytes: int = 0
+
+    def oldest(self, spared: str) -> str | None:
+        """The task that goes first; None if all have to stay."""
+        return next((each for each in chain(self.over, self.waiting) if each != spared), None)
+
+    def taken(self, *, by_bytes: bool) -> int:
+        """How much there is."""
+        return self.bytes if by_bytes else len(self.sizes)
