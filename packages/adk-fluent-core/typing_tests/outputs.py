@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_type
+from typing import TYPE_CHECKING, Any, Literal, assert_type
 
 from pydantic import BaseModel
 
@@ -48,6 +48,16 @@ assert_type(invoice, Agent[Invoice])
 assert_type(order, Agent[Order])
 assert_type(invoice @ Order, Agent[Order])
 assert_type(Agent("many") @ list[Invoice], Agent[list[Invoice]])
+assert_type(plain.output_schema(Literal["a", "b"]), Agent[Literal["a", "b"]])
+assert_type(plain.output_schema(Invoice | None), Agent[Invoice | None])
+assert_type(plain.output_schema(dict[str, int]), Agent[dict[str, int]])
+assert_type(plain @ Literal["a", "b"], Agent[Any])
+topic: Pipeline[Any] = plain >> plain @ Literal["a", "b"]
+either: Builder[Invoice | Order | None] = plain @ (Invoice | Order)
+maybe: Builder[Invoice | None] = plain @ (Invoice | None)
+plain.input_schema(Invoice | Order)
+plain.with_(output_schema=Literal["a"])
+plain.configure(output_schema=Invoice | None)
 assert_type(invoice.named("again").clone("more").writes("k"), Agent[Invoice])
 
 # the last step that can answer does

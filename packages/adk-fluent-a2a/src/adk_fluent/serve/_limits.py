@@ -23,7 +23,7 @@ class Limits:
         open_requests: Requests of one principal that are being answered, open streams included.
         requests_per_second: Requests of one principal, on average.
         burst: Requests of one principal at once.
-        kept_tasks: Tasks that are kept in memory, where there is no `task_store`. The principal
+        kept_tasks: Tasks that are kept in memory, where there is no ``task_store``. The principal
             that has most loses its oldest first, and with a context's last task its session.
         kept_bytes: Bytes of those tasks, their messages and answers included.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast, overload
 
 from adk_fluent._words import describe
 from adk_fluent.builders._adk_setters import CHECKS, AdkSetters
@@ -41,9 +41,15 @@ from adk_fluent.ir import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from typing import Self, Unpack
+    from types import UnionType
+    from typing import (
+        Self,
+        Unpack,
+        _SpecialForm,  # pyright: ignore[reportPrivateUsage]  # what Literal["a"] is to mypy
+    )
 
     from google.genai.types import Content, Part
+    from typing_extensions import TypeForm
 
     from adk_fluent.builders._base import AgentLike
     from adk_fluent.builders._preset_settings import PresetSettings
@@ -228,10 +234,16 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
         self._fields["input_schema"] = as_schema(schema, ".input_schema(...)")
         return self._changed()
 
-    def output_schema(self, schema: type[Value]) -> Agent[Value]:
+    @overload
+    def output_schema(self, schema: type[Value]) -> Agent[Value]: ...
+
+    @overload
+    def output_schema(self, schema: TypeForm[Value]) -> Agent[Value]: ...
+
+    def output_schema(self, schema: Schema) -> Agent[Any]:
         """Set the type its answer must have, mostly a pydantic model."""
         self._fields["output_schema"] = as_schema(schema, ".output_schema(...)")
-        return cast("Agent[Value]", self._changed())
+        return self._changed()
 
     def output_retries(self, times: int) -> Self:
         """Ask its model again when an answer does not fit its type, and tell it what was wrong.
@@ -251,7 +263,16 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
         self._fields["output_retries"] = times
         return self._changed()
 
-    def __matmul__(self, schema: type[Value]) -> Agent[Value]:
+    @overload
+    def __matmul__(self, schema: type[Value]) -> Agent[Value]: ...
+
+    @overload  # type checkers do not read a type in an operand, as they do in an argument
+    def __matmul__(self, schema: TypeForm[Any]) -> Agent[Any]: ...
+
+    @overload
+    def __matmul__(self, schema: UnionType | _SpecialForm) -> Agent[Any]: ...
+
+    def __matmul__(self, schema: Any) -> Agent[Any]:
         """A copy whose answer must have a type: ``agent @ Invoice``."""
         return self._copy().output_schema(schema)
 

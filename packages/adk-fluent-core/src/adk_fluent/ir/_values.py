@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Buffering = Literal["full", "chunked", "token"]
 #: How the streams of several children become one.
 Merge = Literal["wait_all", "first_complete", "interleave"]
+#: What an item that fails does to its map: end it, leave an error, or leave nothing.
 OnError = Literal["raise", "collect", "skip"]
 #: What of the conversation an agent sees, beside its own model and tool turns.
 History = Literal["transcript", "own", "input", "none"]
