@@ -22,7 +22,7 @@ from adk_fluent.distributed import (
     SegmentCall,
 )
 from adk_fluent.distributed._processes import Processes
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import TargetError, UsageError
 from adk_fluent.ir import ExecutionConfig
 
 pytestmark = [
@@ -143,7 +143,7 @@ async def test_who_cannot_host_it(url: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"target": "refund"},
+        {"target": "refund:"},
         {"target": 3},
         {"target": "a:b", "memory_mb": 0},
         {"target": "a:b", "memory_mb": 0.5},
@@ -151,5 +151,5 @@ async def test_who_cannot_host_it(url: str) -> None:
     ],
 )
 def test_options_of_no_use(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises((UsageError, TargetError)):
         ProcessIsolation(**cast("Any", options))

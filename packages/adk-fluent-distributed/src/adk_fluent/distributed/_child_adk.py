@@ -39,7 +39,7 @@ def main(target: str, url: str, lease: float, memory_mb: int) -> None:
         memory_mb: Memory that it may take, in MiB; 0 is any.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # the worker, which drains, ends this one
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs begun here would keep
+        signal.signal(number, _ignore)  # not SIG_IGN, which programs begun here would keep
     results = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
@@ -57,6 +57,10 @@ def main(target: str, url: str, lease: float, memory_mb: int) -> None:
             else:
                 result = _other(call, target)
             results.write(json.dumps(result.to_dict()) + "\n")
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
 
 def _read() -> Iterator[SegmentCall]:

@@ -28,13 +28,14 @@ class ProcessIsolation:
 
     Attributes:
         target: What processes import: the pipeline, as ``path.py:attribute``, or
-            ``module:attribute``.
+            ``module:attribute``; whatever ``adk-fluent worker`` takes.
         memory_mb: Memory that a process may take, in MiB; None is any. Linux alone holds it.
         timeout_seconds: Seconds that a call may take, with the start of its process where there is
             none yet; after that the process is killed. None is any.
 
     Raises:
-        UsageError: A value is none that it can be.
+        TargetError: The target is none.
+        UsageError: Another value is none that it can be.
     """
 
     target: str
@@ -42,11 +43,14 @@ class ProcessIsolation:
     timeout_seconds: float | None = None
 
     def __post_init__(self) -> None:
+        from adk_fluent.cli import Target  # noqa: PLC0415  # imports click
+
         target: Any = self.target
-        if not isinstance(target, str) or ":" not in target:
+        if not isinstance(target, str):
             raise UsageError(
                 "target= names a pipeline", found=describe(target), help="such as refunds.py:refund"
             )
+        Target.parse(target)
         for name, most in (
             ("memory_mb", self.memory_mb),
             ("timeout_seconds", self.timeout_seconds),
