@@ -76,6 +76,7 @@ class Processes:
         self._isolation = isolation
         self._url, self._lease = url, lease
         self._idle: list[Popen[bytes]] = []
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="adk-fluent-process")
 
     async def advance(self, call: SegmentCall) -> SegmentResult:
@@ -100,7 +101,8 @@ class Processes:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             return _failed(call, how)
         result = SegmentResult(**told)
-        if result.status == "failed":  # such as for want of memory: what is left is not known
+        # after an error, such as for want of memory, what is left in it is not known
+        if result.status == "failed" or self._is_closed:
             _end(process)
         else:
             self._idle.append(process)
@@ -108,6 +110,7 @@ class Processes:
 
     def close(self) -> None:
         """End the processes that run nothing; those that run a call end with it."""
+        self._is_closed = True
         while self._idle:
             _end(self._idle.pop())
         self._threads.shutdown(wait=False)
@@ -122,10 +125,13 @@ class Processes:
 
     def _started(self) -> Popen[bytes]:
         most = self._isolation.memory_mb or 0
-        options = (self._isolation.target, self._url, str(self._lease), str(most))
+        options = (self._isolation.target, str(self._lease), str(most))
         command = [sys.executable, "-m", _CHILD, *options]
         # in a group of its own: Ctrl-C is for the worker, which gives back what runs
-        return Popen(command, stdin=PIPE, stdout=PIPE, process_group=0)  # noqa: S603  # this Python
+        process = Popen(command, stdin=PIPE, stdout=PIPE, process_group=0)  # noqa: S603  # this Python
+        assert process.stdin is not None  # noqa: S101  # a pipe
+        process.stdin.write(f"{self._url}\n".encode())  # may hold a password: no argument
+        return process
 
 
 def _answer(process: Popen[bytes], line: bytes) -> dict[str, Any] | None:
