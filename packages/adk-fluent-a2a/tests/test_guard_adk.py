@@ -50,7 +50,7 @@ def answer(response: httpx.Response) -> str:
 
 
 def token(**claims: Any) -> str:
-    given = {"sub": "ann", "aud": "here", "exp": time.time() + 60, **claims}
+    given = {"sub": "ann", "aud": "here", "exp": time.time() + 36_000, **claims}
     return jwt.encode({k: v for k, v in given.items() if v is not None}, KEY, algorithm="HS256")
 
 
