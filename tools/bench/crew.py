@@ -26,7 +26,8 @@ class Case:
         side: ``ours``, ``adk`` or ``mono``; ``traced`` is ours with spans, ``typed`` with schemas,
             ``evaluated`` with suites, ``local`` ADK's own evaluation, ``remote`` with an A2A server
             beside it, ``segments`` with boundaries, ``durable`` DBOS by hand, ``hops`` and
-            ``queued`` both through queues, ``priced`` with costs, ``recorded`` with recordings.
+            ``queued`` both through queues, ``priced`` with costs, ``recorded`` with recordings,
+            ``served`` ours and ``to_a2a`` ADK's as an A2A server with its clients beside it.
         task: What it does; one of the side's tasks, or a key of `COLD`.
         size: How much of it.
         expect: What it must return, or the time says nothing.

@@ -447,6 +447,16 @@ ROWS: tuple[Row, ...] = (
         judge=above(1e-3, 1, "adk"),
     ),
     Row(
+        "served",
+        "10 echoes for each of 16 clients, beside ADK's to_a2a: CPU of the server",
+        "<= to_a2a",
+        cases={
+            "ours": Case("served", "fluent", 10, 10),
+            "adk": Case("to_a2a", "adk", 10, 10),
+        },
+        judge=at_most(1.0, "adk"),
+    ),
+    Row(
         "segments",
         "three agents as durable segments in one process, beside DBOS and ADK by hand",
         "<= 1.2 x",

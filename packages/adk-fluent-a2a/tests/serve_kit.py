@@ -135,7 +135,7 @@ async def calling(
     **headers: str,
 ) -> AsyncGenerator[Caller]:
     """A client of the server's card over one transport."""
-    async with httpx.AsyncClient(timeout=30) as http:
+    async with httpx.AsyncClient(timeout=120) as http:
         base = url or server.url
         response = await http.get(
             f"{base}/.well-known/agent-card.json", headers={"A2A-Version": "1.0"}
@@ -154,7 +154,7 @@ async def post(url: str, body: Any, **headers: str) -> httpx.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {"content-type": "application/json", "a2a-version": "1.0"}
     given |= {key.replace("_", "-"): value for key, value in headers.items()}
-    async with httpx.AsyncClient(timeout=30) as http:
+    async with httpx.AsyncClient(timeout=120) as http:
         return await http.post(url, content=content, headers=given)
 
 

@@ -11,13 +11,14 @@ import httpx
 import jwt
 import pytest
 from a2a.types import Part
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
 from serve_kit import BINDINGS, calling, post, rpc, said, serving
 
 from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.errors import RemoteError, UsageError
-from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits
+from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits, _server_adk
 from adk_fluent.serve._guard import depth_above
 from adk_fluent.testing import ScriptedModel
 
@@ -151,6 +152,13 @@ async def test_without_auth_only_this_machine_is_served(
             headers = {"host": host, "a2a-version": "1.0"}
             assert (await http.get(path, headers=headers)).status_code == status
     with pytest.raises(UsageError, match="only this machine"):
+        await server.start(host="0.0.0.0", port=0)  # it is refused
+    await server.stop(grace=0)
+
+
+async def test_at_all_addresses_clients_have_to_be_told_where() -> None:
+    server = A2AServer(agent(), auth=BEARER)
+    with pytest.raises(UsageError, match="where clients come in, which is not known"):
         await server.start(host="0.0.0.0", port=0)  # it is refused
     await server.stop(grace=0)
 
@@ -332,6 +340,52 @@ async def test_no_more_tasks_run_at_once_however_fast_they_come() -> None:
     assert refused == 4
 
 
+async def test_one_principal_does_not_take_all_tasks() -> None:
+    go = asyncio.Event()
+
+    async def wait(state: State) -> Mapping[str, Any]:
+        await go.wait()
+        return {}
+
+    auth, limits = BearerAuth({"a": "ann", "b": "bob"}), Limits(principal_concurrency=1)
+    async with serving(wait >> agent(), auth=auth, limits=limits) as server:
+        ann, bob = ({"authorization": f"Bearer {who}"} for who in "ab")
+        at_once = rpc("SendMessage", message=said("Go."), configuration={"returnImmediately": True})
+        first = await post(server.url, at_once, **ann)
+        assert first.json()["result"]["task"]["status"]["state"] == "TASK_STATE_WORKING"
+        assert (await post(server.url, GO, **ann)).status_code == 429
+        other = asyncio.ensure_future(post(server.url, GO, **bob))
+        go.set()
+        assert answer(await other) == "done"
+
+
+async def test_a_body_that_broke_off_is_not_run() -> None:
+    model = ScriptedModel(default="done")
+    desk = Agent("desk", model)
+    server = A2AServer(desk, card=desk.to_agent_card(endpoint="http://127.0.0.1"))
+    sent: list[Any] = []
+    messages = iter(
+        [
+            {"type": "http.request", "body": json.dumps(GO).encode(), "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = {"host": "localhost", "content-type": "application/json", "a2a-version": "1.0"}
+    raw = [(key.encode(), value.encode()) for key, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "client": ("127.0.0.1", 9)}
+    await server.app({**scope, "headers": raw, "query_string": b""}, receive, send)
+    assert sent[0]["status"] == 400
+    assert not model.calls
+    await server.stop(grace=0)
+
+
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async with serving(agent(), limits=Limits(body_seconds=0.05)) as server:
         host, port = server.url.removeprefix("http://").split(":")
@@ -383,21 +437,28 @@ async def test_memory_keeps_so_many_bytes_and_tasks_that_wait_last() -> None:
         assert len(await caller.list()) == 1
 
 
-async def test_sessions_in_memory_go_with_the_last_task_of_their_context() -> None:
-    server = A2AServer(agent(), limits=Limits(kept_tasks=2))
-    await server.start(port=0)
-    sessions = server._executor._sessions.sessions  # type: ignore[attr-defined]  # ADK's, in memory
-    async with calling(server) as caller:
+async def test_sessions_in_memory_go_with_the_last_task_of_their_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sessions = InMemorySessionService()
+    monkeypatch.setattr(_server_adk, "InMemorySessionService", lambda: sessions)
+
+    async def kept() -> int:
+        found = await sessions.list_sessions(app_name="adk_fluent_app")
+        return len(found.sessions)
+
+    async with (
+        serving(agent(), limits=Limits(kept_tasks=2)) as server,
+        calling(server) as caller,
+    ):
         told = await caller.send("Go.")
         for _ in range(3):
             await caller.send("Go.", context=told.task.context_id)
-        (kept,) = sessions.values()
-        assert [len(each) for each in kept.values()] == [1]
+        assert await kept() == 1
         for _ in range(3):
             await caller.send("Go.")
-        assert [len(each) for each in kept.values()] == [2]
+        assert await kept() == 2
         assert (await caller.send("Go.", context=told.task.context_id)).state == "completed"
-    await server.stop(grace=0)
 
 
 # --- cards ---------------------------------------------------------------------------------------

@@ -181,9 +181,9 @@ async def step(world: World) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Draw 50 sequences, or with ``--full`` 10 000, each hundred at a server of its own."""
+    """Draw 20 sequences, or with ``--full`` 10 000, each hundred at a server of its own."""
     full = metafunc.config.option.full
-    seeds = [range(at, at + 100) for at in range(0, 10_000, 100)] if full else [range(50)]
+    seeds = [range(at, at + 100) for at in range(0, 10_000, 100)] if full else [range(20)]
     metafunc.parametrize("seeds", seeds, ids=str)
 
 

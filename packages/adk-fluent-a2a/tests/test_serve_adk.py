@@ -19,6 +19,7 @@ from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import RemoteError, SessionError, UnsupportedConfigError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy
+from adk_fluent.serve._handler import Handler
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -126,6 +127,48 @@ async def test_a_gate_is_answered_over_the_wire(binding: str) -> None:
         assert wrong.said.startswith("'perhaps' is no answer to gate 'ok'")
         done = await caller.send("yes", task=told.task.id)
         assert (done.state, done.text) == ("completed", "paid")
+
+
+async def test_of_two_answers_at_once_one_counts() -> None:
+    paid: list[bool] = []
+
+    async def pay(state: State) -> Mapping[str, Any]:
+        await asyncio.sleep(0)
+        paid.append(True)
+        return {}
+
+    pipeline = gate(message="Pay it?", name="ok") >> pay >> agent()
+    async with serving(pipeline) as server, calling(server) as caller:
+        told = await caller.send("Pay.")
+        await asyncio.gather(*(caller.send("yes", task=told.task.id) for _ in range(2)))
+        assert name_of((await caller.get(told.task.id)).status.state) == "completed"
+    assert paid == [True]
+
+
+async def test_an_answer_is_none_to_a_question_that_was_asked_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, admitted, admit = Held(), asyncio.Event(), Handler.admit
+
+    async def admits(self: Handler, params: Any, context: Any) -> None:
+        await admit(self, params, context)
+        if held.entered.is_set():
+            admitted.set()
+
+    monkeypatch.setattr(Handler, "admit", admits)
+    pipeline = gate(message="One?", name="one") >> held >> gate(message="Two?", name="two")
+    async with serving(pipeline >> agent()) as server, calling(server) as caller:
+        told = await caller.send("Go.")
+        first = asyncio.ensure_future(caller.send("yes", task=told.task.id))
+        await held.entered.wait()
+        body = rpc("SendMessage", message=said("yes", taskId=told.task.id))
+        second = asyncio.ensure_future(post(server.url, body))
+        await admitted.wait()
+        held.go.set()
+        await asyncio.gather(first, second)
+        task = await caller.get(told.task.id)
+        assert name_of(task.status.state) == "input_required"
+        assert (await caller.send("yes", task=task.id)).state == "completed"
 
 
 async def test_a_refused_gate_is_a_rejected_task() -> None:
@@ -334,6 +377,7 @@ def test_what_is_not_there_yet_is_refused() -> None:
         {"task_store": "oracle://x/y"},
         {"inputs": [3]},
         {"inputs": 3},
+        {"inputs": ["app:prices"]},
         {"outputs": ["a", "user:a"]},
     ],
 )

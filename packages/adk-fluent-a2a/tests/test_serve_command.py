@@ -48,11 +48,11 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
         assert found is not None, line
         body = rpc("SendMessage", message=said("Hi."))
         headers = {"a2a-version": "1.0", "authorization": "Bearer t0k"}
-        response = httpx.post(found[1], json=body, headers=headers, timeout=30)
+        response = httpx.post(found[1], json=body, headers=headers, timeout=120)
         assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
         assert httpx.post(found[1], json=body).status_code == 401
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
         assert process.stderr.read() == "[stopping]\n"
     finally:
         process.kill()

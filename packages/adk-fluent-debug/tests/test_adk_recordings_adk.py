@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded_desk import RAN, clerk
 
 from adk_fluent import Agent, FanOut, Pipeline
-from adk_fluent.debug import Recorder, Recording, RecordingFileError, ReplayerBackend
+from adk_fluent.debug import (
+    Recorder,
+    Recording,
+    RecordingFileError,
+    ReplayerBackend,
+    replay_async,
+)
+from adk_fluent.errors import UsageError
 from adk_fluent.testing import ScriptedModel
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.adk
 
@@ -120,7 +125,9 @@ async def test_calls_without_an_answer_have_no_place(
 
 
 def test_what_is_none_of_adks_is_refused(tmp_path: Path) -> None:
-    for text in ("[", "a: 1", "recordings: [{}]", "recordings: [{user_message_index: 0}]"):
+    wrong = "{user_message_index: 0, agent_name: 1, tool_recording: {tool_call: {name: t}, "
+    wrong = f"recordings: [{wrong}tool_response: {{}}}}}}]"
+    for text in (wrong, "[", "a: 1", "recordings: [{}]", "recordings: [{user_message_index: 0}]"):
         (tmp_path / "x.yaml").write_text(text, "utf-8")
         with pytest.raises(RecordingFileError, match="no recording of ADK's"):
             Recording.from_adk_recordings(tmp_path / "x.yaml")
@@ -128,3 +135,19 @@ def test_what_is_none_of_adks_is_refused(tmp_path: Path) -> None:
         Recording.from_adk_recordings(tmp_path / "none.yaml")
     with pytest.raises(RecordingFileError, match="cannot be written"):
         Recording([], {}).to_adk_recordings(tmp_path / "x.yaml" / "y.yaml")
+
+
+async def test_what_has_nothing_to_compare_or_to_write_is_refused(tmp_path: Path) -> None:
+    with Recorder() as kept:
+        await clerk().run("Hello")
+    kept.recording.to_adk_recordings(tmp_path / "a.yaml")
+    again = Recording.from_adk_recordings(tmp_path / "a.yaml")
+    with pytest.raises(UsageError, match="holds no events"):
+        await replay_async(clerk(), again)
+    with pytest.raises(UsageError, match="holds no events"):
+        again.to_pytest(tmp_path / "test_a.py", "desk.py:desk")
+    with Recorder(capture_content=False) as kept:
+        await clerk().run("Hello")
+    with pytest.raises(UsageError, match="holds no content"):
+        kept.recording.to_adk_recordings(tmp_path / "b.yaml")
+    assert [*Path(tmp_path).iterdir()] == [tmp_path / "a.yaml"]  # noqa: ASYNC240

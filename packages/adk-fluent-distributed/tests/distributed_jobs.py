@@ -30,7 +30,7 @@ def count(state: State) -> dict[str, object]:
 def charge(state: State) -> dict[str, object]:
     _log("charge")
     died = LOG.with_name("died")
-    if not died.exists():
+    if "ADK_FLUENT_TEST_LOG" in os.environ and not died.exists():  # never that of the tests
         died.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return {"charged": idempotency_key()}

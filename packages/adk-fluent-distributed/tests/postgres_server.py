@@ -79,7 +79,9 @@ def _server(folder: Path, data: str, who: dict[str, Any]) -> Generator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        server = subprocess.Popen([*command, "-p", str(port)], **_QUIET, **who)
+        server: subprocess.Popen[Any] = subprocess.Popen(
+            [*command, "-p", str(port)], **_QUIET, **who
+        )
         try:
             address = f"postgresql://tests@127.0.0.1:{port}"
             if _is_up(server, address):
@@ -90,7 +92,7 @@ def _server(folder: Path, data: str, who: dict[str, Any]) -> Generator[str]:
     raise AssertionError(f"Postgres did not start: {folder}")
 
 
-def _is_up(server: subprocess.Popen[bytes], address: str) -> bool:
+def _is_up(server: subprocess.Popen[Any], address: str) -> bool:
     """Wait for a server; False where it ended, such as when somebody else took the port."""
     import psycopg
 
@@ -106,7 +108,7 @@ def _is_up(server: subprocess.Popen[bytes], address: str) -> bool:
     return False
 
 
-def _end(server: subprocess.Popen[bytes]) -> None:
+def _end(server: subprocess.Popen[Any]) -> None:
     if server.poll() is None:
         server.send_signal(signal.SIGINT)
     try:

@@ -106,6 +106,10 @@ def test_wrong_use(cli: Callable[..., Run], tmp_path: Path) -> None:
     assert (code, "there is no run 'other'" in err) == (1, True)
     code, _, err = cli("worker", TARGET, "--segment", "light")
     assert (code, "has no segment 'light'" in err) == (2, True)
+    plain = tmp_path / "plain.py"
+    plain.write_text("from adk_fluent import Agent\npipeline = Agent('a').mock('A')\n", "utf-8")
+    code, _, err = cli("worker", str(plain), "--segment", "light")  # without an attribute
+    assert (code, "has no segment 'light'" in err) == (2, True)
 
 
 def test_another_database(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from distributed_jobs import job
+from distributed_jobs import charge, job
 from postgres_server import ends_with_us
 
 from adk_fluent.distributed import DbosEngine
@@ -126,7 +126,7 @@ async def test_a_worker_on_postgres(
     tmp_path: Path, workers: list[Worker], postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker of the inner segment dies; this process, which serves the outer one, goes on."""
-    monkeypatch.setattr("distributed_jobs.LOG", tmp_path / "calls")
+    monkeypatch.setitem(charge.__globals__, "LOG", tmp_path / "calls")  # the job's own module
     workers.append(Worker(tmp_path, "--segment", "heavy", url=postgres))
     async with DbosEngine(postgres) as engine:
         engine.register(job)

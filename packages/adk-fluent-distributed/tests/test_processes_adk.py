@@ -22,7 +22,7 @@ from adk_fluent.distributed import (
     SegmentCall,
 )
 from adk_fluent.distributed._processes import Processes
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import TargetError, UsageError
 from adk_fluent.ir import ExecutionConfig
 
 pytestmark = [
@@ -46,6 +46,7 @@ async def test_a_segment_in_a_process_of_its_own(url: str) -> None:
         assert (first.text, first.state["key"]) == ("Done.", "r1:heavy:s1.s0/work")
         by = first.state["by"]
         assert by != os.getpid()
+        assert "runs.sqlite" not in command_of(by)  # nor a password
         assert os.getpgid(by) == by  # Ctrl-C of a terminal is for the worker
         for number in (signal.SIGINT, signal.SIGTERM):  # of whoever signals all processes
             os.kill(by, number)
@@ -76,11 +77,8 @@ async def test_a_process_that_dies(url: str) -> None:
 async def test_what_becomes_of_its_call(
     program: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def started(command: str = program) -> Popen[bytes]:
-        return Popen([sys.executable, "-S", "-c", command], stdin=PIPE, stdout=PIPE)
-
     processes = Processes(ProcessIsolation(TARGET), "sqlite:///unused.sqlite", lease=30)
-    monkeypatch.setattr(processes, "_started", started)
+    monkeypatch.setattr(processes, "_started", lambda: started(program))
     dead = started("")
     dead.wait()
     monkeypatch.setattr(processes, "_idle", [dead])  # which no call is given to
@@ -90,6 +88,21 @@ async def test_what_becomes_of_its_call(
         "failed",
         f"the process of segment 'heavy' {found}",
     )
+
+
+async def test_a_process_ends_with_its_call_once_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = 'input(); input(); print(\'{"status": "completed"}\', flush=True); input()'
+    process = started(program)
+    processes = Processes(ProcessIsolation(TARGET), "sqlite:///unused.sqlite", lease=30)
+    monkeypatch.setattr(processes, "_started", lambda: process)
+    running = asyncio.create_task(processes.advance(SegmentCall("r", "heavy", 0, "", "user", {})))
+    await asyncio.sleep(0)  # it has begun
+    processes.close()
+    assert process.stdin is not None
+    process.stdin.write(b"go on\n")
+    process.stdin.flush()
+    assert (await asyncio.wait_for(running, SECONDS)).status == "completed"
+    assert process.poll() is not None
 
 
 async def test_a_call_that_takes_too_long(url: str) -> None:
@@ -120,8 +133,21 @@ def children() -> list[str]:
         pid
         for task in Path("/proc/self/task").iterdir()
         for pid in (task / "children").read_text("utf-8").split()
-        if "_child_adk" in Path(f"/proc/{pid}/cmdline").read_text("utf-8")
+        if "_child_adk" in command_of(pid)
     ]
+
+
+def command_of(pid: object) -> str:
+    """The command line of a process; "" of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text("utf-8")
+    except OSError:
+        return ""
+
+
+def started(program: str) -> Popen[bytes]:
+    """A process that runs a program, and needs nothing of ours."""
+    return Popen([sys.executable, "-S", "-c", program], stdin=PIPE, stdout=PIPE)
 
 
 async def test_who_cannot_host_it(url: str) -> None:
@@ -143,7 +169,7 @@ async def test_who_cannot_host_it(url: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"target": "refund"},
+        {"target": "refund:"},
         {"target": 3},
         {"target": "a:b", "memory_mb": 0},
         {"target": "a:b", "memory_mb": 0.5},
@@ -151,5 +177,5 @@ async def test_who_cannot_host_it(url: str) -> None:
     ],
 )
 def test_options_of_no_use(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises((UsageError, TargetError)):
         ProcessIsolation(**cast("Any", options))

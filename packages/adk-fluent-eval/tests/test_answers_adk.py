@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eval_desk import desk, run
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
@@ -124,6 +125,35 @@ def test_a_long_running_tool_gives_its_result_later() -> None:
     case.answers = None
     [reason] = run(case, pipeline).reasons
     assert "give answers={'order_parts': ...}, or mock it with mock_tool_outputs" in reason
+
+
+@pytest.mark.parametrize("answer", [True, {"approved": False, "note": "late"}, [1, 2]])
+async def test_a_session_keeps_what_was_answered(answer: Any) -> None:
+    service = InMemorySessionService()
+    options: dict[str, Any] = {"session_service": service, "session_id": "s"}
+    schema = list[int] if isinstance(answer, list) else None
+    pipeline = (
+        desk()
+        >> gate(message="Pay?", name="approve", response_schema=schema)
+        >> Agent("pay").mock("Paid.")
+        >> gate(message="Sure?", name="sure")
+    )
+    asked = await pipeline.run("my order", **options)
+    result = await pipeline.resume(asked.pending[0].answer(answer), **options)
+    if result.pending:
+        result = await pipeline.resume(result.pending[0].answer("yes"), **options)
+    session = await service.get_session(
+        app_name=result.app_name, user_id=result.user_id, session_id="s"
+    )
+    assert session is not None
+    case = FluentCase.from_session(session, id="a")
+    given: Any = [answer] if isinstance(answer, list) else answer
+    refused = isinstance(answer, dict)
+    assert case.answers == {"approve": given, **({} if refused else {"sure": "yes"})}
+    report = await FluentEvalSuite("s", pipeline, [case]).run()
+    [made] = report.outcomes
+    assert made.passed, made.reasons
+    assert made.state["approve"] == result.state["approve"]
 
 
 def test_an_answer_that_is_none_is_said() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.sessions import InMemorySessionService
 
-from adk_fluent import Agent
+from adk_fluent import Agent, map_over
 from adk_fluent.extend import answers_in_place, ask_in_place, refuse_in_place
 from adk_fluent.testing import ScriptedModel
 
@@ -59,3 +59,15 @@ async def test_a_refusal_ends_the_run_as_rejected() -> None:
     second = await pipeline.run(first.pending[0].answer(False), **kept)
     assert (second.status, second.reason, second.step) == ("rejected", "it may not", "b")
     assert "said" not in second.state
+
+
+async def test_a_refusal_in_a_map_ends_the_run_as_rejected_too() -> None:
+    """Its event says which step and run it belongs to, as every other one."""
+    each = map_over("items", Agent("b", ScriptedModel(default="ok")), output_key="out")
+    kept: Any = {"session_service": InMemorySessionService(), "session_id": "s"}
+    pipeline = each.middleware(Asks())
+    first = await pipeline.run("hi", state={"items": ["x"]}, **kept)
+    second = await pipeline.run(first.pending[0].answer(False), **kept)
+    assert (second.status, second.step) == ("rejected", "b")
+    (refused,) = [each for each in second if each.error is not None]
+    assert (refused.run_id, refused.path) == (second[-1].run_id, "m0")

@@ -163,7 +163,7 @@ CASES = [
         lambda: a.model_select(candidates=[ModelCandidate("m", condition=WRONG)]),
         "ModelCandidate('m') has a condition that is no function",
         found="3",
-        help='condition=lambda ctx, request: ctx.state["plan"] == "pro"',
+        help='condition=lambda ctx, request: ctx.state.get("plan") == "pro"',
     ),
     Case(
         lambda: a.model_select(strategy="budget_bounded", candidates=[FLASH]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, TypedDict
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.tasks import TaskUpdater
@@ -20,7 +21,7 @@ from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG, answer_fault
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
-from adk_fluent.serve._handler import NEW
+from adk_fluent.serve._handler import ASKED, NEW
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
 
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
 
 #: The states in which a task waits for its client.
 WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
-_WORKING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+#: The states that a task does not leave.
+OVER: Final = (
+    TaskState.TASK_STATE_COMPLETED,
+    TaskState.TASK_STATE_FAILED,
+    TaskState.TASK_STATE_CANCELED,
+    TaskState.TASK_STATE_REJECTED,
+)
+#: The states of a task that runs, or is about to.
+WORKING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 _SAVED_SECONDS: Final = 5.0
 _ANSWER: Final = "answer"  # the artifact's id
 _PAUSE: Final = 0.05  # seconds between two pieces of a streamed answer, at least
@@ -102,6 +111,8 @@ class PipelineExecutor(AgentExecutor):
         self._speakers = frozenset(_speakers(node))
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: dict[asyncio.Task[Any], RequestContext] = {}
+        self._told: WeakSet[EventQueue] = WeakSet()
+        self._running_of: Counter[str] = Counter()
         self._idle = asyncio.Event()
         self._idle.set()
         self.stopping = False
@@ -110,6 +121,10 @@ class PipelineExecutor(AgentExecutor):
     def running(self) -> int:
         """How many tasks run now."""
         return len(self._running)
+
+    def running_of(self, principal: str) -> int:
+        """How many tasks of a principal run now."""
+        return self._running_of[principal]
 
     async def drain(self, seconds: float) -> None:
         """Let the tasks that run come to their end, and fail those that do not in time."""
@@ -132,7 +147,7 @@ class PipelineExecutor(AgentExecutor):
     async def _is_working(self, context: RequestContext) -> bool:
         stored = await self._tasks.get(context.task_id, context.call_context)
         task = getattr(stored, "task", stored)
-        return task is not None and task.status.state in _WORKING
+        return task is not None and task.status.state in WORKING
 
     # --- the SDK's interface -------------------------------------------------------------------
 
@@ -140,7 +155,9 @@ class PipelineExecutor(AgentExecutor):
         """Run the pipeline on a message, and report what comes of it."""
         here = asyncio.current_task()
         assert here is not None  # noqa: S101  # it is a coroutine
+        principal = context.call_context.user.user_name
         self._running[here] = context
+        self._running_of[principal] += 1
         self._idle.clear()
         turn = _Turn(self, context, event_queue)
         try:
@@ -154,6 +171,9 @@ class PipelineExecutor(AgentExecutor):
             await turn.end(TaskState.TASK_STATE_FAILED, _FAILED)
         finally:
             del self._running[here]
+            self._running_of[principal] -= 1
+            if not self._running_of[principal]:
+                del self._running_of[principal]
             if not self._running:
                 self._idle.set()
 
@@ -161,7 +181,14 @@ class PipelineExecutor(AgentExecutor):
         """Say that a task is cancelled; the SDK then cancels what runs."""
         assert context.task_id is not None  # noqa: S101  # the SDK has found the task
         updater = TaskUpdater(event_queue, context.task_id, context.context_id or "")
-        await updater.cancel()
+        if self.ends(event_queue):
+            await updater.cancel()
+
+    def ends(self, queue: EventQueue) -> bool:
+        """Whether a task may still be told to be over: what it was told first stays so."""
+        first = queue not in self._told
+        self._told.add(queue)
+        return first
 
     # --- runs ----------------------------------------------------------------------------------
 
@@ -266,17 +293,25 @@ class _Turn:
         """Run the pipeline as the message asks."""
         executor, known = self._executor, self._context.current_task
         said = heard(self._message)
+        if known is not None and known.status.state in OVER:
+            return  # it was ended by what came before this message
+        # the SDK changes a task that it has handed out
+        waits = known is not None and known.status.state in WAITING
+        asked = "" if known is None else known.status.message.message_id
         if known is None:
             await self._queue.enqueue_event(self._begun())
-        else:
+        elif not waits:
             await self._updater.start_work()
         async with executor.lock(self._where["session_id"]):
-            if known is not None and known.status.state in WAITING:
+            if waits:
                 questions = await executor.questions(self._where)
                 if not questions:
                     await self.end(TaskState.TASK_STATE_FAILED, _GONE)
-                    return
-                await self._resume(answers_in(said, questions), questions)
+                elif self._context.call_context.state.get(ASKED) != asked:
+                    await self._ask(questions)  # it was sent before this was asked
+                else:
+                    await self._updater.start_work()  # until here its context is not free
+                    await self._resume(answers_in(said, questions), questions)
                 return
             parts, state = prompt_of(said, executor.inputs)
             exists = not self._context.call_context.state.get(NEW)
@@ -287,7 +322,9 @@ class _Turn:
             await self._follow(parts, None if exists else state)
 
     async def end(self, state: TaskState, said: str) -> None:
-        """Put a task into a state, with a sentence of ours."""
+        """End a task in a state, with a sentence of ours."""
+        if not self._executor.ends(self._queue):
+            return
         message = self._updater.new_agent_message([text_part(said)])
         await self._updater.update_status(state, message=message)
 
@@ -366,7 +403,8 @@ class _Turn:
             await self._send([text_part(self._next), *parts], append=True, last=True)
         elif text or parts:
             await self._send([*([text_part(text)] if text else []), *parts], last=True)
-        await self._updater.complete()
+        if self._executor.ends(self._queue):
+            await self._updater.complete()
 
     async def _send(self, parts: list[Part], *, append: bool = False, last: bool = False) -> None:
         await self._updater.add_artifact(parts, artifact_id=_ANSWER, append=append, last_chunk=last)

@@ -206,11 +206,13 @@ class Guard:
                 more = True
                 while more and size <= most + _DISCARDED:
                     message = await receive()
+                    if message["type"] == "http.disconnect":  # what came may look whole
+                        raise RefusedError(400, "The body did not arrive")
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     if size <= most:
                         body += chunk
-                    more = message.get("more_body", False)  # a client that is gone sends no more
+                    more = message.get("more_body", False)
         except TimeoutError:
             raise RefusedError(408, "The body did not arrive in time", connection="close") from None
         if size > most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections import Counter
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from adk_fluent.serve._parts_adk import heard, prompt_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
+    from a2a.server.context import ServerCallContext
     from a2a.types import SendMessageRequest
 
     from adk_fluent.serve._keys import Keys
@@ -39,6 +41,8 @@ class Notice:
 _SDK: Final[Any] = DefaultRequestHandler
 #: The key of a call's state that says whether its context is a new one.
 NEW: Final = "adk_fluent_new_context"
+#: The key of the id of the message that asked what a message to a task can be an answer to.
+ASKED: Final = "adk_fluent_asked"
 #: The notice of the request that is being answered.
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
 
@@ -54,7 +58,7 @@ def _redacted(error: Exception) -> A2AError:
 def _unary(method: Callable[..., Any]) -> Any:
     @functools.wraps(method)
     async def call(self: Handler, params: Any, context: Any) -> Any:
-        with self.counted(method):
+        with self.counted(method, context):
             try:
                 await self.admit(params, context)
                 return await method(self, params, context)
@@ -67,7 +71,7 @@ def _unary(method: Callable[..., Any]) -> Any:
 def _stream(method: Callable[..., Any]) -> Any:
     @functools.wraps(method)
     async def call(self: Handler, params: Any, context: Any) -> AsyncGenerator[Any, None]:
-        with self.counted(method):
+        with self.counted(method, context):
             try:
                 await self.admit(params, context)
                 async with aclosing(method(self, params, context)) as events:
@@ -86,7 +90,8 @@ class Handler(DefaultRequestHandler):
         parts: Parts of a message, at most.
         longest_id: Characters of a context's id, at most.
         inputs: The state that data parts may write.
-        is_busy: Whether no more tasks can be run, given how many requests are being answered.
+        is_busy: Whether no more tasks of a principal can be run, given how many requests are being
+            answered, and how many of that principal's.
         options: What the SDK's handler takes.
     """
 
@@ -96,7 +101,7 @@ class Handler(DefaultRequestHandler):
         parts: int,
         longest_id: int,
         inputs: Keys,
-        is_busy: Callable[[int], bool],
+        is_busy: Callable[[str, int, int], bool],
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -104,20 +109,25 @@ class Handler(DefaultRequestHandler):
         self._longest_id = longest_id
         self._inputs = inputs
         self._is_busy = is_busy
-        self._open = 0
+        self._open: Counter[str] = Counter()
         self._quiet = asyncio.Event()
         self._quiet.set()
 
     @contextmanager
-    def counted(self, method: Callable[..., Any]) -> Generator[None]:
+    def counted(self, method: Callable[..., Any], context: ServerCallContext) -> Generator[None]:
         """Count a request that ends when its task does; one that only watches may never end."""
-        watches = method is _SDK.on_subscribe_to_task
-        self._open += 0 if watches else 1
+        if method is _SDK.on_subscribe_to_task:
+            yield
+            return
+        principal = context.user.user_name
+        self._open[principal] += 1
         self._quiet.clear()
         try:
             yield
         finally:
-            self._open -= 0 if watches else 1
+            self._open[principal] -= 1
+            if not self._open[principal]:
+                del self._open[principal]
             if not self._open:
                 self._quiet.set()
 
@@ -142,13 +152,16 @@ class Handler(DefaultRequestHandler):
         prompt_of(heard(message), self._inputs)
         if len(message.context_id) > self._longest_id:
             raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
-        if self._is_busy(self._open - 1):
+        principal = context.user.user_name
+        if self._is_busy(principal, self._open.total() - 1, self._open[principal] - 1):
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
             raise A2AError("The server is busy: try again later")
-        if message.task_id and not message.context_id:  # the SDK would make up another context
+        if message.task_id:
             task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
-            message.context_id = task.context_id
+            context.state[ASKED] = task.status.message.message_id
+            if not message.context_id:  # the SDK would make up another one
+                message.context_id = task.context_id
         context.state[NEW] = not message.context_id
 
     on_message_send = _unary(_SDK.on_message_send)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from a2a.utils.errors import InvalidParamsError
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+#: The argument that lists what messages may write.
+INPUTS: Final = "inputs="
+
+
 class Keys:
     """State keys by the names that they have in messages, which are without a scope's prefix.
 
@@ -22,7 +26,8 @@ class Keys:
         role: The argument they are of, for errors.
 
     Raises:
-        UsageError: They are not state keys, or two would have one name.
+        UsageError: They are not state keys, two would have one name, or one that messages may
+            write is of all principals.
 
     Attributes:
         names: Each name, and its key.
@@ -35,6 +40,12 @@ class Keys:
             key: Any = getattr(each, "key", each)
             if not isinstance(key, str) or not key:
                 raise UsageError(f"A2AServer({role}) takes state keys", found=describe(each))
+            if role == INPUTS and key.startswith("app:"):
+                raise UsageError(
+                    f"A2AServer({role}) takes no state of the whole app",
+                    found=repr(key),
+                    help="one principal would write what all others read: use a key of the session",
+                )
             name = key.rpartition(":")[2]
             if self.names.setdefault(name, key) != key:
                 raise UsageError(

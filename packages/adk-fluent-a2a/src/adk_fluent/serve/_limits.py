@@ -20,6 +20,7 @@ class Limits:
         depth: Levels of nesting in a request's JSON, at most 90.
         parts: Parts of a message.
         concurrency: Tasks that run at the same time in this process.
+        principal_concurrency: Tasks of one principal among those, where there is `auth`.
         open_requests: Requests of one principal that are being answered, open streams included.
         requests_per_second: Requests of one principal, on average.
         burst: Requests of one principal at once.
@@ -33,6 +34,7 @@ class Limits:
     depth: int = 64
     parts: int = 100
     concurrency: int = 1000
+    principal_concurrency: int = 500
     open_requests: int = 2000
     requests_per_second: float = 500.0
     burst: int = 1000

@@ -22,7 +22,7 @@ from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_ro
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._guard import Guard, is_loopback
 from adk_fluent.serve._handler import Handler
-from adk_fluent.serve._keys import Keys
+from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits
 from adk_fluent.serve._stores_adk import open_stores
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     #: A state key or several, typed fields, or a state schema.
     StateKeys: TypeAlias = str | FieldRef | Iterable[str | FieldRef] | type
 
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104  # which nobody can be told to come to
 _HEALTH: Final = "/healthz"
 _READY: Final = "/readyz"
 _CHECK_SECONDS: Final = 2.0
@@ -108,7 +109,7 @@ class A2AServer:
             )
         _check(card, auth, limits, extended_card)
         self._node = pipeline.to_ir()
-        self._inputs = Keys(inputs, "inputs=")
+        self._inputs = Keys(inputs, INPUTS)
         self._card = card
         self._extended = extended_card if extended_card is None else _copy(extended_card)
         self._sign = signer or _unsigned
@@ -168,7 +169,8 @@ class A2AServer:
             host: The address; without `auth` one of this machine.
 
         Raises:
-            UsageError: It is served already, or without `auth` to others than this machine.
+            UsageError: It is served already, without `auth` to others than this machine, or at all
+                addresses without a card that says where clients come in.
             OSError: The address cannot be listened at.
         """
         if self._serving is not None:
@@ -178,6 +180,12 @@ class A2AServer:
                 "without auth= only this machine is served",
                 found=f"host={host!r}",
                 help='give auth=BearerAuth({os.environ["TOKEN"]: "ann"}), or leave host= out',
+            )
+        if self._card is None and host in _EVERYWHERE:
+            raise UsageError(
+                "a card names the address where clients come in, which is not known",
+                found=f"host={host!r}",
+                help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
             )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
@@ -271,10 +279,15 @@ class A2AServer:
             rpc_paths=rpc,
         )
 
-    def _is_busy(self, answering: int) -> bool:
+    def _is_busy(self, principal: str, answering: int, own: int) -> bool:
         # what is being answered has perhaps not begun to run, and what runs may have been answered
-        tasks = max(self._executor.running, answering)
-        return self._executor.stopping or tasks >= self._limits.concurrency
+        limits, executor = self._limits, self._executor
+        most = limits.concurrency if self._auth is None else limits.principal_concurrency
+        return (
+            executor.stopping
+            or max(executor.running, answering) >= limits.concurrency
+            or max(executor.running_of(principal), own) >= most
+        )
 
     async def _ready(self, request: Request) -> JSONResponse:
         try:

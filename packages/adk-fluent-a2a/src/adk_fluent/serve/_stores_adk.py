@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import InMemoryTaskStore
-from a2a.types import TaskState
 
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
+from adk_fluent.serve._executor_adk import OVER, WORKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,13 +30,6 @@ _DRIVERS: Final = {
 }
 _POLL_SECONDS: Final = 0.2  # between two looks for what other servers did
 _TRIES: Final = 5
-_RUNNING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
-_OVER: Final = (
-    TaskState.TASK_STATE_COMPLETED,
-    TaskState.TASK_STATE_FAILED,
-    TaskState.TASK_STATE_CANCELED,
-    TaskState.TASK_STATE_REJECTED,
-)
 
 
 class Stores:
@@ -223,9 +216,9 @@ class MemoryTaskStore(InMemoryTaskStore):
         self._bytes += size - (before or 0)
         owned.bytes += size - (before or 0)
         owned.waiting.pop(task.id, None)
-        if task.status.state in _OVER:
+        if task.status.state in OVER:
             owned.over[task.id] = task.context_id
-        elif task.status.state not in _RUNNING:
+        elif task.status.state not in WORKING:
             owned.waiting[task.id] = task.context_id
         while (self._count > self._kept or self._bytes > self._kept_bytes) and (
             await self._drop(task.id, by_bytes=self._bytes > self._kept_bytes)

@@ -47,7 +47,7 @@ def _check(candidate: ModelCandidate) -> None:
         raise UsageError(
             f"{where} has a condition that is no function",
             found=describe(condition),
-            help='condition=lambda ctx, request: ctx.state["plan"] == "pro"',
+            help='condition=lambda ctx, request: ctx.state.get("plan") == "pro"',
         )
     tier, most = cast("tuple[Any, Any]", (candidate.quality_tier, candidate.max_tokens))
     if isinstance(tier, bool) or not isinstance(tier, int):

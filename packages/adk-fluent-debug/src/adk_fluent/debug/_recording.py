@@ -213,7 +213,13 @@ class Recording:
 
         Raises:
             RecordingFileError: The file cannot be written, or a call has no place in it.
+            UsageError: The recording holds no content.
         """
+        if not self.captures_content:
+            raise UsageError(
+                "this recording cannot be written as one of ADK's: it holds no content",
+                help="record with Recorder(capture_content=True)",
+            )
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _path(path)
@@ -286,7 +292,8 @@ class Recording:
             The file.
 
         Raises:
-            UsageError: The target or name is of no use, or the recording holds no content.
+            UsageError: The target or name is of no use, or the recording holds no content, or no
+                events.
             RecordingFileError: The file cannot be written.
         """
         from adk_fluent.debug import _to_pytest  # noqa: PLC0415  # seldom needed
@@ -297,12 +304,26 @@ class Recording:
                 "this recording cannot be replayed: it holds no content",
                 help="record with Recorder(capture_content=True)",
             )
+        check_has_events(self)
         file = _path(path)
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
         _to_pytest.write_test(file, target, name, self.path)
         return file
+
+
+def check_has_events(recording: Recording) -> None:
+    """Refuse a recording of ADK's where events are compared: it has none.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if any(run.data.get("unordered") for run in recording.runs):
+        raise UsageError(
+            "there is nothing to compare with: a recording of ADK's holds no events",
+            help="pipeline.run(message, backend=ReplayerBackend(recording)), and look at .unused",
+        )
 
 
 def _write(file: Path, text: str) -> None:

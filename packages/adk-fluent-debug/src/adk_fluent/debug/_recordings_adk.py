@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._file import FORMAT, VERSION, check
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -112,7 +113,13 @@ def load(file: Path) -> list[Data]:
     """
     try:
         data: Any = load_yaml_file(file)
-        return _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
+        runs = _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
+        check({"format": FORMAT, "version": VERSION, "metadata": {}, "runs": runs}, str(file))
+        return runs
+    except RecordingFileError as error:
+        raise RecordingFileError(
+            "this is no recording of ADK's", path=str(file), found=error.what
+        ) from error
     except OSError as error:
         raise RecordingFileError(
             "the recording cannot be read", path=str(file), found=error.strerror or "no such file"

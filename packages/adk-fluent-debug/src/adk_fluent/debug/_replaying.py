@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adk_fluent.debug._compare import first_difference, shown
 from adk_fluent.debug._diff import EventDiff, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recording import check_has_events
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
@@ -80,10 +81,11 @@ async def replay_async(
     Raises:
         ReplayMismatchError: A run asks for something else than was recorded.
         PipelineMismatchError: The recording is of another pipeline.
-        UsageError: The recording cannot be replayed.
+        UsageError: The recording cannot be replayed, or is one of ADK's, which holds no events.
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
     recording = backend.recording
+    check_has_events(recording)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
     if not isinstance(node, Node):
         raise UsageError(

@@ -1,7 +1,7 @@
 """A process that runs calls of segments for a worker; it ends when the worker does.
 
-Calls come as lines of JSON on standard input, and results go to what was standard output: what the
-pipeline prints goes to standard error.
+The url of the database, and then calls as JSON, come as lines on standard input. Results go to what
+was standard output: what the pipeline prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 _MIB: Final = 2**20
 
 
-def main(target: str, url: str, lease: float, memory_mb: int) -> None:
+def main(target: str, lease: float, memory_mb: int) -> None:
     """Run calls until standard input ends.
 
     Args:
         target: The pipeline.
-        url: The database of the engine.
         lease: Seconds without a sign of life after which this process counts as dead.
         memory_mb: Memory that it may take, in MiB; 0 is any.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # the worker, which drains, ends this one
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs begun here would keep
+        signal.signal(number, _ignore)  # not SIG_IGN, which programs begun here would keep
     results = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
+    url = sys.stdin.readline().rstrip("\n")
     calls = _read()
     database = Database(Address.of(url))
     workers = Workers(database, lease=lease)
@@ -57,6 +57,10 @@ def main(target: str, url: str, lease: float, memory_mb: int) -> None:
             else:
                 result = _other(call, target)
             results.write(json.dumps(result.to_dict()) + "\n")
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
 
 def _read() -> Iterator[SegmentCall]:
@@ -99,4 +103,4 @@ def _other(call: SegmentCall, target: str) -> SegmentResult:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))

@@ -28,13 +28,14 @@ class ProcessIsolation:
 
     Attributes:
         target: What processes import: the pipeline, as ``path.py:attribute``, or
-            ``module:attribute``.
+            ``module:attribute``; whatever ``adk-fluent worker`` takes.
         memory_mb: Memory that a process may take, in MiB; None is any. Linux alone holds it.
         timeout_seconds: Seconds that a call may take, with the start of its process where there is
             none yet; after that the process is killed. None is any.
 
     Raises:
-        UsageError: A value is none that it can be.
+        TargetError: The target is none.
+        UsageError: Another value is none that it can be.
     """
 
     target: str
@@ -42,11 +43,14 @@ class ProcessIsolation:
     timeout_seconds: float | None = None
 
     def __post_init__(self) -> None:
+        from adk_fluent.cli import Target  # noqa: PLC0415  # imports click
+
         target: Any = self.target
-        if not isinstance(target, str) or ":" not in target:
+        if not isinstance(target, str):
             raise UsageError(
                 "target= names a pipeline", found=describe(target), help="such as refunds.py:refund"
             )
+        Target.parse(target)
         for name, most in (
             ("memory_mb", self.memory_mb),
             ("timeout_seconds", self.timeout_seconds),
@@ -72,6 +76,7 @@ class Processes:
         self._isolation = isolation
         self._url, self._lease = url, lease
         self._idle: list[Popen[bytes]] = []
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="adk-fluent-process")
 
     async def advance(self, call: SegmentCall) -> SegmentResult:
@@ -96,7 +101,8 @@ class Processes:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             return _failed(call, how)
         result = SegmentResult(**told)
-        if result.status == "failed":  # such as for want of memory: what is left is not known
+        # after an error, such as for want of memory, what is left in it is not known
+        if result.status == "failed" or self._is_closed:
             _end(process)
         else:
             self._idle.append(process)
@@ -104,6 +110,7 @@ class Processes:
 
     def close(self) -> None:
         """End the processes that run nothing; those that run a call end with it."""
+        self._is_closed = True
         while self._idle:
             _end(self._idle.pop())
         self._threads.shutdown(wait=False)
@@ -118,10 +125,13 @@ class Processes:
 
     def _started(self) -> Popen[bytes]:
         most = self._isolation.memory_mb or 0
-        options = (self._isolation.target, self._url, str(self._lease), str(most))
+        options = (self._isolation.target, str(self._lease), str(most))
         command = [sys.executable, "-m", _CHILD, *options]
         # in a group of its own: Ctrl-C is for the worker, which gives back what runs
-        return Popen(command, stdin=PIPE, stdout=PIPE, process_group=0)  # noqa: S603  # this Python
+        process = Popen(command, stdin=PIPE, stdout=PIPE, process_group=0)  # noqa: S603  # this Python
+        assert process.stdin is not None  # noqa: S101  # a pipe
+        process.stdin.write(f"{self._url}\n".encode())  # may hold a password: no argument
+        return process
 
 
 def _answer(process: Popen[bytes], line: bytes) -> dict[str, Any] | None:

@@ -167,7 +167,8 @@ class FluentCase:
         """Return the case that a session of ADK was: what was said once is said again.
 
         Each user message is a turn. The tool calls and the last answer of each become its
-        expectations, and the state that the session began with the initial state.
+        expectations, and the state that the session began with the initial state. Answers to
+        questions become its `answers`.
 
         Args:
             session: The session, with its events.

@@ -11,10 +11,14 @@ from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._turn import Turn
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
-from adk_fluent.extend import is_journal_key
+from adk_fluent.extend import is_journal_key, to_agent_event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from google.adk.events.event import Event
+
+    from adk_fluent.protocol import Pending
 
 _USER: Final = "user"
 _REQUEST: Final = "adk_request_"  # how ADK asks the user; not a tool
@@ -43,12 +47,39 @@ def captured(session: Session) -> dict[str, Any]:
             help="load the session with its events",
         )
     made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
+    if answers := _answers(session.events):
+        made["answers"] = answers
     state = {
         key: value
         for key, value in state.items()
         if not key.startswith(_TEMPORARY) and not is_journal_key(key)
     }
     return made | ({"initial_state": state} if state else {})
+
+
+def _answers(events: Iterable[Event]) -> dict[str, Any]:
+    """What was answered to questions, by their names; of one that was asked again the last."""
+    asked: dict[str, Pending] = {}
+    given: dict[str, Any] = {}
+    for event in events:
+        asked |= {each.id: each for each in to_agent_event(event).pending}
+        for response in event.get_function_responses() if event.author == _USER else ():
+            if response.id in asked:
+                given[response.id] = _answer(asked[response.id], response.response or {})
+    named: dict[str, list[Any]] = {}
+    for id, each in given.items():
+        named.setdefault(asked[id].name or asked[id].kind, []).append(each)
+    # a list has one answer for each question
+    return {
+        name: values if len(values) > 1 or isinstance(values[0], list) else values[0]
+        for name, values in named.items()
+    }
+
+
+def _answer(question: Pending, response: dict[str, Any]) -> Any:
+    """The answer as a person gives it, without the mapping that ADK needs around it."""
+    key = "confirmed" if question.kind == "confirmation" else "result"
+    return response[key] if response.keys() == {key} else response
 
 
 def _said(event: Event) -> Content | None:

@@ -41,6 +41,7 @@ from adk_fluent.backends.adk._session._returned import returned
 from adk_fluent.backends.adk._session._stamps import journal_key, stamp_of
 from adk_fluent.backends.adk._session._storing import Keeping
 from adk_fluent.backends.adk._waiting._answer_events import told
+from adk_fluent.backends.adk._waiting._in_place import is_refusal
 from adk_fluent.errors import BuildError
 from adk_fluent.ir import AgentNode
 from adk_fluent.protocol import AgentEvent
@@ -402,6 +403,8 @@ class AdkLeaf:
         if (wrong := retried(event)) is not None:
             stamp = {**stamp, "besides": True, "retried": wrong}
             self._prompts.retried = True
+        if is_refusal(event):
+            stamp = {**stamp, "why": "refused"}
         gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)

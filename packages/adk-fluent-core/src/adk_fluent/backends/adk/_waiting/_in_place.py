@@ -13,15 +13,18 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
-from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._hooks._chain import invocation_of
 from adk_fluent.backends.adk._session._events import REQUEST_INPUT
 from adk_fluent.protocol import ModelReply
 from adk_fluent.protocol._decision import Decision, decide
 
 if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
     from adk_fluent.protocol import ModelCall
 
+#: Key of an answer's metadata: a person has refused the call.
+_REFUSED: Final = "adk_fluent_refused"
 #: What took no tokens.
 _NOTHING: Final = types.GenerateContentResponseUsageMetadata(
     prompt_token_count=0, candidates_token_count=0, total_token_count=0
@@ -98,17 +101,22 @@ def refuse_in_place(code: str, message: str) -> ModelReply:
         code: The error's code.
         message: Its message: what was refused.
     """
-    refused = {METADATA_KEY: {"why": "refused"}}
     return ModelReply(
         [
             LlmResponse(
                 error_code=code,
                 error_message=message,
                 usage_metadata=_NOTHING,
-                custom_metadata=refused,
+                custom_metadata={_REFUSED: True},
             )
         ]
     )
+
+
+def is_refusal(event: Event) -> bool:
+    """Whether an event is what `refuse_in_place` has put in an answer's place; the mark goes."""
+    metadata = event.custom_metadata
+    return bool(metadata) and metadata.pop(_REFUSED, False)
 
 
 def _whose(call: ModelCall, by: str) -> dict[str, Any]:
