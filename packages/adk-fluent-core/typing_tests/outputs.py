@@ -55,7 +55,7 @@ assert_type(plain @ Literal["a", "b"], Agent[Any])
 topic: Pipeline[Any] = plain >> plain @ Literal["a", "b"]
 either: Builder[Invoice | Order | None] = plain @ (Invoice | Order)
 maybe: Builder[Invoice | None] = plain @ (Invoice | None)
-plain.input_schema(Invoice | Order)
+plain.input_schema(Invoice | Order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 plain.with_(output_schema=Literal["a"])
 plain.configure(output_schema=Invoice | None)
 assert_type(invoice.named("again").clone("more").writes("k"), Agent[Invoice])
@@ -91,6 +91,8 @@ async def runs(anything: Builder) -> float:
     assert_type((await plain.run("x")).output, Any | None)
     found = (await anything.run("x")).output_as(Invoice)
     assert_type(found, Invoice)
+    assert_type((await anything.run("x")).output_as(Literal["a", "b"]), Literal["a", "b"])
+    assert_type((await anything.run("x")).output_as(Invoice | None), Invoice | None)
     resumed = await (plain >> invoice).resume(session_id="s")
     assert_type(resumed.output, Invoice | None)
     print(result.output.total)  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]

@@ -20,7 +20,7 @@ class Limits:
         depth: Levels of nesting in a request's JSON, at most 90.
         parts: Parts of a message.
         concurrency: Tasks that run at the same time in this process.
-        principal_concurrency: Tasks of one principal among those, where there is `auth`.
+        principal_concurrency: Tasks of one principal among those, where there is ``auth``.
         open_requests: Requests of one principal that are being answered, open streams included.
         requests_per_second: Requests of one principal, on average.
         burst: Requests of one principal at once.

@@ -240,7 +240,7 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
     @overload
     def output_schema(self, schema: TypeForm[Value]) -> Agent[Value]: ...
 
-    def output_schema(self, schema: Schema) -> Agent[Any]:
+    def output_schema(self, schema: Any) -> Agent[Any]:
         """Set the type its answer must have, mostly a pydantic model."""
         self._fields["output_schema"] = as_schema(schema, ".output_schema(...)")
         return self._changed()
@@ -351,7 +351,7 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
         instruct: str | InstructionProvider = UNSET,
         description: str = UNSET,
         history: History = UNSET,
-        output_schema: Schema = UNSET,
+        output_schema: Schema | TypeForm[Any] = UNSET,
     ) -> Self:
         """A copy with some settings changed; this agent stays as it is."""
         return self._with(

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal, TypeAlias, TypeVar
+    from typing import Any, Literal, TypeAlias, TypeVar
 
     from google.adk.code_executors import BaseCodeExecutor
     from google.adk.planners import BasePlanner
     from google.adk.workflow import RetryConfig
     from google.genai.types import Content, GenerateContentConfig, Part
     from pydantic import BaseModel
+    from typing_extensions import TypeForm
 
     from adk_fluent.builders._base import AgentLike
     from adk_fluent.builders._types import (
@@ -60,7 +61,7 @@ class PresetSettings(TypedDict, total=False):
     on_model_error: Callbacks
     on_tool_error: Callbacks
     output_retries: int
-    output_schema: Schema
+    output_schema: Schema | TypeForm[Any]
     outputs: Several[KeyLike]
     planner: BasePlanner | None
     produces: Schema

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
     from google.genai.types import Content, Part
-    from typing_extensions import TypeForm
 
     from adk_fluent._scripts._replies import Call, Reply, Thought
     from adk_fluent._scripts._script import Script
@@ -82,13 +81,13 @@ InstructionProvider: TypeAlias = Callable[..., str | Awaitable[str]]
 #: The same, or a function that has nothing but a docstring.
 AgentFunction: TypeAlias = Callable[..., str | Awaitable[str] | None]
 
+#: A type that an answer or an input must fit; mostly a pydantic model.
+Schema: TypeAlias = type[Any]
+
 #: Who writes a key: the agent's answer, or one of its tools.
 Via: TypeAlias = Literal["answer", "tool"]
 
-# What stands in quotes needs ADK, or what is slow to import or only type checkers know.
-
-#: A type that an answer or an input must fit: mostly a pydantic model; a Literal or a union, too.
-Schema: TypeAlias = "type[Any] | TypeForm[Any]"
+# What stands in quotes needs ADK, or what is slow to import.
 
 #: A state key: its name, or a field of a StateSchema.
 KeyLike: TypeAlias = "str | FieldRef"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, overload
 
 from adk_fluent.errors import OutputMissingError
 from adk_fluent.protocol._answer import final_text
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from adk_fluent.protocol._pending import Pending
     from adk_fluent.protocol._status import Outcome, RunStatus
 
-if TYPE_CHECKING:  # with what Python 3.13 has
-    from typing_extensions import TypeVar
+if TYPE_CHECKING:  # with what Python 3.13 and 3.15 have
+    from typing_extensions import TypeForm, TypeVar
 
     T_co = TypeVar("T_co", default=Any, covariant=True)
 else:
     from typing import TypeVar
 
     T_co = TypeVar("T_co", covariant=True)
-S = TypeVar("S")
+Value = TypeVar("Value")
 
 _USER: Final = "user"
 
@@ -90,7 +90,13 @@ class RunResult(list[AgentEvent], Generic[T_co]):
         """
         return typed_output(self, self.types) if self.status == "completed" else None
 
-    def output_as(self, schema: type[S]) -> S:
+    @overload
+    def output_as(self, schema: type[Value]) -> Value: ...
+
+    @overload
+    def output_as(self, schema: TypeForm[Value]) -> Value: ...
+
+    def output_as(self, schema: Any) -> Any:
         """The answer as a type that you name, where type checkers cannot know it.
 
         Args:
