@@ -477,7 +477,7 @@ def setters() -> list[str]:
 
 def _is_setter(method: Any) -> bool:
     hints: dict[str, Any] = getattr(method, "__annotations__", {})
-    return hints.get("return") in {"Self", "Agent[Value]"} and len(hints) > 1
+    return hints.get("return") in {"Self", "Agent[Any]"} and len(hints) > 1
 
 
 def _settings_of(preset: object) -> dict[str, Any]:
