@@ -10,7 +10,7 @@ import pytest
 
 from adk_fluent import Agent, Pipeline
 from adk_fluent.cost import Budget, cost_attribution, cost_of
-from adk_fluent.debug import Recorder, ReplayerBackend, recorder, replay_async
+from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
 from adk_fluent.distributed import DbosEngine, InlineEngine
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
