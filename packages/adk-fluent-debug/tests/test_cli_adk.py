@@ -63,6 +63,19 @@ def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[s
     assert call(capsys, "diff", "a.json", "a.json")[0] == OK
 
 
+def test_questions_are_answered_as_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    gated = 'from adk_fluent import gate\nasks = desk >> gate(message="Send it?", name="send")\n'
+    Path("asks.py").write_text(Path("desk.py").read_text("utf-8") + gated, "utf-8")
+    code, _, err = call(capsys, "record", "asks.py:asks", "Hello", "-o", "a.json")
+    assert code == FINDINGS
+    assert "it waits for an answer to send: Send it?; give --answer send=..." in err
+    given = ("--answer", "send=yes")
+    code, out, _ = call(capsys, "record", "asks.py:asks", "Hello", "-o", "b.json", *given)
+    assert (code, out) == (OK, "Good day.\n")
+    assert [run.status for run in Recording.load("b.json").runs] == ["waiting", "completed"]
+    assert call(capsys, "replay", "b.json", "asks.py:asks")[0] == OK
+
+
 def test_a_changed_pipeline_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json")
     write("rude.py", how="Be rude.")
