@@ -145,6 +145,13 @@ def test_no_control_character_of_a_file_reaches_the_terminal(
     assert "model \\x1b[2J\\u202e: cancelled" in out
 
 
+def test_quotes_of_an_error_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    error = {"type": "builtins:KeyError", "message": "no 'a' in \"b\"\nhelp"}
+    Recording([RecordedRun({"tape": [], "error": error})], {}).save("a.json")
+    out = call(capsys, "show", "a.json")[1]
+    assert out.endswith("failed: KeyError: no 'a' in \"b\"\\nhelp\n")
+
+
 def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     Path("x.json").write_text("[", "utf-8")
     code, _, err = call(capsys, "replay", "x.json", "desk.py:desk")
