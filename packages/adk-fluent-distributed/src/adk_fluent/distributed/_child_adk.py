@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _MIB: Final = 2**20
 
 
+def _go_on(number: int, frame: object) -> None:
+    """Heed no signal."""
+
+
 def main(target: str, url: str, lease: float, memory_mb: int) -> None:
     """Run calls until standard input ends.
 
@@ -39,7 +43,7 @@ def main(target: str, url: str, lease: float, memory_mb: int) -> None:
         memory_mb: Memory that it may take, in MiB; 0 is any.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # the worker, which drains, ends this one
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs begun here would keep
+        signal.signal(number, _go_on)  # not SIG_IGN, which programs begun here would keep
     results = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
