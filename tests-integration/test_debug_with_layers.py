@@ -10,14 +10,15 @@ import pytest
 
 from adk_fluent import Agent, Pipeline
 from adk_fluent.cost import Budget, cost_attribution, cost_of
-from adk_fluent.debug import Recorder, ReplayerBackend, recorder, replay_async
+from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
 from adk_fluent.distributed import DbosEngine, InlineEngine
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
-from adk_fluent.middleware import cache, retry
+from adk_fluent.ir import ModelCandidate
+from adk_fluent.middleware import cache, retry, tool_approval
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
-from adk_fluent.testing import ScriptedModel, reply
+from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,6 +101,40 @@ async def test_what_a_budget_says_is_left_is_the_same_in_a_replay() -> None:
     again = await pipeline.run("hello", backend=backend, middleware=[spent])
     assert again.state == result.state
     assert spent.balance(again).spent.usd == 0
+
+
+def refund(order: str) -> str:
+    """Pay an order back."""
+    return f"{order} is paid back"
+
+
+def is_sure(answer: ModelReply) -> bool:
+    return answer.text != "Not sure."
+
+
+async def test_an_approval_and_what_is_left_of_a_budget_are_replayed() -> None:
+    flash = ScriptedModel(Call("refund", {"order": "A1"}), "Paid.", model="gemini-2.5-flash")
+    lite = ScriptedModel("Not sure.", model="gemini-2.5-flash-lite")
+    pro = ScriptedModel("Dear Ann, ...", model="gemini-2.5-pro")
+    letter = Agent("letter").model_select(
+        strategy="adaptive",
+        candidates=[ModelCandidate(lite, quality_tier=1), ModelCandidate(pro, quality_tier=2)],
+        judge=is_sure,
+        budget_key="left",
+    )
+    pipeline = Agent("clerk", flash).tool(refund).middleware(tool_approval()) >> letter.middleware(
+        Budget(0.50)
+    )
+    with Recorder() as recorder:
+        asked = await pipeline.run("Refund A1", session_id="s")
+        done = await pipeline.resume(asked.pending[0].answer(True), session_id="s")
+    assert 0 < done.state["left"] < 0.50
+    recording = Recording.from_json(recorder.recording.to_json())
+    report = await replay_async(pipeline, recording)  # of the scripts nothing is left
+    assert report.ok, report.summary
+    last = report.results[-1]
+    assert last is not None
+    assert last.state["left"] == done.state["left"]
 
 
 async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None:

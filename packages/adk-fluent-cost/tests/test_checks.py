@@ -79,9 +79,12 @@ def only_if(model: str, **more: Any) -> ModelCandidate:
 def test_a_model_under_a_budget_has_a_price() -> None:
     assert found(house()) == []
     assert found(house().middleware(budget())) == [("CST002", "error")]
+    (finding,) = check_cost_contracts(house().middleware(budget()))
     assert "held to budget of $5.00, and nobody knows the price of 'house-9': its calls fail" in (
-        says(house().middleware(budget()))
+        finding.message
     )
+    row = 'prices={"house-9": {"input": ..., "output": ...}}'
+    assert f'Budget({row}), USD per million tokens; or on_unknown="allow"' == finding.help
     assert found(Agent("a", "m").middleware(budget())) == []
     assert found(house().middleware(budget(on_unknown="allow"))) == []
     assert found(house().mock("M").middleware(budget())) == []

@@ -63,6 +63,19 @@ def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[s
     assert call(capsys, "diff", "a.json", "a.json")[0] == OK
 
 
+def test_questions_are_answered_as_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    gated = 'from adk_fluent import gate\nasks = desk >> gate(message="Send it?", name="send")\n'
+    Path("asks.py").write_text(Path("desk.py").read_text("utf-8") + gated, "utf-8")
+    code, _, err = call(capsys, "record", "asks.py:asks", "Hello", "-o", "a.json")
+    assert code == FINDINGS
+    assert "it waits for an answer to send: Send it?; give --answer send=..." in err
+    given = ("--answer", "send=yes")
+    code, out, _ = call(capsys, "record", "asks.py:asks", "Hello", "-o", "b.json", *given)
+    assert (code, out) == (OK, "Good day.\n")
+    assert [run.status for run in Recording.load("b.json").runs] == ["waiting", "completed"]
+    assert call(capsys, "replay", "b.json", "asks.py:asks")[0] == OK
+
+
 def test_a_changed_pipeline_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json")
     write("rude.py", how="Be rude.")
@@ -130,6 +143,13 @@ def test_no_control_character_of_a_file_reaches_the_terminal(
     code, out, _ = call(capsys, "show", "a.json")
     assert (code, out.replace("\n", "").isprintable()) == (OK, True)
     assert "model \\x1b[2J\\u202e: cancelled" in out
+
+
+def test_quotes_of_an_error_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    error = {"type": "builtins:KeyError", "message": "no 'a' in \"b\"\nhelp"}
+    Recording([RecordedRun({"tape": [], "error": error})], {}).save("a.json")
+    out = call(capsys, "show", "a.json")[1]
+    assert out.endswith("failed: KeyError: no 'a' in \"b\"\\nhelp\n")
 
 
 def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from adk_fluent.debug import diff_events
 from adk_fluent.errors import UsageError
-from adk_fluent.protocol import AgentEvent, ToolCallInfo, ToolResponseInfo
+from adk_fluent.protocol import AgentEvent, ToolCallInfo, ToolResponseInfo, asked_key
 
 
 def run(mark: str) -> list[AgentEvent]:
@@ -41,6 +41,17 @@ def test_identities_times_and_temporary_keys_do_not_count() -> None:
     assert diff.first is None
     assert diff.summary == "no difference in 4 events"
     assert diff.unified() == ""
+
+
+def test_the_call_in_a_key_counts_by_its_order() -> None:
+    def asked(id: str, by: str = "tool_approval") -> list[AgentEvent]:
+        call = AgentEvent("a", tool_calls=[ToolCallInfo("t", {}, id)])
+        return [call, AgentEvent("a", state_delta={asked_key(id): by})]
+
+    assert not diff_events(asked("c1"), asked("c2"))
+    first = diff_events(asked("c1"), asked("c2", by="other")).first
+    assert first is not None
+    assert (first.before, first.after) == ("tool_approval", "other")
 
 
 def test_costs_do_not_count_and_other_metadata_does() -> None:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from distributed_jobs import asks
 
+from adk_fluent import Agent
 from adk_fluent.cli import main
-from adk_fluent.distributed import DbosEngine
+from adk_fluent.distributed import DbosEngine, DistributedRunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from adk_fluent.builders import State
 
 pytestmark = [
     pytest.mark.adk,
@@ -87,6 +90,24 @@ def test_a_run_from_its_submission_to_its_end(cli: Callable[..., Run], url: str)
     assert cli("status", "r") == (0, "r: completed in segment pipeline\nTwo.\n", "")
     code, _, err = cli("answer", "r", "ok=yes")
     assert (code, "has no open question for this answer" in err) == (1, True)
+
+
+def test_a_run_that_failed_is_told(
+    cli: Callable[..., Run], url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(state: State) -> None:
+        raise ValueError("no network")
+
+    async def run() -> None:
+        async with DbosEngine(url) as engine:
+            with pytest.raises(DistributedRunError):
+                await engine.run(Agent("first").mock("One.") >> fails, "Go.", run_id="r")
+
+    asyncio.run(run())
+    assert "run r failed in segment pipeline: ValueError: no network" in caplog.text
+    code, out, _ = cli("status", "r")
+    assert (code, "ValueError: no network" in out) == (1, True)
+    assert "adk-fluent answer r goes on with it" in out
 
 
 def test_a_run_is_cancelled_before_a_worker_takes_it(cli: Callable[..., Run]) -> None:

@@ -13,6 +13,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from adk_fluent import Agent, gate
 from adk_fluent.eval import EvalError, FluentCase, FluentEvalSuite, Status, Turn
+from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, ScriptedModel
 
 if TYPE_CHECKING:
@@ -162,6 +163,17 @@ def test_an_answer_that_is_none_is_said() -> None:
     assert made.status is Status.ERROR
     assert made.reasons[0].startswith("the answer to gate 'approve' was refused: ")
     assert "'perhaps' is no answer to gate 'approve'" in made.reasons[0]
+
+
+def test_answers_to_what_nothing_asks_are_told() -> None:
+    """A middleware may bring tools, so that such a name may be one of them."""
+    asks = Agent("clerk").mock("hi").middleware(Middleware()) >> gate(
+        message="Pay?", name="approve"
+    )
+    case = FluentCase("hi", answers={"aprove": True}, expected_trajectory=[])
+    made = run(case, asks)
+    assert made.status is Status.ERROR
+    assert made.reasons[0].endswith("give answers={'approve': ...}; nothing has asked 'aprove'")
 
 
 def test_answers_are_checked_before_any_model_call() -> None:

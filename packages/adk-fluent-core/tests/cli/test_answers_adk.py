@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from adk_fluent.cli._later import tell_what_waits
+from adk_fluent.protocol import Pending
 
 from .conftest import PROGRAM
 from .terminal import CTRL_D, Terminal
@@ -116,6 +120,15 @@ def test_a_session_that_nothing_keeps(desk: str, here: Cli) -> None:
     )
     done = here("run", desk, "hi", "--answer", "approve=yes")
     assert (done.code, done.out, done.err) == (0, "payer: Paid.\n", "")
+
+
+def test_a_question_without_a_name_is_answered_by_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked: Any = SimpleNamespace(pending=[Pending("a2a-1", "input", message="Send it?")])
+    settings: Any = SimpleNamespace(as_json=False, session_db=None)
+    tell_what_waits(asked, settings, was_shown=True)
+    assert capsys.readouterr().err.endswith("to answer at once --answer TEXT]\n")
 
 
 def test_an_answer_that_is_not_needed(desk: str, here: Cli) -> None:

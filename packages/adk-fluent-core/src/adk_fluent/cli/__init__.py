@@ -6,6 +6,7 @@ sessions, network), 130 interrupted.
 
 from __future__ import annotations
 
+from adk_fluent.cli._answers import Given
 from adk_fluent.cli._attribute import Target, attribute_of
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
 from adk_fluent.cli._keys import credentials, no_key, require_credentials
@@ -23,6 +24,7 @@ __all__ = [
     "OK",
     "USAGE",
     "Call",
+    "Given",
     "Target",
     "attribute_of",
     "credentials",

@@ -65,11 +65,12 @@ def command(settings: Settings, session_id: str, rest: Iterable[str]) -> str:
 
 
 def _options(questions: Sequence[Pending], *, by_name: bool = False) -> list[str]:
-    return [
-        part
-        for each in questions
-        for part in ("--answer", f"{each.name if by_name else each.id}={example(each)}")
-    ]
+    options: list[str] = []
+    for each in questions:
+        asked = each.name if by_name else each.id
+        # a question of a remote agent has no name
+        options += ["--answer", f"{asked}={example(each)}" if asked else example(each)]
+    return options
 
 
 def _quoted(words: list[str]) -> str:

@@ -424,7 +424,7 @@ class Budget(Middleware):
             {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
         )
         if (told := LEFT.get()) is not None:
-            told[account] = left
+            told.tell(account, left, call.ctx)
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
 

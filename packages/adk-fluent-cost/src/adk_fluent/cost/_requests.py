@@ -163,8 +163,36 @@ def _kind(model: type[Any]) -> str:
 CANDIDATE_PRICES: Final[ContextVar[PriceBook | None]] = ContextVar(
     "adk_fluent_candidate_prices", default=None
 )
+
+
+class Left:
+    """What is left of the budgets of a call, for whoever has chosen its model.
+
+    It is copied into state where a budget tells it, so that a recording of the call has it, too.
+
+    Args:
+        key: Key of the state that the least is copied to; None copies nothing.
+    """
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key
+        self._left: dict[str, Money] = {}
+
+    def tell(self, account: str, left: Money, ctx: Any) -> None:
+        """Take in what is left of a budget, and copy the least into state.
+
+        Args:
+            account: Whose money it is.
+            left: What is left of it.
+            ctx: ADK's context of the call; None has no state.
+        """
+        self._left[account] = left
+        if self._key is not None and ctx is not None:
+            ctx.state[self._key] = float(min(self._left.values()).usd)
+
+
 #: Whoever has chosen the model is told here what is left of each budget.
-LEFT: Final[ContextVar[dict[str, Money] | None]] = ContextVar("adk_fluent_left", default=None)
+LEFT: Final[ContextVar[Left | None]] = ContextVar("adk_fluent_left", default=None)
 
 
 def quoted(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from adk_fluent.cli import FINDINGS, OK, load, note, require_credentials, state_option
+from adk_fluent.cli import FINDINGS, OK, Given, load, note, require_credentials, state_option
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
@@ -17,6 +17,9 @@ from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
 from adk_fluent.debug._show import data_of, json_of, text_of
 from adk_fluent.extend import run_sync
+
+if TYPE_CHECKING:
+    from adk_fluent.protocol import RunResult
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
@@ -82,13 +85,30 @@ def replay(
 @click.argument("message")
 @click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
 @state_option
+@click.option(
+    "--answer",
+    "answers",
+    metavar="[NAME=]VALUE",
+    multiple=True,
+    help="Answer the question of that name or id, or else the next one: yes, no, JSON or text. "
+    "May be repeated.",
+)
 @click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
-def record(
-    target: str, message: str, output: Path, state: dict[str, Any], *, without_content: bool
+@click.pass_context
+def record(  # noqa: PLR0917  # click calls it by name
+    ctx: click.Context,
+    target: str,
+    message: str,
+    output: Path,
+    state: dict[str, Any],
+    answers: tuple[str, ...],
+    *,
+    without_content: bool,
 ) -> None:
     """Run pipeline TARGET with MESSAGE, print its answer, and record the run.
 
-    A FILE that ends with .jsonl is written while the run goes on.
+    A FILE that ends with .jsonl is written while the run goes on. Exits with 1 if a question is
+    left open.
     """
     pipeline = load(target)
     require_credentials(pipeline.to_ir())
@@ -96,15 +116,27 @@ def record(
     recorder = Recorder(capture_content=not without_content, stream=stream)
     try:
         with recorder:
-            result = run_sync("record", lambda: pipeline.run(message, state=state))
-        click.echo(result.text)
+            result = run_sync("record", lambda: _run(pipeline, message, state, Given(answers)))
         for each in result.pending:
-            note(f"it waits for an answer to {each.name}: {each.message}")
+            name = each.name or each.id
+            note(f"it waits for an answer to {name}: {each.message}; give --answer {name}=...")
     finally:
         if recorder.recording.runs:  # a run that failed is what one wants to look at
             if stream is None:
                 recorder.save(output)
             note(f"{recorder.recording!r} in {output}")
+    if result.pending:
+        ctx.exit(FINDINGS)
+
+
+async def _run(pipeline: Any, message: str, state: dict[str, Any], given: Given) -> RunResult:
+    result: RunResult = await pipeline.run(message, state=state)
+    click.echo(result.text)
+    while answers := given(result.pending):
+        result = await pipeline.resume(*answers, session_id=result.session_id)
+        if result.text:
+            click.echo(result.text)
+    return result
 
 
 @click.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent.debug._compare import Missing, counted, first_difference, shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import AgentEvent
+from adk_fluent.protocol import AgentEvent, asked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +21,8 @@ _PASSING: Final = ("timestamp",)
 _TEMPORARY: Final = "temp:"
 #: Where adk-fluent-cost notes on an event what its calls cost, and when; a replay costs nothing.
 COST: Final = "adk_fluent_cost"
+#: Begins the keys of state under which a middleware notes which call it asks about.
+ASKED: Final = asked_key("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +154,20 @@ class _Names:
         key = (kind, id)
         return self._known.setdefault(key, f"{kind}-{len(self._known)}")
 
+    def _key(self, key: str) -> str:
+        """A key of state; the id of a call in it by the order, too."""
+        if not key.startswith(ASKED):
+            return key
+        return asked_key(self._of("call", key.removeprefix(ASKED)))
+
     def put_in(self, event: Data) -> Data:
         _leave_out(event)
         for name, kind in (("id", "event"), ("invocation_id", "invocation")):
             if name in event:
                 event[name] = self._of(kind, event[name])
+        wrote: Data = event.get("state_delta") or {}
+        if any(key.startswith(ASKED) for key in wrote):
+            event["state_delta"] = {self._key(key): value for key, value in wrote.items()}
         metadata: Data = event.get("metadata") or {}
         if "run" in metadata:
             metadata["run"] = self._of("run", metadata["run"])

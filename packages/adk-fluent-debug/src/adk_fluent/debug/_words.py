@@ -55,7 +55,10 @@ def cut(value: Any, limit: int = SHOWN) -> str:
 
 def shown(text: str, limit: int) -> str:
     """A text without quotes, in which no control character does anything."""
-    return _shorter(repr(text)[1:-1], limit)
+    plain = "".join(
+        each if each.isprintable() and each != "\\" else repr(each)[1:-1] for each in text
+    )
+    return _shorter(plain, limit)
 
 
 def _shorter(text: str, limit: int) -> str:

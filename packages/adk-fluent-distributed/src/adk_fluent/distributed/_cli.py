@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -160,6 +161,7 @@ def worker(  # noqa: PLR0917  # click calls it by name
     A segment is named after the step it bounds; what stands outside of every boundary is named
     after the pipeline.
     """
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")  # of warnings and errors
     pipeline = load(target)
 
     async def call(engine: DbosEngine) -> None:
@@ -266,6 +268,8 @@ def _show(stands: RunStatus, *, as_json: bool) -> None:
             click.echo(f"  {each.name or each.id} asks: {each.message}")
         if stands.error is not None:
             click.echo(f"  {stands.error['type']}: {stands.error['message']}")
+            if stands.status == "failed":
+                click.echo(f"  adk-fluent answer {stands.run_id} goes on with it")
         if stands.answer and stands.is_over:
             click.echo(stands.answer)
     if stands.status == "failed":

@@ -107,11 +107,16 @@ async def _advance(data: dict[str, Any]) -> dict[str, Any]:
     call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
         try:
-            return (await runtime.advance(call)).to_dict()
+            result = await runtime.advance(call)
         except asyncio.CancelledError as error:
             if runtime.is_closed:
                 raise _ClosedError from error
             raise
+    if result.status == "failed":
+        error = result.error or {}
+        what = f"{error.get('type')}: {error.get('message')}"
+        LOG.error("run %s failed in segment %s: %s", call.run_id, call.segment, what)
+    return result.to_dict()
 
 
 class _ClosedError(BaseException):

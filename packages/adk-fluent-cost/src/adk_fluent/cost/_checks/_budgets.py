@@ -66,7 +66,7 @@ def _unknown(
     call = Usage(prompt=_PROMPT, output=_PROMPT)
     strict = [each for each in money.budgets(agent) if not each.allows_unknown]
     for name in names:
-        prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}, USD per million tokens'
+        prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
         told = [_counted(each, name, call, table) for each in money.counts(agent)]
         if refusing:

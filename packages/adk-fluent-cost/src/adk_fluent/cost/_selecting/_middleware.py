@@ -10,6 +10,7 @@ from adk_fluent.cost._errors import NoCandidateError
 from adk_fluent.cost._requests import (
     CANDIDATE_PRICES,
     LEFT,
+    Left,
     invocation_of,
     is_stopped,
     service_tier,
@@ -60,16 +61,13 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        left: dict[str, Money] = {}
-        tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(left)
+        tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(Left(choice.budget_key))
         try:
             selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
             CANDIDATE_PRICES.reset(tokens[0])
             LEFT.reset(tokens[1])
-        if choice.budget_key is not None and left and call.ctx is not None:
-            call.ctx.state[choice.budget_key] = float(min(left.values()).usd)
         return selecting.signed(reply)
 
 

@@ -76,6 +76,7 @@ class Recorder:
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
         self._replied = 0
+        self._asked: set[str] = set()
         self._began = 0.0
         self.problem: str | None = None
         self._requests: dict[str, dict[str, Any]] = {}
@@ -129,6 +130,7 @@ class Recorder:
         """Record answers to what the current turn waits for, by the names of the questions."""
         self.add(event)
         self._replied = len(self._events)
+        self._asked |= {name for name, _ in answers}
         if self._turn is not None:
             told = [f"answer to {name}: {value}" for name, value in answers]
             self._turn.steps += [Step(_USER, each) for each in told]
@@ -218,6 +220,8 @@ class Recorder:
         help = f"; give answers={{{name!r}: ...}}"
         if pending.kind in {"tool", "auth"}:
             help += ", or mock it with mock_tool_outputs"
+        if others := [each for each in self._seen.case.answers or {} if each not in self._asked]:
+            help += f"; nothing has asked {', '.join(map(repr, others))}"
         return f"the run waits for an answer to {what}{message}{help}"
 
     def failed(self, error: Exception) -> None:
