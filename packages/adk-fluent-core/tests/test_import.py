@@ -39,7 +39,9 @@ def test_the_import_statement_reaches_the_hint(monkeypatch: pytest.MonkeyPatch) 
         importlib.import_module("adk_fluent.weather")
 
 
-def test_the_hint_is_asked_last_and_once() -> None:
+def test_the_hint_is_asked_last_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [each for each in sys.meta_path if type(each).__name__ != "AbsentLayerFinder"]
+    monkeypatch.setattr(sys, "meta_path", others)
     _layers.install()
     importlib.reload(_layers).install()
     finders = [type(finder).__name__ for finder in sys.meta_path]

@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
-from adk_fluent.extend import AnswerInPlace, answers_in_place, ask_in_place, refuse_in_place
 
 if TYPE_CHECKING:
+    from adk_fluent.extend import AnswerInPlace
     from adk_fluent.protocol import ModelCall, ModelReply, Money
 
 #: The error code of an answer in the place of a call that a person has refused.
@@ -36,6 +36,8 @@ class Asking:
             call: The call.
             amount: What it may cost; an approval of less is none.
         """
+        from adk_fluent.extend import AnswerInPlace, answers_in_place  # noqa: PLC0415  # imports ADK
+
         kept: str | None = call.ctx.state.get(self._kept(call))
         if kept is not None and Decimal(kept) >= amount.usd:
             call.ctx.state[self._kept(call)] = None
@@ -73,6 +75,8 @@ class Asking:
             limit: The budget.
             left: What is left of it.
         """
+        from adk_fluent.extend import ask_in_place  # noqa: PLC0415  # imports ADK
+
         model = requested(call)
         message = (
             f"{self._name} of {limit} has {left} left: may agent {call.agent} spend up to "
@@ -83,6 +87,8 @@ class Asking:
 
     def refused(self, call: ModelCall, limit: Money) -> ModelReply:
         """Return the error that ends a run of which a call was refused."""
+        from adk_fluent.extend import refuse_in_place  # noqa: PLC0415  # imports ADK
+
         message = f"a call of agent {call.agent} above {self._name} of {limit} was refused"
         return self._marked(refuse_in_place(REFUSED, message))
 
