@@ -37,7 +37,7 @@ class HarnessResult(RunResult[Any]):
             app_name=result.app_name,
             discarded=result.discarded,
         )
-        self.types = result.types
+        self.types: Mapping[str, Any] | None = result.types
         self.message = message
 
     @property
