@@ -6,7 +6,8 @@ sessions, network), 130 interrupted.
 
 from __future__ import annotations
 
-from adk_fluent.cli._answers import Given
+from typing import TYPE_CHECKING
+
 from adk_fluent.cli._attribute import Target, attribute_of
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
 from adk_fluent.cli._keys import credentials, no_key, require_credentials
@@ -16,6 +17,18 @@ from adk_fluent.cli._status import is_interactive
 from adk_fluent.cli._target import load, module_of
 from adk_fluent.cli._transcript import note
 from adk_fluent.cli._versions import installed_version
+
+if TYPE_CHECKING:
+    from adk_fluent.cli._answers import Given
+else:  # a type checker must see a misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name != "Given":  # which imports asyncio, and --help does not wait for that
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from adk_fluent.cli._answers import Given
+
+        return Given
+
 
 __all__ = [
     "FINDINGS",
