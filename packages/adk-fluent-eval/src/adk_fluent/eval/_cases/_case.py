@@ -291,8 +291,9 @@ def _validate(case: FluentCase) -> None:  # one check for each field
     require_type(case.metadata, Mapping, "metadata= must be a mapping")
     for name, kind, what in _TYPES:
         value: Any = getattr(case, name)
-        valid = is_text(value) if kind is str else isinstance(value, kind)
-        require(valid or value is None, f"{name}= must be {what}", value)
+        if value is not None:
+            valid = is_text(value) if kind is str else isinstance(value, kind)
+            require(valid, f"{name}= must be {what}", value)
     tools: Any = case.mock_tool_outputs or {}
     for tool in tools:
         named = isinstance(tool, str) and tool
@@ -307,9 +308,10 @@ def _validate(case: FluentCase) -> None:  # one check for each field
         require(is_text(tag), "tags= takes names", tag)
     _check_expectations(case)
     _check_input(case)
-    require_type(case.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-    alone = case.simulation is None or len(case.turns) == 1
-    require(alone, "simulation= takes one message as input=, and continues from it")
+    if case.simulation is not None:
+        require_type(case.simulation, UserSimulation, "simulation= takes a UserSimulation")
+        alone = len(case.turns) == 1
+        require(alone, "simulation= takes one message as input=, and continues from it")
 
 
 def _check_answers(case: FluentCase) -> None:
@@ -332,12 +334,12 @@ def _check_answers(case: FluentCase) -> None:
 def _check_limits(case: FluentCase) -> None:
     for name in _NUMBERS:
         value: Any = getattr(case, name)
-        valid = value is None or (is_number(value) and value >= 0)
-        require(valid, f"{name}= must be a number >= 0", value)
+        if value is not None:
+            require(is_number(value) and value >= 0, f"{name}= must be a number >= 0", value)
     for name in _COUNTS:
         value = getattr(case, name)
-        valid = value is None or is_whole(value, 0)
-        require(valid, f"{name}= must be a whole number >= 0", value)
+        if value is not None:
+            require(is_whole(value, 0), f"{name}= must be a whole number >= 0", value)
     require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
 
 
@@ -348,9 +350,11 @@ def _check_expectations(of: FluentCase | Turn) -> None:
         for call in _items("expected_trajectory", of.expected_trajectory):
             ToolCall.of(call)
     contains_of(of.expected_response_contains)
-    require_type(of.reference_response, str | None, "reference_response= must be a text")
-    what = "state_assertions= must be a mapping of keys to values"
-    require_type(of.state_assertions, Mapping | None, what)
+    if of.reference_response is not None:
+        require_type(of.reference_response, str, "reference_response= must be a text")
+    if of.state_assertions is not None:
+        what = "state_assertions= must be a mapping of keys to values"
+        require_type(of.state_assertions, Mapping, what)
     for ref in of.state_assertions or {}:
         key = key_of(ref)
         _check_not_temporary("state_assertions", key)

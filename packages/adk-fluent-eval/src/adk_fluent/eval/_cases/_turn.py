@@ -46,9 +46,10 @@ class ToolCall:
         name: Any = self.name
         named = isinstance(name, str) and name
         require(named, "ToolCall(name) must be the name of a tool", name)
-        what = f"ToolCall({name!r}, args) takes a mapping of arguments"
-        help = f'write ToolCall("{name}", {{"name": value}})'
-        require_type(self.args, Mapping | None, what, help=help)
+        if self.args is not None:
+            what = f"ToolCall({name!r}, args) takes a mapping of arguments"
+            help = f'write ToolCall("{name}", {{"name": value}})'
+            require_type(self.args, Mapping, what, help=help)
 
     @classmethod
     def of(cls, value: str | ToolCall) -> ToolCall:
