@@ -348,7 +348,8 @@ def _check_expectations(of: FluentCase | Turn) -> None:
         require(is_text(text), "rubrics= takes texts", text)
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
-            ToolCall.of(call)
+            if not isinstance(call, str) or not call:
+                ToolCall.of(call)
     contains_of(of.expected_response_contains)
     if of.reference_response is not None:
         require_type(of.reference_response, str, "reference_response= must be a text")
