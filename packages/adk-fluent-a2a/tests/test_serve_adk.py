@@ -361,6 +361,19 @@ async def test_health_and_readiness() -> None:
         assert (await http.get(f"{server.url}/readyz")).json() == {"status": "ready"}
 
 
+async def test_a_store_that_fails_is_not_ready_and_the_log_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check(_: object) -> None:
+        raise ConnectionError("the disk is gone")
+
+    monkeypatch.setattr("adk_fluent.serve._stores_adk.Stores.check", check)
+    async with serving(agent()) as server, httpx.AsyncClient() as http:
+        response = await http.get(f"{server.url}/readyz")
+    assert (response.status_code, response.json()) == (503, {"status": "no store"})
+    assert "the disk is gone" in caplog.text
+
+
 def test_what_is_not_there_yet_is_refused() -> None:
     with pytest.raises(UnsupportedConfigError, match="push notifications are not supported yet"):
         A2AServer(agent(), push=PushPolicy())

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import agent_card, state_security
 from adk_fluent.errors import UnsupportedConfigError, UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._guard import Guard, is_loopback
@@ -294,6 +294,7 @@ class A2AServer:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._stores.check()
         except Exception:  # noqa: BLE001  # whatever it is, it is not ready
+            LOG.warning("a server is not ready: its store cannot be read", exc_info=True)
             return JSONResponse({"status": "no store"}, status_code=503)
         if self._executor.stopping:
             return JSONResponse({"status": "stopping"}, status_code=503)
