@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_fluent._caller import caller
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
+        added_tools,
         find_middleware,
         middleware_everywhere,
         register_middleware,
@@ -56,7 +57,7 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "_caller": "caller",
             "_logs": "LOG",
-            "_middlewares": "find_middleware middleware_everywhere register_middleware"
+            "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
@@ -101,6 +102,7 @@ __all__ = [
     "CurrentStep",
     "LayerObject",
     "StorageFault",
+    "added_tools",
     "answer_fault",
     "answer_of",
     "answers_in_place",

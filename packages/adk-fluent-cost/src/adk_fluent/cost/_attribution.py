@@ -64,6 +64,7 @@ class CostAttributionMiddleware(Middleware):
         prices: The price books, in order.
     """
 
+    adds_tools = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 

@@ -105,6 +105,7 @@ class Budget(Middleware):
         name: What it is called.
     """
 
+    adds_tools = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -532,4 +533,5 @@ PRICE_LIMIT: Final = MiddlewareDesc(
     "Keeps what the models of a run cost within a limit, in USD.",
     price_limit,
     _schema("max_price"),
+    Budget.adds_tools,
 )

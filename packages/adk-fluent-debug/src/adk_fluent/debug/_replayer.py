@@ -318,6 +318,7 @@ class Replayer(Middleware):
     """What stands in the place of models and tools; see `ReplayerBackend`."""
 
     at_boundary = True
+    adds_tools = ()
 
     def __init__(self, backend: ReplayerBackend) -> None:
         self._backend = backend
