@@ -107,6 +107,13 @@ class Middleware(metaclass=_MiddlewareType):
         """
         return None
 
+    def begin_run(self, call: RunCall, /) -> None:
+        """A run begins, or goes on; told before any hook but `on_user_message`.
+
+        It is for who only has to know whose run it is: `wrap_run` lets each event of the run pass
+        through a task of its own.
+        """
+
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """A run begins, or goes on, in which it stands around a part only.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from google.adk.events.event import Event
@@ -141,7 +140,7 @@ class AdkLeaf:
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
         if chain is None:
             return self._run(node, strand, answers, changes)
-        stamp = partial(self._places.stamp, node, strand)
+        stamp = self._places.stamp(node, strand)
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
