@@ -431,9 +431,17 @@ def test_4_4_a_pipeline_has_a_card_and_is_served() -> None:
     assert made["shown"]["url"] == "https://support.example.com/a2a"  # as clients of 0.3 read it
 
 
-def test_4_5_directories_come_with_a_later_version() -> None:
-    with pytest.raises(ImportError, match="cannot import name 'AgentDirectory'"):
-        execute("4.5")
+@with_a2a
+@pytest.mark.adk
+def test_4_5_a_directory_finds_an_agent_which_becomes_a_step() -> None:
+    """With a card in the place of the directory's address, at which nobody is."""
+    payments = Agent("payments").description("Pays.")
+    card = payments.to_agent_card(endpoint="https://payments.internal/a2a")
+    card.skills[0].id = "process_refund"
+    source = PYTHON["4.5"].replace('"https://directory.internal/a2a"', "card")
+    steps = execute("4.5", source, card=card)["pipeline"].build().steps
+    assert [step.name for step in steps] == ["classifier", "payments", "responder"]
+    assert steps[1].endpoint == "https://payments.internal/a2a"
 
 
 # --- 5: telemetry --------------------------------------------------------------------------------

@@ -28,6 +28,6 @@ def _installed() -> bool:
 if not _installed():
     collect_ignore_glob = ["test_*.py"]
 else:
-    for each in ("remote_kit", "serve_kit"):
+    for each in ("remote_kit", "serve_kit", "directory_kit"):
         if each not in sys.modules:
             _provide(each)

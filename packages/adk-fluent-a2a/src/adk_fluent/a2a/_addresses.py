@@ -29,12 +29,13 @@ def address_fault(url: str) -> str | None:
         return "is not a URL of https or http"
     if "@" in urlsplit(url).netloc:
         return "has credentials in it"
-    if where[0] == "https" or _is_here(where[1]):
+    if where[0] == "https" or is_here(where[1]):
         return None
     return "can be read by others: only https is safe, or http on this machine"
 
 
-def _is_here(host: str) -> bool:
+def is_here(host: str) -> bool:
+    """Whether a host is this machine, by its name alone."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

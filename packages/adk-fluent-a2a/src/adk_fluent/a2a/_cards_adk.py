@@ -16,6 +16,7 @@ from google.protobuf.json_format import MessageToDict, ParseError
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from adk_fluent.a2a._addresses import address_fault, origin
+from adk_fluent.a2a._entries import DirectoryEntry
 from adk_fluent.a2a._failures_adk import failure, failure_of, shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
@@ -47,12 +48,13 @@ def read_card(card: object) -> Read:
     """Read a card in any of the forms in which it can be given.
 
     Args:
-        card: An ``a2a.types.AgentCard``, a mapping, or the path of a JSON file.
+        card: An ``a2a.types.AgentCard``, a mapping, the path of a JSON file, or an entry of a
+            directory.
 
     Raises:
         UsageError: It is not a card, or says what must not be.
     """
-    made = _parsed(card)
+    made = parsed(card)
     fault = fault_of(made, None)
     if fault is not None:
         raise UsageError(f"the agent card {fault}", found=describe(card), help="correct the card")
@@ -62,7 +64,14 @@ def read_card(card: object) -> Read:
     return Read(name, _usable(made)[0], text)
 
 
-def _parsed(card: object) -> AgentCard:
+def parsed(card: object) -> AgentCard:
+    """A card in any of the forms in which it can be given; its addresses are not checked.
+
+    Raises:
+        UsageError: It is not a card.
+    """
+    if isinstance(card, DirectoryEntry):
+        return card.card
     if isinstance(card, AgentCard):
         return card
     try:
@@ -141,10 +150,12 @@ class Cards:
 
     Args:
         node: The remote agent.
+        exact: Its endpoint is the address of the card, whatever that ends with.
     """
 
-    def __init__(self, node: RemoteAgentNode) -> None:
+    def __init__(self, node: RemoteAgentNode, *, exact: bool = False) -> None:
         self._node = node
+        self._exact = exact
         self._card: AgentCard | None = None
         self._until = 0.0
 
@@ -211,7 +222,7 @@ class Cards:
     def _places(self) -> list[str]:
         """Where the card may be: at the address itself, or at the well-known ones below it."""
         endpoint = self._node.endpoint
-        if urlsplit(endpoint).path.endswith(".json"):
+        if self._exact or urlsplit(endpoint).path.endswith(".json"):
             return [endpoint]
         base = endpoint.partition("#")[0].partition("?")[0].rstrip("/")
         return [base + WELL_KNOWN, base + LEGACY]

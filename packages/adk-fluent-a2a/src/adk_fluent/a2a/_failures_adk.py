@@ -32,6 +32,7 @@ Kind = Literal[
     "FAILED",
     "REJECTED",
     "CANCELED",
+    "DIRECTORY",
 ]
 
 #: Statuses with which a server says that it has not taken the request up.
@@ -48,6 +49,7 @@ _HELP: Final[dict[str, str]] = {
     "FAILED": "look at the log of the agent: it could not do the task",
     "REJECTED": "the agent does not do such tasks; check what it is sent",
     "CANCELED": "somebody cancelled the task at the agent",
+    "DIRECTORY": "correct the directory, or name another origin that you trust in origins=",
 }
 
 
