@@ -368,7 +368,6 @@ async def test_the_arguments_of_a_tool_fit_its_input_schema() -> None:
             Agent("d").agent_tool(Agent("e").history("none")),
             "history 'none' has no effect on a tool",
         ),
-        (Agent("d").delegates(Agent("e").writes("a", "b")), "e writes several keys"),
         (Agent("d").delegates(Agent("e").history("own")), "history 'own' has no effect on a deleg"),
     ],
 )

@@ -7,7 +7,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 from adk_fluent import Agent, Pipeline, Route, gate, map_over, race, tap, timeout
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, UsageError
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 class Invoice(BaseModel):
     total: float = Field(alias="sum")
+
+
+class Maybe(RootModel[Invoice | None]):
+    """An invoice, or null."""
 
 
 class Order(BaseModel):
@@ -106,6 +110,36 @@ async def test_a_map_over_a_typed_step_gives_validated_values(run: Any) -> None:
     assert both.state["results"] == [["words", {"total": 3.0}]] * 2
     chosen = await run(items >> map_over("items", invoice().writes("k"), result_key="k"))
     assert chosen.state["results"] == [{"total": 3.0}] * 2
+
+
+async def test_null_is_data(run: Any) -> None:
+    nothing = Agent("reader").mock("null") @ Maybe
+    result = await run(items >> map_over("items", nothing))
+    assert (result.state["results"], result.output) == ([None] * 2, [Maybe(None)] * 2)
+
+
+@pytest.mark.parametrize("role", ["step", "delegate", "tool"])
+async def test_each_field_goes_to_the_key_of_its_name(run: Any, role: str) -> None:
+    """Also where ADK runs the agent by itself."""
+    several = Agent("several").writes("a", StateFieldRef("n", int)).mock('{"a": "x", "n": 2}')
+    produces = Agent("produces").produces(Order).mock('{"number": "A1"}')
+    typed = Agent("typed").writes(StateFieldRef("total", float)).mock('{"total": 3}')
+    wrote: dict[str, Any] = {}
+    for below in (several, produces, typed):
+        name = below.to_ir().name
+        hands_over = Call("transfer_to_agent", {"agent_name": name})
+        match role:
+            case "delegate":
+                whole = Agent("top").mock([hands_over]).delegates(below)
+            case "tool":
+                whole = Agent("top").mock([Call(name, {"request": "x"}), "done"]).agent_tool(below)
+            case _:
+                whole = below
+        result = await run(whole)
+        wrote |= result.state
+        if role != "tool":
+            assert [e.output for e in result if e.author == name] != [None]
+    assert wrote == {"a": "x", "n": 2, "number": "A1", "total": 3.0}
 
 
 async def test_a_map_in_a_map(run: Any) -> None:

@@ -158,15 +158,6 @@ def test_declared_tool_writes_change_nothing() -> None:
     assert made.output_key is None
 
 
-@pytest.mark.parametrize("role", ["delegates", "agent_tools"])
-def test_several_or_typed_keys_are_refused_where_adk_runs_an_agent_alone(role: str) -> None:
-    for keys in ((StateFieldRef("a"), StateFieldRef("b")), (StateFieldRef("count", int),)):
-        below = AgentNode("below", writes_keys=keys)
-        with pytest.raises(UnsupportedNodeError, match="ADK runs it by itself") as caught:
-            compiled(AgentNode("boss").replace(**{role: (below,)}))
-        assert caught.value.node == "below"
-
-
 def test_one_key_is_adks_output_key_there() -> None:
     keys, schema = (StateFieldRef("order"),), Ref.to(types.Content)
     below = AgentNode("below", writes_keys=keys)

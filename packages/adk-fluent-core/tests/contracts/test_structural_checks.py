@@ -374,6 +374,18 @@ MISTAKES = [
     ),
     Mistake(
         ShadowedKey,
+        MapOverNode("m", "x_errors", agent("a"), output_key="x", on_error="collect"),
+        "`m` replaces its list `x_errors` with the errors",
+        help="write the results to another key: run again, it would map its own errors",
+    ),
+    Mistake(
+        ShadowedKey,
+        MapOverNode("m", "xs", agent("a"), "x_errors", output_key="x", on_error="collect"),
+        "`m` keeps each item under `x_errors`, the key of its errors",
+        help="use another item_key: the body would not see the errors",
+    ),
+    Mistake(
+        ShadowedKey,
         MapOverNode("m", "items", agent("a"), item_key="items"),
         "`m` keeps each item under `items`, the key of its list",
         help="use another item_key: the body would not see the list",

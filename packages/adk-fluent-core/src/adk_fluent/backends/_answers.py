@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-    from adk_fluent.ir import Node, StateFieldRef
+    from adk_fluent.ir import Node
 
 _SHOWN: Final = 200  # characters of an answer in an error
 
@@ -27,8 +27,9 @@ class Answer:
 
     - One key without a type, or of type str, and no schema: the text is written there.
     - One such key and a schema: the validated data is written there.
-    - Several keys, or one of another type: the answer is a JSON object, each of whose fields is
-      written to the key of its name. The schema is the agent's own, else made of the keys.
+    - Several keys, one of another type, or what it ``produces``: the answer is a JSON object, each
+      of whose fields is written to the key of its name. The schema is the agent's own, else made of
+      the keys.
 
     Args:
         node: The agent.
@@ -41,7 +42,7 @@ class Answer:
     def __init__(self, node: AgentNode | RemoteAgentNode) -> None:
         self._node = node
         keys = node.writes_keys
-        self._fields: Mapping[str, str] = {} if _is_whole(keys) else _by_name(node)
+        self._fields: Mapping[str, str] = {} if _is_whole(node) else _by_name(node)
         self._key = keys[0].key if keys and not self._fields else None
         own = None if node.output_schema is None else node.output_schema.value
         if self._fields and own is not None:
@@ -132,7 +133,10 @@ def correction(wrong: str) -> str:
     return f"{wrong}. Answer again, with JSON that fits the schema and nothing else."
 
 
-def _is_whole(keys: tuple[StateFieldRef, ...]) -> bool:
+def _is_whole(node: AgentNode | RemoteAgentNode) -> bool:
+    keys = node.writes_keys
+    if isinstance(node, AgentNode) and node.produces_type is not None:
+        return not keys
     return not keys or (len(keys) == 1 and keys[0].type in (None, str))
 
 

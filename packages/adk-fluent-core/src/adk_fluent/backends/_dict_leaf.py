@@ -106,7 +106,8 @@ class DictLeaf:
 
     def answer(self, event: AgentEvent) -> str | Data | None:
         """The text of an event that is a final answer, or its validated data, else None."""
-        return self.text(event) if event.output is None else Data(event.output)
+        said = event.output is not None or "output" in event.metadata
+        return Data(event.output) if said else self.text(event)
 
     def commit(self, event: AgentEvent) -> None:
         """Apply what an event writes."""

@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.backends._answers import answer_of
 from adk_fluent.backends.mock._tools import (
     EXIT,
     TRANSFER,
@@ -150,12 +151,12 @@ def result_of(node: Node, text: str, error: str) -> Any:
         error: The last error that was reported; the newest ADK tells it where nothing is said.
     """
     last = [each for each in steps_of(node) if not is_flow(each)][-1:]
-    schema: Any = getattr(last[0], "output_schema", None) if last else None
-    if not text or schema is None:
+    answer = answer_of(last[0]) if last else None
+    if not text or answer is None or not answer.is_typed:
         return text or error
     from pydantic import TypeAdapter  # noqa: PLC0415  # slow, and only schemas need it
 
-    adapter = TypeAdapter[Any](schema.value)
+    adapter = TypeAdapter[Any](answer.schema)
     return adapter.dump_python(adapter.validate_json(text), exclude_none=True)
 
 

@@ -50,8 +50,6 @@ def agents_of(root: Node) -> dict[str, Node]:
             tools, delegates = agent_tools_of(node).values(), delegates_of(node)
             _check_tools(tools)
             _check_history(delegates, _OF_DELEGATES, "a delegate", "sees the whole conversation")
-            for each in (*tools, *delegates):
-                _check_writes(each)
             for each in delegates:
                 found.setdefault(each.name, each)
             todo.extend((*tools, *delegates))
@@ -99,18 +97,6 @@ def _check_history(nodes: Iterable[Node], refused: Iterable[str], role: str, fac
                 node=node,
                 help="leave it at 'transcript', or make the agent a step of the pipeline",
             )
-
-
-def _check_writes(node: Node) -> None:
-    keys = node.writes_keys if isinstance(node, AgentNode) else ()
-    if len(keys) > 1 or any(ref.type not in (None, str) for ref in keys):
-        raise UnsupportedNodeError(
-            f"{node.name} writes several keys, or one that is no text, and ADK runs it by itself",
-            node=node,
-            found=", ".join(repr(ref.key) for ref in keys),
-            help="a delegate or an agent that is a tool writes one str key (ADK's output_key); "
-            "or make it a step of the pipeline",
-        )
 
 
 def check_app(node: AppNode) -> None:

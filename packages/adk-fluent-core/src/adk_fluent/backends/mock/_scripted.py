@@ -193,7 +193,7 @@ class ScriptedLeaf(DictLeaf, ABC):
         self.missing = self.missing or error
 
     def read(self, agent: Node, text: str) -> tuple[dict[str, Any], Any]:
-        """What an agent's text writes, and the data in it; None where it is just text.
+        """What an agent's text writes, and the data in it; `UNSET` where it is just text.
 
         Raises:
             OutputInvalidError: It does not fit the schema.
@@ -202,9 +202,9 @@ class ScriptedLeaf(DictLeaf, ABC):
             self._answers[id(agent)] = answer_of(agent)
         answer = self._answers[id(agent)]
         if answer is None:
-            return {}, None
+            return {}, UNSET
         data = answer.data(text)
-        return answer.written(text, data), None if data is UNSET else data
+        return answer.written(text, data), data
 
     # --- what agents call, and what they hand over to --------------------------------------------
 

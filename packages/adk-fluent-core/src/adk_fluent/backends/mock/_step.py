@@ -22,6 +22,7 @@ from adk_fluent.backends.mock._responses import Writes
 from adk_fluent.backends.mock._session import Question
 from adk_fluent.backends.mock._tools import is_flow
 from adk_fluent.errors import OutputInvalidError, RemoteError, UsageError
+from adk_fluent.ir import UNSET
 from adk_fluent.protocol import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
 from adk_fluent.protocol._decision import Decision, decide
 
@@ -226,7 +227,7 @@ class Step:
         texts, called, delta = _parts(agent, reply)
         text = "".join(texts) if texts else None
         invalid: OutputInvalidError | None = None
-        output: Any = None
+        output: Any = UNSET
         if text is not None and not called:
             try:
                 writes, output = self._leaf.read(agent, text)
@@ -246,9 +247,12 @@ class Step:
             tool_calls=calls,
             pending=later,
             is_final=bool(later or not calls) and not retried,
-            metadata={"retried": invalid.what} if invalid is not None and again else {},
+            metadata={
+                **({"retried": invalid.what} if invalid is not None and again else {}),
+                **({"output": None} if output is None else {}),  # which is data, too
+            },
             usage=reply.usage,
-            output=output,
+            output=None if output is UNSET else output,
         )
         if invalid is not None and not again:
             raise invalid

@@ -132,14 +132,15 @@ def check_loops(graph: Graph) -> Iterator[Diagnostic]:
 def check_maps(graph: Graph) -> Iterator[Diagnostic]:
     """The list, the item and the results of a map have keys of their own."""
     for node in graph.of(MapOverNode):
-        if node.list_key == node.output_key:
+        written: dict[str | None, str] = {node.errors_key: "errors", node.output_key: "results"}
+        if (what := written.get(node.list_key)) is not None:
             yield ShadowedKey.at(
                 graph,
                 node,
-                f"`{node.name}` replaces its list `{node.list_key}` with the results",
-                help="write the results to another key: run again, it would map its own results",
+                f"`{node.name}` replaces its list `{node.list_key}` with the {what}",
+                help=f"write the results to another key: run again, it would map its own {what}",
             )
-        taken = {node.list_key: "list", node.output_key: "results"}.get(node.item_key)
+        taken = {node.list_key: "list", **written}.get(node.item_key)
         if taken is not None:
             yield ShadowedKey.at(
                 graph,

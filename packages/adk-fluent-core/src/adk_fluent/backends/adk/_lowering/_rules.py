@@ -216,33 +216,18 @@ def _takes_both(model: str | BaseLlm) -> bool:
 
 
 def _output(node: AgentNode, cx: CompileContext) -> dict[str, Any]:
-    """The form of an agent's answer, and where it goes.
-
-    Raises:
-        UnsupportedNodeError: ADK runs it by itself, and cannot write what it declares.
-    """
+    """The form of an agent's answer, and where it goes."""
     answer = answer_of(node)
     if answer is None:
         return {}
     fields: dict[str, Any] = {}
-    alone = cx.alone and answer.is_typed
-    if node.output_retries or alone:
+    if node.output_retries or (cx.alone and answer.is_typed):
         fields[_READING] = Reading(answer, node.output_retries, writes=cx.alone)
     if answer.schema is not None:
         fields["output_schema"] = answer.schema
     if not cx.alone:
         cx.answers[node.name] = answer
-        key = answer.text_key  # data is written when it has been validated, by us
-    elif node.writes_keys and answer.whole_key is None:
-        raise UnsupportedNodeError(
-            f"{node.name} writes several keys, or one that is no text, and ADK runs it by itself",
-            node=node,
-            found=", ".join(repr(ref.key) for ref in node.writes_keys),
-            help="a delegate or an agent that is a tool writes one str key (ADK's output_key); "
-            "or make it a step of the pipeline",
-        )
-    else:  # what is read here is written here, too
-        key = None if alone else answer.whole_key
-    if key is not None:
+    key = answer.text_key if answer.is_typed or not cx.alone else answer.whole_key
+    if key is not None:  # data is written when it has been validated, by us
         fields["output_key"] = key
     return fields
