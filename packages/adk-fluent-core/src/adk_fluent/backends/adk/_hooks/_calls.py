@@ -75,7 +75,6 @@ def announce(request: LlmRequest, context: Any) -> None:
     chain = None if chain is None else chain.of(agent)
     if chain is None or not chain.models:
         return
-    here = where(invocation)
     call = ModelCall(
         request,
         context,
@@ -83,7 +82,7 @@ def announce(request: LlmRequest, context: Any) -> None:
         node=chain.node(agent),
         iteration=chain.count(invocation),
         run=chain.run,
-        path="" if here is None else here.stamp.get("path", ""),
+        path=_path(invocation),
     )
     last = LastCall(context, chain)
     note_last(invocation, agent, last)
@@ -120,7 +119,14 @@ async def request_model(call: ModelCall) -> ModelReply:
     model = _Model(None, None)
     if chain is None:
         return await model.drain(call)
+    call.path = call.path or _path(invocation)
     return await chain.of(call.agent).stack.around("wrap_model_request", model.drain)(call)
+
+
+def _path(invocation: Any) -> str:
+    """The position of the step that an invocation is part of."""
+    here = where(invocation)
+    return "" if here is None else here.stamp.get("path", "")
 
 
 class _Model:
