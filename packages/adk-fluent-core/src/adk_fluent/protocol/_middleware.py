@@ -29,6 +29,7 @@ from adk_fluent.protocol._hooks import (
     WrapAgent,
     WrapModelCall,
     WrapModelRequest,
+    WrapRemoteCall,
     WrapRun,
     WrapToolCall,
 )
@@ -44,8 +45,11 @@ if TYPE_CHECKING:
         ModelReply,
         NextAgent,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
+        RemoteReply,
         RunCall,
         ToolCall,
     )
@@ -71,7 +75,7 @@ class Middleware(metaclass=_MiddlewareType):
     ``after_*`` hook or ``on_event`` returns the next one is given. An error in a hook is the
     failure of what it stands around, with its own type.
 
-    In the spec these are thirteen hooks; the errors of runs and steps and the four ``wrap_*`` are
+    In the spec these are thirteen hooks; the errors of runs and steps and the five ``wrap_*`` are
     beyond it.
 
     Attributes:
@@ -179,6 +183,14 @@ class Middleware(metaclass=_MiddlewareType):
         """Stand around a tool call; call `next` again to retry."""
         return await next(call)
 
+    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+        """Stand around a call of an agent elsewhere, its retries included.
+
+        What does not call `next` reaches no network. Fragments pass by on their own
+        (`RemoteCall.emit`).
+        """
+        return await next(call)
+
     async def close(self) -> None:
         """The app shuts down."""
 
@@ -204,6 +216,7 @@ AnyMiddleware = (
     | WrapAgent
     | WrapModelCall
     | WrapModelRequest
+    | WrapRemoteCall
     | WrapToolCall
 )
 
@@ -223,6 +236,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "wrap_tool_call": ("call", "next"),
     "on_tool_error": ("ctx", "tool_name", "args", "error"),
     "after_tool": ("ctx", "tool_name", "args", "result"),
+    "wrap_remote_call": ("call", "next"),
     "on_event": ("ctx", "event"),
     "after_agent": ("ctx", "agent_name"),
     "on_agent_error": ("ctx", "agent_name", "error"),
