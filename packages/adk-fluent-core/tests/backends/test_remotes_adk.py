@@ -106,6 +106,21 @@ async def test_its_error_is_that_of_the_step(hooked: bool) -> None:
         await (pipeline.middleware(Around()) if hooked else pipeline).run("Go")
 
 
+@pytest.mark.parametrize("observes", [False, True])
+async def test_what_a_hook_raises_stops_the_run_unless_it_observes(observes: bool) -> None:
+    def breaks(_: RemoteCall) -> RemoteReply:
+        raise LookupError("mine")
+
+    around: Any = Around(instead=breaks)
+    around.observer = observes
+    pipeline = Pipeline(Far(name="far")).middleware(around)
+    if observes:
+        assert (await pipeline.run("Go")).text == "so it is"
+    else:
+        with pytest.raises(LookupError, match="mine"):
+            await pipeline.run("Go")
+
+
 async def test_without_hooks_it_is_asked_by_itself() -> None:
     far = Far(name="far")
     result = await Pipeline(far).run("Go")
