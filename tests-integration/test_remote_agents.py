@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
-from adk_fluent import Agent, RemoteAgent
+from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.contracts import check_all
-from adk_fluent.debug import Recorder, Recording, ReplayerBackend
-from adk_fluent.errors import RemoteError, StateTypeError, UnsupportedNodeError
+from adk_fluent.debug import (
+    Recorder,
+    Recording,
+    ReplayerBackend,
+    ReplayMismatchError,
+    replay_async,
+)
+from adk_fluent.errors import RemoteError, StateTypeError
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.ir import RetryConfig
 from adk_fluent.middleware import circuit_breaker, retry, structured_log, timeout
@@ -87,32 +94,82 @@ async def test_a_suite_judges_what_a_fallback_recovers_from() -> None:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-async def test_a_recording_has_its_events_and_a_replay_asks_nobody(
-    nested: bool, tmp_path: Path
-) -> None:
-    answers = (
-        kit.says(kit.task("COMPLETED", kit.text("R1"))),
-        kit.says(kit.task("COMPLETED", kit.text("R2"))),
-    )
-    async with kit.peer(*answers) as far:
-        remote = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
-        by_hand = Agent("by_hand", ScriptedModel(default="by hand")).writes("receipt")
-        first = remote // by_hand if nested else remote
-        thank = Agent("after", ScriptedModel(default="thanks")).instruct("Thank for {receipt}.")
-        pipeline = first >> thank
+async def test_a_replay_reaches_no_network(nested: bool, tmp_path: Path) -> None:
+    served = gate(message="Pay?") >> Agent("desk", ScriptedModel(default="R1"))
+    server = A2AServer(served)
+    await server.start(port=0)
+    remote = RemoteAgent("pay", endpoint=server.url, outputs="receipt")
+    by_hand = Agent("by_hand", ScriptedModel(default="by hand")).writes("receipt")
+    first = remote // by_hand if nested else remote
+    thank = Agent("after", ScriptedModel(default="thanks")).instruct("Thank for {receipt}.")
+    pipeline = first >> thank
+    service = InMemorySessionService()
+    try:
         with Recorder() as recorder:
-            recorded = await pipeline.run("Pay.")
-        recorder.save(tmp_path / "pay.json")
-        recording = Recording.load(tmp_path / "pay.json")
-        said = [(each.node, each.content) for each in recording.events if each.content]
-        assert ("pay", "R1") in said
-        assert recorded.state["receipt"] == "R1"
-        for mode in ("error", "skip"):
-            with pytest.raises(UnsupportedNodeError, match="pay cannot be replayed"):
-                await pipeline.run("Pay.", backend=ReplayerBackend(recording, mode))
-        assert len(far.requests) == 1
-        live = await pipeline.run("Pay.", backend=ReplayerBackend(recording, "live"))
-        assert (live.state["receipt"], len(far.requests)) == ("R2", 2)
+            asked = await pipeline.run("Pay.", session_service=service)
+            done = await pipeline.resume(
+                asked.pending[0].answer(True), session_id=asked.session_id, session_service=service
+            )
+    finally:
+        await server.stop(grace=0)
+    assert (asked.pending[0].message, done.state["receipt"], done.text) == ("Pay?", "R1", "thanks")
+    recorder.save(tmp_path / "pay.json")
+    recording = Recording.load(tmp_path / "pay.json")
+    calls = recording.remote_interactions
+    assert [(each.agent_name, each.error, len(each.responses)) for each in calls] == [
+        ("pay", None, 1),
+        ("pay", None, 1),
+    ]
+    assert calls[1].asked["task_id"] == calls[0].responses[0]["custom_metadata"]["a2a"]["task_id"]
+    for _ in range(2):
+        report = await replay_async(pipeline, recording)
+        assert report.ok, report.summary
+    other = ReplayerBackend(recording)
+    with pytest.raises(ReplayMismatchError, match=r"'pay', remote call #1.* at \.parts\[0\]\.text"):
+        await pipeline.run("Pay twice.", backend=other)
+    assert (await first.run("Pay twice.", backend=ReplayerBackend(recording, "skip"))).text == ""
+    assert [str(each.agent_name) for each in other.unused] == ["pay", "pay", "after"]
+
+
+async def test_a_replay_fails_as_the_remote_agent_did_and_goes_on_live_where_it_may(
+    tmp_path: Path,
+) -> None:
+    def busy(_: Any, wire: Any) -> None:
+        wire.respond(503)
+
+    paid = kit.says(kit.task("COMPLETED", kit.text("R2")))
+    async with kit.peer(busy, paid) as far:
+        remote = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
+        with Recorder() as recorder, pytest.raises(RemoteError) as caught:
+            await remote.run("Pay.")
+        [call] = recorder.recording.remote_interactions
+        assert call.error is not None
+        assert call.error["type"].endswith(":RemoteError")
+        with pytest.raises(RemoteError) as again:
+            await remote.run("Pay.", backend=ReplayerBackend(recorder.recording))
+        assert (str(again.value), len(far.requests)) == (str(caught.value), 1)
+        live = ReplayerBackend(recorder.recording, "live_then_record")
+        result = await remote.run("Pay A2.", backend=live)
+        assert (result.state["receipt"], len(far.requests), live.missed) == ("R2", 2, 1)
+    report = await replay_async(remote, live.recorded)
+    assert report.ok, report.summary
+
+
+async def test_what_a_remote_agent_is_told_and_says_holds_no_credential(tmp_path: Path) -> None:
+    canary = "canary-4711-x"
+    answer = kit.says(kit.task("COMPLETED", {"data": {"password": canary, "receipt": "R1"}}))
+    async with kit.peer(answer) as far:
+        remote = RemoteAgent(
+            "pay", endpoint=far.url, inputs=["api_key", "order"], outputs="receipt"
+        )
+        with Recorder(stream=tmp_path / "pay.jsonl") as recorder:
+            await remote.run("Pay.", state={"api_key": f"{canary}-2", "order": "A7"})
+    recorder.save(tmp_path / "pay.json")
+    for name in ("pay.json", "pay.jsonl"):
+        assert "canary" not in (tmp_path / name).read_text()
+        backend = ReplayerBackend(tmp_path / name)
+        state = {"api_key": "another", "order": "A7"}
+        assert (await remote.run("Pay.", state=state, backend=backend)).state["receipt"] == "R1"
 
 
 async def test_a_served_pipeline_keeps_its_schema_and_its_middlewares() -> None:

@@ -11,7 +11,7 @@ from adk_fluent import cli, extend
 from adk_fluent.errors import UnknownNameError
 
 ADK = {
-    *("is_journal_key", "merges_dicts", "to_agent_event"),
+    *("ask_remote", "is_journal_key", "merges_dicts", "to_agent_event"),
     *("AnswerInPlace", "answers_in_place", "ask_in_place", "refuse_in_place"),
 }
 

@@ -10,6 +10,7 @@ from adk_fluent import Agent
 from adk_fluent.debug import (
     EventChange,
     EventDiff,
+    Interaction,
     LLMInteraction,
     Recorder,
     Recording,
@@ -49,7 +50,7 @@ async def promised() -> None:
     assert_type(recording.get_tool_interactions(), list[ToolInteraction])
     assert_type(recording.state_at(0), dict[str, Any])
     backend = ReplayerBackend(recording, "live", tools={"refund": "live"})
-    assert_type(backend.unused, list[LLMInteraction | ToolInteraction])
+    assert_type(backend.unused, list[Interaction])
     await agent.run("hello", backend=backend)
     diff = diff_events(recording.events, events)
     assert_type(diff, EventDiff)

@@ -1,9 +1,9 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
-Every name is imported when it is first used, so importing this costs nothing; `copy_events`,
-`give_output`, `initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event`,
-`write_state` and questions in a model's place are about ADK's objects and import ADK. What commands
-need is in `adk_fluent.cli`.
+Every name is imported when it is first used, so importing this costs nothing; `ask_remote`,
+`copy_events`, `give_output`, `initial_state`, `is_journal_key`, `merges_dicts`, `request_model`,
+`to_agent_event`, `write_state` and questions in a model's place are about ADK's objects and import
+ADK. What commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends._storable import StorageFault, storage_fault
     from adk_fluent.backends.adk._caps import merges_dicts
     from adk_fluent.backends.adk._hooks._calls import request_model
+    from adk_fluent.backends.adk._hooks._remotes import ask_remote
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._facts import give_output
     from adk_fluent.backends.adk._session._stamps import is_journal_key
@@ -68,6 +69,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends._storable": "StorageFault storage_fault",
             "backends.adk._caps": "merges_dicts",
             "backends.adk._hooks._calls": "request_model",
+            "backends.adk._hooks._remotes": "ask_remote",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._facts": "give_output",
             "backends.adk._session._stamps": "is_journal_key",
@@ -110,6 +112,7 @@ __all__ = [
     "answers_in_place",
     "article",
     "ask_in_place",
+    "ask_remote",
     "caller",
     "copy_events",
     "current_step",

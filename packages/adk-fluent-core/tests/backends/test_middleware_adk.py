@@ -440,7 +440,8 @@ async def test_what_makes_an_event_that_event_cannot_be_changed() -> None:
 # --- errors --------------------------------------------------------------------------------------
 
 
-BREAKING = [name for name in HOOKS if "error" not in name and name != "close"]
+_ELSEWHERE = {"close", "wrap_remote_call"}  # nobody is called elsewhere here
+BREAKING = [name for name in HOOKS if "error" not in name and name not in _ELSEWHERE]
 
 
 @pytest.mark.parametrize("name", BREAKING)

@@ -21,6 +21,8 @@ from adk_fluent.protocol import (
     Middleware,
     ModelCall,
     ModelReply,
+    RemoteCall,
+    RemoteReply,
     RunCall,
     ToolCall,
     check_middleware,
@@ -277,6 +279,7 @@ async def test_the_base_does_nothing() -> None:
         "wrap_model_call",
         "wrap_model_request",
         "wrap_tool_call",
+        "wrap_remote_call",
     }:
         method = getattr(base, hook)
         arguments = [None] * len(inspect.signature(method).parameters)
@@ -292,6 +295,7 @@ async def test_the_base_does_nothing() -> None:
         ("wrap_model_call", ModelCall(None), ModelReply()),
         ("wrap_model_request", ModelCall(None), ModelReply()),
         ("wrap_tool_call", ToolCall("t"), {"r": 1}),
+        ("wrap_remote_call", RemoteCall("a"), RemoteReply()),
     ],
 )
 async def test_the_base_hands_calls_on(hook: str, call: Any, reply: Any) -> None:

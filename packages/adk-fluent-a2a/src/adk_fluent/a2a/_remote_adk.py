@@ -7,6 +7,7 @@ import json
 import uuid
 import warnings
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.a2a.agent.config import (
@@ -40,11 +41,12 @@ from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import answer_of, give_output
+from adk_fluent.extend import answer_of, ask_remote, give_output
 from adk_fluent.ir import UNSET, RemoteAgentNode
+from adk_fluent.protocol import RemoteCall
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     import httpx
     from google.adk.agents.invocation_context import InvocationContext
@@ -87,8 +89,25 @@ class RemoteAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asked = asked_in(ctx, self.name)
-        node: RemoteAgentNode = self.node
         parts = _answer_parts(asked) if asked else self._parts(ctx)
+        context = asked.context if asked else context_of(ctx, self.name)
+        said = {
+            "parts": [MessageToDict(each) for each in parts],
+            "context_id": context,
+            "task_id": asked.task if asked else None,
+        }
+        call = RemoteCall(self.name, said, ctx, self.node)
+        message = partial(_Message, parts, context, asked)
+        async with aclosing(ask_remote(call, partial(self._ask, message))) as events:
+            async for event in events:
+                yield event
+
+    async def _ask(
+        self, message: Callable[[Mapping[str, str]], _Message], call: RemoteCall
+    ) -> AsyncGenerator[Event, None]:
+        """Send the message; all that crosses the network does so here."""
+        ctx: InvocationContext = call.ctx
+        node: RemoteAgentNode = self.node
         tries = Tries(node, asyncio.get_running_loop().time() + node.timeout_seconds)
         http = await http_client()
         card, headers = await tries.run(lambda: self._prepare(http))
@@ -99,9 +118,7 @@ class RemoteAgent(BaseAgent):
         except ValueError as error:  # of versions of the protocol that the SDK does not know
             raise failure("CARD", node, "has no interface to ask", found=str(error)) from error
         exchange = Exchange(tries, client, self._credentials.forget)
-        context = asked.context if asked else context_of(ctx, self.name)
-        message = _Message(parts, context, asked, headers)
-        remote = _inner(self.name, card, config, exchange, message)
+        remote = _inner(self.name, card, config, exchange, message(headers))
         async with aclosing(remote._run_async_impl(ctx)) as events:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # hooks of ours stand around this agent, and none around that one
             async for event in events:
                 if exchange.error is not None:

@@ -35,6 +35,7 @@ _GIVES: Final = {
     "on_model_error": ("an LlmResponse", "usage_metadata"),
     "wrap_model_call": ("a ModelReply", "responses"),
     "wrap_model_request": ("a ModelReply", "responses"),
+    "wrap_remote_call": ("a RemoteReply", "events"),
     "wrap_agent": ("an AgentReply", "state_delta"),
     "wrap_run": ("an AgentReply", "state_delta"),
     "before_tool": ("a dict", "items"),

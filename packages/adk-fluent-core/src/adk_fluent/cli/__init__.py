@@ -20,9 +20,14 @@ from adk_fluent.cli._versions import installed_version
 
 if TYPE_CHECKING:
     from adk_fluent.cli._answers import Given
+    from adk_fluent.cli._sessions import session_owners, session_service
 else:  # a type checker must see a misspelt name
 
     def __getattr__(name: str) -> object:
+        if name in {"session_owners", "session_service"}:  # SQLite, which is slow to import
+            from adk_fluent.cli import _sessions
+
+            return getattr(_sessions, name)
         if name != "Given":  # which imports asyncio, and --help does not wait for that
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from adk_fluent.cli._answers import Given
@@ -49,5 +54,7 @@ __all__ = [
     "no_key",
     "note",
     "require_credentials",
+    "session_owners",
+    "session_service",
     "state_option",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adk_fluent.cli._failures import FINDINGS, OK
-from adk_fluent.cli._sessions import owners, session_service
+from adk_fluent.cli._sessions import session_owners, session_service
 from adk_fluent.cli._status import Status, is_interactive
 from adk_fluent.cli._transcript import Transcript, note
 from adk_fluent.errors import RunError
@@ -232,7 +232,7 @@ def _refuse_foreign(path: Path, settings: Settings) -> None:
     Raises:
         UsageError: It is so.
     """
-    for app, user in owners(path, settings.session_id or ""):
+    for app, user in session_owners(path, settings.session_id or ""):
         options = [f"--app {app}"] if app != settings.app_name else []
         options += [f"--user {user}"] if user != settings.user_id else []
         raise click.UsageError(

@@ -32,7 +32,7 @@ def session_service(path: Path) -> Any:
         raise _unusable(path, str(error)) from error
 
 
-def owners(path: Path, session_id: str) -> list[tuple[str, str]]:
+def session_owners(path: Path, session_id: str) -> list[tuple[str, str]]:
     """The app and the user of each session of that id.
 
     Raises:

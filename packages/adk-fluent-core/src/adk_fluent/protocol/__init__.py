@@ -19,8 +19,11 @@ if TYPE_CHECKING:
         ModelReply,
         NextAgent,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
+        RemoteReply,
         RunCall,
         Sink,
         ToolCall,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         WrapAgent,
         WrapModelCall,
         WrapModelRequest,
+        WrapRemoteCall,
         WrapRun,
         WrapToolCall,
     )
@@ -99,14 +103,15 @@ else:  # a type checker must see a misspelt name, not Any
             "_answer": "Data compose_answer compose_value final_text",
             "_attempts": "kept_events",
             "_backend": "Backend BackendBase Compiler",
-            "_calls": "AgentCall AgentReply ModelCall ModelReply NextAgent NextModel NextRun"
-            " NextTool RunCall Sink ToolCall",
+            "_calls": "AgentCall AgentReply ModelCall ModelReply NextAgent NextModel NextRemote"
+            " NextRun NextTool RemoteCall RemoteReply RunCall Sink ToolCall",
             "_classify": "ErrorKind classify status_of",
             "_discarded": "DiscardedAttempt collect_discarded",
             "_event": "AgentEvent ErrorInfo ToolCallInfo ToolResponseInfo",
             "_hooks": "AfterAgent AfterModel AfterRun AfterTool BeforeAgent BeforeModel BeforeRun"
             " BeforeTool OnAgentError OnEvent OnModelError OnRunError OnToolError"
-            " OnUserMessage WrapAgent WrapModelCall WrapModelRequest WrapRun WrapToolCall",
+            " OnUserMessage WrapAgent WrapModelCall WrapModelRequest WrapRemoteCall"
+            " WrapRun WrapToolCall",
             "_journal": "Journal JournalEntry JournalStatus RunKey",
             "_layer": "SLOTS Entries Entry FieldRef Layer RunOption StateRules",
             "_middleware": "HOOKS HOOKS_OF_RUNS AnyMiddleware Middleware MiddlewareDesc asked_key"
@@ -173,6 +178,7 @@ __all__ = [
     "Money",
     "NextAgent",
     "NextModel",
+    "NextRemote",
     "NextRun",
     "NextTool",
     "NoticeListener",
@@ -186,6 +192,8 @@ __all__ = [
     "PendingKind",
     "PriceBook",
     "Redactor",
+    "RemoteCall",
+    "RemoteReply",
     "RequestSnapshot",
     "Resume",
     "RunCall",
@@ -206,6 +214,7 @@ __all__ = [
     "WrapAgent",
     "WrapModelCall",
     "WrapModelRequest",
+    "WrapRemoteCall",
     "WrapRun",
     "WrapToolCall",
     "asked_key",

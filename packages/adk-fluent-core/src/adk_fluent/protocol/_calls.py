@@ -16,7 +16,7 @@ from adk_fluent.protocol._usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adk_fluent.ir import AgentNode, ExecutionConfig, Node
+    from adk_fluent.ir import AgentNode, ExecutionConfig, Node, RemoteAgentNode
 
 
 @dataclass(slots=True, eq=False)
@@ -130,6 +130,44 @@ class ToolCall:
 
 
 @dataclass(slots=True, eq=False)
+class RemoteCall:
+    """An agent elsewhere is about to be asked over the network, for a step of the pipeline.
+
+    Attributes:
+        agent: Name of the step.
+        asked: What it is asked, as data that JSON can hold; changing it changes nothing.
+        ctx: ADK's InvocationContext.
+        node: The step's node.
+        run: Id of the run.
+        sink: Where fragments go.
+    """
+
+    agent: str
+    asked: dict[str, Any] = field(default_factory=dict[str, Any])
+    ctx: Any = None
+    node: RemoteAgentNode | None = None
+    run: str = ""
+    sink: Sink = field(default_factory=Sink, repr=False)
+
+    async def emit(self, event: Any) -> None:
+        """Send a fragment (an ADK Event with ``partial=True``) on to the user."""
+        self.sink.emitted = True
+        if self.sink.forward is not None:
+            await self.sink.forward(event)
+
+
+@dataclass(slots=True, eq=False)
+class RemoteReply:
+    """What an agent elsewhere has answered.
+
+    Attributes:
+        events: ADK's Events of the step that are no fragments, in order, with what they write.
+    """
+
+    events: list[Any] = field(default_factory=list[Any])
+
+
+@dataclass(slots=True, eq=False)
 class AgentCall:
     """A step of the pipeline is about to run: an agent, or an arrangement of steps.
 
@@ -205,6 +243,8 @@ class AgentReply:
 NextModel = Callable[[ModelCall], Awaitable[ModelReply]]
 #: What a `WrapToolCall` calls to go on: the next middleware, or the tool.
 NextTool = Callable[[ToolCall], Awaitable[Any]]
+#: What a `WrapRemoteCall` calls to go on: the next middleware, or the agent elsewhere.
+NextRemote = Callable[[RemoteCall], Awaitable[RemoteReply]]
 #: What a `WrapAgent` calls to go on: the next middleware, or the agent.
 NextAgent = Callable[[AgentCall], Awaitable[AgentReply]]
 #: What a `WrapRun` calls to go on: the next middleware, or the run.

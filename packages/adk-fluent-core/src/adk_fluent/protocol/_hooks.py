@@ -14,8 +14,11 @@ if TYPE_CHECKING:
         ModelReply,
         NextAgent,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
+        RemoteReply,
         RunCall,
         ToolCall,
     )
@@ -167,6 +170,14 @@ class WrapModelRequest(Protocol):
 
     def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> Awaitable[ModelReply]:
         """See `Middleware.wrap_model_request`."""
+        ...
+
+
+class WrapRemoteCall(Protocol):
+    """Stands around a call of an agent elsewhere."""
+
+    def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> Awaitable[RemoteReply]:
+        """See `Middleware.wrap_remote_call`."""
         ...
 
 

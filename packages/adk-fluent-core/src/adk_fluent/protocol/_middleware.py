@@ -30,6 +30,7 @@ from adk_fluent.protocol._hooks import (
     WrapAgent,
     WrapModelCall,
     WrapModelRequest,
+    WrapRemoteCall,
     WrapRun,
     WrapToolCall,
 )
@@ -45,8 +46,11 @@ if TYPE_CHECKING:
         ModelReply,
         NextAgent,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
+        RemoteReply,
         RunCall,
         ToolCall,
     )
@@ -72,7 +76,7 @@ class Middleware(metaclass=_MiddlewareType):
     ``after_*`` hook or ``on_event`` returns the next one is given. An error in a hook is the
     failure of what it stands around, with its own type.
 
-    In the spec these are thirteen hooks; the errors of runs and steps and the four ``wrap_*`` are
+    In the spec these are thirteen hooks; the errors of runs and steps and the five ``wrap_*`` are
     beyond it.
 
     Attributes:
@@ -190,6 +194,14 @@ class Middleware(metaclass=_MiddlewareType):
         """Stand around a tool call; call `next` again to retry."""
         return await next(call)
 
+    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+        """Stand around a call of an agent elsewhere, its retries included.
+
+        What does not call `next` reaches no network. Fragments pass by on their own
+        (`RemoteCall.emit`).
+        """
+        return await next(call)
+
     async def close(self) -> None:
         """The app shuts down."""
 
@@ -215,6 +227,7 @@ AnyMiddleware = (
     | WrapAgent
     | WrapModelCall
     | WrapModelRequest
+    | WrapRemoteCall
     | WrapToolCall
 )
 
@@ -234,6 +247,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "wrap_tool_call": ("call", "next"),
     "on_tool_error": ("ctx", "tool_name", "args", "error"),
     "after_tool": ("ctx", "tool_name", "args", "result"),
+    "wrap_remote_call": ("call", "next"),
     "on_event": ("ctx", "event"),
     "after_agent": ("ctx", "agent_name"),
     "on_agent_error": ("ctx", "agent_name", "error"),

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
         ReplayMismatchError,
         UnusedInteractionsError,
     )
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import (
+        Interaction,
+        LLMInteraction,
+        RemoteInteraction,
+        ToolInteraction,
+    )
     from adk_fluent.debug._recorder import Recorder, recorder
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._replayer import ReplayerBackend
@@ -33,7 +38,9 @@ else:
             *("PipelineMismatchError", "RecordedError", "RecordingFileError"),
             *("ReplayMismatchError", "UnusedInteractionsError"),
         ),
-        "_interactions": ("LLMInteraction", "ToolInteraction"),
+        "_interactions": (
+            *("Interaction", "LLMInteraction", "RemoteInteraction", "ToolInteraction"),
+        ),
         "_recorder": ("Recorder", "recorder"),
         "_recording": ("Recording",),
         "_replayer": ("ReplayerBackend",),
@@ -53,6 +60,7 @@ else:
 __all__ = [
     "EventChange",
     "EventDiff",
+    "Interaction",
     "LLMInteraction",
     "PipelineMismatchError",
     "RecordedError",
@@ -60,6 +68,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "RecordingFileError",
+    "RemoteInteraction",
     "ReplayMismatchError",
     "ReplayReport",
     "ReplayerBackend",

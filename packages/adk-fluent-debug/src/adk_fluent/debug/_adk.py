@@ -14,10 +14,14 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from adk_fluent.debug._errors import RecordedError
+from adk_fluent.errors import AdkFluentError
+from adk_fluent.extend import json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from adk_fluent.protocol import RemoteCall
 
 Data = dict[str, Any]
 
@@ -192,6 +196,35 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
             setattr(actions, name, value)
 
 
+# --- what agents elsewhere say --------------------------------------------------------------------
+
+#: What of an event is another in every run.
+_OF_A_RUN: Final = ("id", "invocation_id", "timestamp", "branch", "node_info")
+
+
+def dump_event(event: Any) -> Data:
+    """An event of a remote agent as JSON data, without what belongs to its run."""
+    made = {key: each for key, each in dump_model(event).items() if key not in _OF_A_RUN}
+    actions = dump_actions(event.actions)
+    made.pop("actions", None)
+    return {**made, "actions": json_safe(actions)} if actions else made
+
+
+def load_event(data: Mapping[str, Any], ctx: Any) -> Event:
+    """The event that `dump_event` was given, in a run of now."""
+    of_run = {"invocation_id": ctx.invocation_id, "branch": ctx.branch}
+    return Event.model_validate({**data, **of_run})
+
+
+def empty_event(call: RemoteCall) -> Event:
+    """The answer of a remote agent that says nothing, in each state key that it declares."""
+    keys = () if call.node is None else call.node.writes_keys
+    delta = dict.fromkeys((each.key for each in keys), "")
+    content = types.Content(role="model", parts=[types.Part(text="")])
+    made: Data = {"author": call.agent, "content": content}
+    return load_event({**made, "actions": {"state_delta": delta}}, call.ctx)
+
+
 # --- errors --------------------------------------------------------------------------------------
 
 
@@ -203,6 +236,8 @@ def dump_error(error: BaseException) -> Data:
         for key, value in vars(error).items()
         if isinstance(value, _SCALARS) and not key.startswith("_")
     }
+    if isinstance(error, AdkFluentError) and error.location is not None:
+        values["location"] = str(error.location)
     args = [each if isinstance(each, _SCALARS) else str(each) for each in error.args]
     made: Data = {"type": f"{kind.__module__}:{kind.__qualname__}", "message": str(error)}
     return made | {key: each for key, each in (("args", args), ("values", values)) if each}
@@ -220,8 +255,11 @@ def load_error(data: Mapping[str, Any]) -> Exception:
     args, values = data.get("args"), data.get("values")
     if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning):
         kind: type[Exception] = found
+        owner: Any = kind  # whose memory layout it has: the first of several bases need not be it
+        while owner.__module__ != "builtins":
+            owner = owner.__base__
         try:
-            error = kind.__new__(kind)
+            error: Exception = owner.__new__(kind)
             error.args = tuple(cast("list[Any]", args)) if isinstance(args, list) else ()
             vars(error).update(cast("Data", values) if isinstance(values, dict) else {})
             str(error)

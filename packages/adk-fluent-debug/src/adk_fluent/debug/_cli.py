@@ -94,6 +94,7 @@ def replay(
     "May be repeated.",
 )
 @click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
+@click.option("--spans", is_flag=True, help="Record OpenTelemetry's spans, too.")
 @click.pass_context
 def record(  # noqa: PLR0917  # click calls it by name
     ctx: click.Context,
@@ -104,6 +105,7 @@ def record(  # noqa: PLR0917  # click calls it by name
     answers: tuple[str, ...],
     *,
     without_content: bool,
+    spans: bool,
 ) -> None:
     """Run pipeline TARGET with MESSAGE, print its answer, and record the run.
 
@@ -113,7 +115,7 @@ def record(  # noqa: PLR0917  # click calls it by name
     pipeline = load(target)
     require_credentials(pipeline.to_ir())
     stream = output if output.suffix == _LINES else None
-    recorder = Recorder(capture_content=not without_content, stream=stream)
+    recorder = Recorder(capture_content=not without_content, stream=stream, spans=spans)
     try:
         with recorder:
             result = run_sync("record", lambda: _run(pipeline, message, state, Given(answers)))

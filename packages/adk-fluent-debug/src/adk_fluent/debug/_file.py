@@ -61,6 +61,7 @@ _ENTRIES: Final[dict[str, dict[str, type]]] = {
     "reply_of": {"reply_of": int},
     "tool_call": {"tool_call": int, "agent": str, "tool": str},
     "result_of": {"result_of": int},
+    "remote_call": {"remote_call": int, "agent": str},
     "handed_in": {"handed_in": str, "node": str},
     "branch_end": {"branch_end": str, "node": str},
     "expired": {"expired": str, "node": str},
@@ -110,6 +111,7 @@ def check(data: Any, path: str) -> None:
             ("answers", list),
             ("pipeline", dict),
             ("message", dict),
+            ("spans", list),
         ):
             if run.get(key) is not None:
                 _typed(run, path, here, {key: kind})

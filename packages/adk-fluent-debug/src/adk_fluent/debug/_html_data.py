@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._costs import Cost, Costs
 from adk_fluent.debug._diff import lane_of
-from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+from adk_fluent.debug._interactions import LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.debug._lanes import duration, error_text, rows
 from adk_fluent.debug._words import SHOWN, arguments, cut, event_lines, said
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._lanes import Span
     from adk_fluent.debug._run import RecordedRun
-    from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
@@ -116,9 +116,14 @@ class PageData:
                 cost = None if noted else self._costs.of_call(what)
             elif isinstance(what, ToolInteraction):
                 self._add_tool(row, what)
-            else:
+            elif isinstance(what, RemoteInteraction):
+                self._add_remote(row, what)
+            elif isinstance(what, AgentEvent):
                 self._add_event(row, span, what, None if span.within else state)
                 cost = self._costs.of_event(what)
+            else:
+                row["summary"] = ""
+                row["sections"] = self._sections(("whole span", json_text(what)))
             if cost is not None:
                 costs.append(cost)
                 row["cost"] = str(cost) if cost.usd else ""
@@ -160,7 +165,7 @@ class PageData:
             "kind": span.kind,
             "lane": self._lanes.setdefault(lane, len(self._lanes)),
             "label": span.label,
-            "start": round(offset + span.start_ms, 3),
+            "start": round(offset + max(span.start_ms, 0.0), 3),
             "end": round(offset + span.end_ms, 3),
             "status": span.status,
             "summary": "",
@@ -194,6 +199,15 @@ class PageData:
             ("result", "" if call.error or call.cancelled else json_text(call.result)),
             ("writes to state", json_text(wrote) if wrote else ""),
             ("actions", json_text(effects) if effects else ""),
+        )
+
+    def _add_remote(self, row: Data, call: RemoteInteraction) -> None:
+        answer = "\n".join(told(each.get("content")) for each in call.responses)
+        row["summary"] = answer[:_SUMMARY]
+        row["sections"] = self._sections(
+            ("is asked", json_text(call.asked)),
+            ("answer", answer),
+            ("whole answer", json_text(call.responses) if call.responses else ""),
         )
 
     def _add_event(self, row: Data, span: Span, event: AgentEvent, state: Data | None) -> None:

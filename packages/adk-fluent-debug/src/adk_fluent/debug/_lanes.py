@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from adk_fluent.debug._interactions import Interaction, LLMInteraction, ToolInteraction
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
     from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
@@ -21,26 +22,27 @@ class Span:
     """Something that an agent did.
 
     Attributes:
-        kind: A ``model`` call, a ``tool`` call, or an ``event``, which takes no time.
-        label: The model, the tool, or the step that made the event.
+        kind: A ``model`` call, a ``tool`` call, a ``remote`` agent's call, an ``event``, which
+            takes no time, or a ``span`` of OpenTelemetry's.
+        label: The model, the tool, the remote agent, the step that made the event, or the span.
         start_ms: Milliseconds from the beginning of the run.
         end_ms: When it was over.
         status: ``ok``, ``error`` or ``cancelled``.
         error: The error's type and message; "" if there is none.
         tokens: Tokens of a model call.
-        what: The call, or the event, as data: arguments and result, contents, state.
+        what: The call, the event, or the span as it stands in the file.
         entry: Where it stands in `RecordedRun.tape`.
         within: It was done by agents that a tool ran.
     """
 
-    kind: Literal["model", "tool", "event"]
+    kind: Literal["model", "tool", "remote", "event", "span"]
     label: str
     start_ms: float
     end_ms: float
     status: Literal["ok", "error", "cancelled"] = "ok"
     error: str = ""
     tokens: int = 0
-    what: LLMInteraction | ToolInteraction | AgentEvent = field(repr=False)
+    what: Interaction | AgentEvent | Data = field(repr=False)
     entry: int = 0
     within: bool = False
 
@@ -82,7 +84,7 @@ def lanes(run: RecordedRun) -> list[Lane]:
 def rows(run: RecordedRun) -> list[tuple[Lane, Span]]:
     """Everything in the lanes of a run, in the order in which it began."""
     made = [(lane, span) for lane in lanes(run) for span in lane.spans]
-    return sorted(made, key=lambda row: row[1].entry)
+    return sorted(made, key=lambda row: (row[1].entry, row[1].kind != "span"))
 
 
 def duration(run: RecordedRun) -> float:
@@ -92,14 +94,13 @@ def duration(run: RecordedRun) -> float:
 
 def _spans(run: RecordedRun) -> Iterator[tuple[str, str, Span]]:
     tape = run.tape
-    calls: list[LLMInteraction | ToolInteraction] = [*run.llm_interactions, *run.tool_interactions]
-    for call in calls:
+    for call in run.interactions:
         start = float(tape[call.entry].get("t", 0.0))
-        tool = getattr(call, "tool_name", "")
-        usage = getattr(call, "usage", None)
+        usage = call.usage if isinstance(call, LLMInteraction) else None
+        kind, label = _named(call)
         span = Span(
-            kind="tool" if tool else "model",
-            label=tool or getattr(call, "model", ""),
+            kind=kind,
+            label=label,
             start_ms=start,
             end_ms=start + call.latency_ms,
             status="cancelled" if call.cancelled else "error" if call.error else "ok",
@@ -128,6 +129,26 @@ def _spans(run: RecordedRun) -> Iterator[tuple[str, str, Span]]:
             within="within" in entry,
         )
         yield event.node or event.author, event.branch or "", span
+    times = [float(each.get("t", 0.0)) for each in tape]
+    for each in run.spans:
+        span = Span(
+            kind="span",
+            label=str(each.get("name", "")),
+            start_ms=float(each.get("start", 0.0)),
+            end_ms=float(each.get("end", 0.0)),
+            status="error" if each.get("status") == "error" else "ok",
+            what=each,
+            entry=bisect_left(times, float(each.get("start", 0.0))),
+        )
+        yield "spans", "", span
+
+
+def _named(call: Interaction) -> tuple[Literal["model", "tool", "remote"], str]:
+    if isinstance(call, ToolInteraction):
+        return "tool", call.tool_name
+    return (
+        ("model", call.model) if isinstance(call, LLMInteraction) else ("remote", call.agent_name)
+    )
 
 
 def _message(event: AgentEvent) -> Data:

@@ -61,6 +61,8 @@ class Recorder(Middleware):
             changed, or an object with such a ``redact``, as a `Redactor` is.
         stream: A file to which each call and event is appended when it happens, as lines of JSON;
             `Recording.load` reads it. It is written over when the first run begins.
+        spans: Record OpenTelemetry's spans of each run, too: `RecordedRun.spans`. A program that
+            has set no tracer provider gets one as ``adk web`` sets it. Nothing else rests on them.
 
     Raises:
         UsageError: An argument is of the wrong type.
@@ -76,14 +78,17 @@ class Recorder(Middleware):
         redact: Redact | None = None,
         *,
         stream: str | PathLike[str] | None = None,
+        spans: bool = False,
     ) -> None:
-        for name, value in (("capture_content", capture_content), ("capture_state", capture_state)):
+        flags = {"capture_content": capture_content, "capture_state": capture_state, "spans": spans}
+        for name, value in flags.items():
             if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
                 raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
         if not isinstance(stream, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
             raise UsageError("stream= takes the path of a file", found=describe(stream))
         self.capture_content: bool = capture_content
         self.capture_state: bool = capture_state
+        self.spans: bool = spans
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
         self._file = stream
@@ -96,6 +101,7 @@ class Recorder(Middleware):
         """Record every run of a pipeline that is compiled in this block."""
         from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
 
+        self._attach()
         block = middleware_everywhere(self)
         block.__enter__()
         self._blocks.append(block)
@@ -121,7 +127,14 @@ class Recorder(Middleware):
             is_within,
         )
 
+        self._attach()
         return Middleware() if is_within(self) else RunRecorder(self)
+
+    def _attach(self) -> None:
+        if self.spans:
+            from adk_fluent.debug._spans_adk import attach  # noqa: PLC0415  # ADK, when it is used
+
+            attach()
 
     @property
     def streams(self) -> bool:
@@ -162,7 +175,7 @@ class Recorder(Middleware):
     @property
     def recording(self) -> Recording:
         """What was recorded so far."""
-        mark = tuple((len(each.tape), each.status) for each in self._runs)
+        mark = tuple((len(each.tape), each.status, len(each.spans or ())) for each in self._runs)
         if self._built is None or self._built[0] != mark:
             self._built = (mark, self._build())
         return self._built[1]
@@ -239,6 +252,7 @@ DESC: Final = MiddlewareDesc(
         "properties": {
             "capture_content": {"type": "boolean", "default": True},
             "capture_state": {"type": "boolean", "default": True},
+            "spans": {"type": "boolean", "default": False},
         },
         "additionalProperties": False,
     },

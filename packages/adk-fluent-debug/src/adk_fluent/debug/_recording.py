@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import LLMInteraction, RemoteInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
 _ADK_FILE: Final = "generated-recordings.yaml"
@@ -56,7 +56,9 @@ class Recording:
         runs = counted(len(self.runs), "run")
         calls = counted(len(self.llm_interactions), "model call")
         tools = counted(len(self.tool_interactions), "tool call")
-        return f"<Recording: {runs}, {calls}, {tools}>"
+        remote = len(self.remote_interactions)
+        also = f", {counted(remote, 'call')} of remote agents" if remote else ""
+        return f"<Recording: {runs}, {calls}, {tools}{also}>"
 
     # --- look ----------------------------------------------------------------------------------
 
@@ -79,6 +81,11 @@ class Recording:
     def tool_interactions(self) -> list[ToolInteraction]:
         """The tool calls of all runs."""
         return [each for run in self.runs for each in run.tool_interactions]
+
+    @property
+    def remote_interactions(self) -> list[RemoteInteraction]:
+        """The calls of remote agents of all runs."""
+        return [each for run in self.runs for each in run.remote_interactions]
 
     def get_llm_interactions(self) -> list[LLMInteraction]:
         """The same as `llm_interactions`."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from typing import Self
 
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import Interaction
     from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
@@ -195,7 +195,7 @@ class ReplayerBackend(BackendBase[Any]):
     # --- what was replayed ---------------------------------------------------------------------
 
     @property
-    def unused(self) -> list[LLMInteraction | ToolInteraction]:
+    def unused(self) -> list[Interaction]:
         """The calls of the recording that no run has asked for, in order.
 
         Those that were cancelled before they were answered do not count.
@@ -203,9 +203,7 @@ class ReplayerBackend(BackendBase[Any]):
         return [
             each
             for number, run in enumerate(self.recording.runs)
-            for each in sorted(
-                (*run.llm_interactions, *run.tool_interactions), key=lambda each: each.entry
-            )
+            for each in run.interactions
             if (number, each.entry) not in self._used and not each.cancelled
         ]
 
@@ -217,11 +215,13 @@ class ReplayerBackend(BackendBase[Any]):
         """
         unused = self.unused
         if unused:
+            from adk_fluent.debug._interactions import called  # noqa: PLC0415  # slow to import
+
             path = self.recording.path
             name = "the recording" if path is None else path.name
             raise UnusedInteractionsError(
                 f"{name} holds {counted(len(unused), 'call')} not asked for",
-                found=", ".join(map(_called, unused)),
+                found=", ".join(map(called, unused)),
                 help="record again, or allow it: allow_unused=True in the mark `recording`",
             )
 
@@ -292,10 +292,6 @@ class ReplayerBackend(BackendBase[Any]):
             from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
 
             LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
-
-
-def _called(call: LLMInteraction | ToolInteraction) -> str:
-    return f"{call.agent_name}: {getattr(call, 'tool_name', 'model')}"
 
 
 def _says(run: RecordedRun, message: Data) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adk_fluent.debug._compare import first_difference, shown
 from adk_fluent.debug._diff import ASKED, EventDiff, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._interactions import called
 from adk_fluent.debug._recording import check_has_events
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
 from adk_fluent.errors import UsageError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import Interaction
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
     from adk_fluent.debug._run import RecordedRun
@@ -44,7 +45,7 @@ class ReplayReport:
     results: list[RunResult | None]
     diff: EventDiff
     problems: list[str]
-    unused: list[LLMInteraction | ToolInteraction]
+    unused: list[Interaction]
     backend: ReplayerBackend = field(repr=False)
 
     @property
@@ -56,7 +57,7 @@ class ReplayReport:
     def summary(self) -> str:
         """What differs, in a few lines."""
         lines = [self.diff.summary, *self.problems]
-        lines += [f"not asked for: {_named(each)}" for each in self.unused]
+        lines += [f"not asked for: {called(each)}" for each in self.unused]
         return "\n".join(lines)
 
 
@@ -211,8 +212,3 @@ class _Listener:
     def on_event(self, event: AgentEvent) -> None:
         """Keep one."""
         self._events.append(event)
-
-
-def _named(call: LLMInteraction | ToolInteraction) -> str:
-    tool = getattr(call, "tool_name", "")
-    return f"tool {tool!r} of {call.agent_name}" if tool else f"a model call of {call.agent_name}"

@@ -6,7 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import (
+        Interaction,
+        LLMInteraction,
+        RemoteInteraction,
+        ToolInteraction,
+    )
     from adk_fluent.protocol import AgentEvent
 
 #: Stands in the place of content that was not captured.
@@ -56,6 +61,11 @@ class RecordedRun:
         return self.data.get("state")
 
     @property
+    def spans(self) -> list[Data]:
+        """Its spans: ``name``, ``start``, ``end`` (milliseconds since it began), ``attributes``."""
+        return self.data.get("spans", [])
+
+    @property
     def status(self) -> str:
         """How it ended: ``completed``, ``waiting``, ``failed``, ``cancelled``; "" if cut off."""
         return self.data.get("status", "")
@@ -74,15 +84,29 @@ class RecordedRun:
         return [AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
+    def interactions(self) -> list[Interaction]:
+        """Its calls, in the order in which they began, without requests that were never sent."""
+        from adk_fluent.debug._interactions import interactions  # noqa: PLC0415  # slow to import
+
+        return list(interactions(self.tape))
+
+    @property
     def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls, in the order in which they began, without those that were never sent."""
-        from adk_fluent.debug._interactions import models  # noqa: PLC0415  # slow to import
+        """Its model calls."""
+        from adk_fluent.debug._interactions import LLMInteraction  # noqa: PLC0415  # slow to import
 
-        return list(models(self.tape))
+        return [each for each in self.interactions if isinstance(each, LLMInteraction)]
 
-    @cached_property
+    @property
     def tool_interactions(self) -> list[ToolInteraction]:
-        """Its tool calls, in the order in which they began."""
-        from adk_fluent.debug._interactions import tools  # noqa: PLC0415  # slow to import
+        """Its tool calls."""
+        from adk_fluent.debug._interactions import ToolInteraction  # noqa: PLC0415  # the same
 
-        return list(tools(self.tape))
+        return [each for each in self.interactions if isinstance(each, ToolInteraction)]
+
+    @property
+    def remote_interactions(self) -> list[RemoteInteraction]:
+        """Its calls of remote agents."""
+        from adk_fluent.debug._interactions import RemoteInteraction  # noqa: PLC0415  # the same
+
+        return [each for each in self.interactions if isinstance(each, RemoteInteraction)]

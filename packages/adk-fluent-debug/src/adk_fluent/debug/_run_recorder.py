@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from adk_fluent.protocol import Middleware, Sink
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
     from adk_fluent.protocol import (
         AgentEvent,
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
         ModelCall,
         ModelReply,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
+        RemoteReply,
         RunCall,
         ToolCall,
     )
@@ -50,6 +55,7 @@ class Keeper(Protocol):
 
     capture_content: bool
     capture_state: bool
+    spans: bool
 
     @property
     def streams(self) -> bool:
@@ -93,6 +99,7 @@ class RunRecorder(Middleware):
         tape: What happened, in order; requests are not yet data.
         status: How the run ended.
         session_id: The session it runs in.
+        spans: Its spans; None if they are not recorded.
         number: Which of the recorder's runs it is; None until it has begun.
     """
 
@@ -105,6 +112,7 @@ class RunRecorder(Middleware):
         self.session_id: str = ""
         self.number: int | None = None
         self._recorder = recorder
+        self.spans: Spans | None = None
         self._began = 0.0
         self._count = 0
         self._message: Any = None
@@ -123,7 +131,8 @@ class RunRecorder(Middleware):
         self._root = call.root
         self._begin(call.ctx, resumed=call.resumed)
         try:
-            reply = await next(call)
+            with nullcontext() if self.spans is None else self.spans.around():
+                reply = await next(call)
         except BaseException as error:
             from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
 
@@ -177,7 +186,15 @@ class RunRecorder(Middleware):
                 self._head["state"] = json_safe(state)
         elif self._recorder.capture_state:
             self._head["state"] = json_safe({k: v for k, v in session.state.items() if _is_kept(k)})
+        if self._recorder.spans:
+            from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
+
+            self.spans = Spans(self._ended_span)
         self._recorder.begun(self)
+
+    def _ended_span(self) -> None:
+        if self.status:  # what ADK has around the run ends after it
+            self._recorder.went_on(self)
 
     def _add(self, entry: Data) -> None:
         entry["t"] = round((time.perf_counter() - self._began) * 1000, 3)
@@ -250,6 +267,29 @@ class RunRecorder(Middleware):
             self._add({"reply_of": number, **end})
         return reply
 
+    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+        """Keep what an agent elsewhere is asked, and the events that come of it."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        number = self._number()
+        asked = {"remote_call": number, **_place(call.ctx, call.agent), "args": call.asked}
+        self._add(asked)
+
+        async def forward(event: Any) -> None:
+            self._add({"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)})
+            await call.emit(event)
+
+        end: Data = {}
+        try:
+            reply = await next(replace(call, sink=Sink(forward)))
+            end = {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
+        except BaseException as error:
+            end = _how(error)
+            raise
+        finally:
+            self._add({"reply_of": number, **end})
+        return reply
+
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
         """Keep the arguments of a tool, its result, and what it did to state and actions."""
         from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
@@ -301,6 +341,8 @@ class RunRecorder(Middleware):
             made["error"] = self._error
         if self._root is not None:
             made["pipeline"] = pipeline_data(self._root)
+        if self.spans:
+            made["spans"] = self.spans.data()
         made["tape"] = []
         return made
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._pipeline import check_pipeline, pipeline_data
-from adk_fluent.errors import UnsupportedNodeError, UsageError
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, json_safe
-from adk_fluent.ir import RemoteAgentNode, walk
-from adk_fluent.protocol import Middleware, ModelReply
+from adk_fluent.protocol import Middleware, ModelReply, RemoteReply
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redaction
     from adk_fluent.debug._tape import Tape, Taped
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
         AgentReply,
         ModelCall,
         NextModel,
+        NextRemote,
         NextRun,
         NextTool,
+        RemoteCall,
         RunCall,
         ToolCall,
     )
@@ -66,22 +70,6 @@ class Source(Protocol):
         """Take in what a run has used, when it is over."""
 
 
-def _refuse_remotes(root: Node) -> None:
-    """Refuse what would be asked live: what remote agents answer is not on the tape.
-
-    Raises:
-        UnsupportedNodeError: There is one.
-    """
-    for node in walk(root):
-        if isinstance(node, RemoteAgentNode):
-            raise UnsupportedNodeError(
-                f"{node.name} cannot be replayed: it is a remote agent",
-                node=node,
-                found="calls of remote agents are not recorded",
-                help="on_mismatch='live' asks the remote agent itself, and all else that differs",
-            )
-
-
 class RunReplayer(Middleware):
     """Replays one run.
 
@@ -96,6 +84,7 @@ class RunReplayer(Middleware):
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
+        self._stopped: ReplayMismatchError | None = None
 
     async def on_user_message(self, ctx: Any, message: Any) -> None:
         """Keep what the user says: it tells which recorded run this is."""
@@ -107,11 +96,10 @@ class RunReplayer(Middleware):
         """Take the recorded run that this is, if it is one of this pipeline.
 
         Raises:
-            UnsupportedNodeError: A remote agent in it would be asked live.
+            PipelineMismatchError: It is one of another.
+            ReplayMismatchError: A call was not recorded so, whatever the pipeline made of that.
         """
         backend = self._backend
-        if call.root is not None and backend.on_mismatch in {"error", "skip"}:
-            _refuse_remotes(call.root)
         backend.check_tools(call.root)
         message = self._clean(self._message)
         number, tape = backend.take(message, resumed=call.resumed)
@@ -125,9 +113,16 @@ class RunReplayer(Middleware):
                     raise
                 LOG.warning("replay: %s: %s", error.what, error.found)
         try:
-            return await next(call)
+            reply = await next(call)
+        except Exception as error:
+            if self._stopped is None or self._stopped is error:
+                raise
+            raise self._stopped from error
         finally:
             backend.note(number, tape)
+        if self._stopped is not None:  # a fallback, or a hook, has made it good
+            raise self._stopped
+        return reply
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Hold an event up until it is its turn."""
@@ -175,16 +170,44 @@ class RunReplayer(Middleware):
             if self._heed(error) == "skip":
                 return ModelReply([_adk.empty_response()])
             return await next(call)
+        await self._fragments(tape, taped, call.emit if call.stream else None, _adk.load_response)
+        end = await self._ending(tape, taped)
+        _adk.apply_effects(call.ctx, end.get("effects", {}))
+        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+
+    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+        """Answer as the agent elsewhere did."""
+        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+
+        tape = self._taken()
+        try:
+            asked = self._clean(call.asked)
+            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked, kind="remote call")
+        except ReplayMismatchError as error:
+            await _let_others(tape, call.ctx, error)
+            if self._heed(error) == "skip":
+                return RemoteReply([_adk.empty_event(call)])
+            return await next(call)
+        load = partial(_adk.load_event, ctx=call.ctx)
+        await self._fragments(tape, taped, call.emit, load)
+        end = await self._ending(tape, taped)
+        return RemoteReply([load(each) for each in end.get("responses", ())])
+
+    async def _fragments(
+        self,
+        tape: Tape,
+        taped: Taped,
+        emit: Callable[[Any], Awaitable[None]] | None,
+        load: Callable[[Data], Any],
+    ) -> None:
+        """Send the recorded fragments of an answer on, each when it is its turn."""
         for index in taped.chunks:
             entry = tape.entries[index]
             await _cancelled(entry)
             await tape.turnstile.turn(index)
-            if call.stream:
-                await call.emit(_adk.load_response(entry["response"]))
+            if emit is not None:
+                await emit(load(entry["response"]))
             tape.turnstile.done(index)
-        end = await self._ending(tape, taped)
-        _adk.apply_effects(call.ctx, end.get("effects", {}))
-        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
         """Answer as the tool did, and do to state and actions what it did."""
@@ -255,7 +278,8 @@ class RunReplayer(Middleware):
         mode = self._backend.on_mismatch
         self._taken().turnstile.let_go()
         if mode == "error":
-            raise error
+            self._stopped = self._stopped or error
+            raise self._stopped
         LOG.warning("%s; %s", error.what, "it is skipped" if mode == "skip" else "it is done live")
         return mode
 

@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
-from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+from adk_fluent.debug._interactions import LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.debug._lanes import duration, error_text, lanes, rows
 from adk_fluent.debug._words import SHOWN, arguments, cut, event_lines, said, shown
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,8 +103,12 @@ def _span_lines(span: Span, limit: int) -> Iterator[str]:
         gave = "" if what.result is None else f"{cut(what.result, limit)} in "
         how = _how(span, limit) or f"{gave}{took}"
         yield f"tool {span.label}({arguments(what.args, limit)}): {how}"
-    else:
+    elif isinstance(what, RemoteInteraction):
+        yield f"remote agent: {_how(span, limit) or took}"
+    elif isinstance(what, AgentEvent):
         yield from event_lines(what, span, limit)
+    else:
+        yield f"span {shown(span.label, limit)}: {span.status if span.status == 'error' else took}"
 
 
 def _how(span: Span, limit: int) -> str:

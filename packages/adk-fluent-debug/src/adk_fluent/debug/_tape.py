@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._compare import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._turnstile import Turnstile
+from adk_fluent.debug._turnstile import Turnstile, call_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Taped:
 
     @property
     def tool(self) -> str | None:
-        """The tool that is called; None if a model is."""
+        """The tool that is called; None if a model or an agent elsewhere is."""
         return self.entry.get("tool")
 
     @property
@@ -53,7 +53,8 @@ class Taped:
         return [self.start, *self.chunks, *(() if self.end is None else (self.end,))]
 
     def __str__(self) -> str:
-        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else "model")
+        what = "agent" if "remote_call" in self.entry else "model"
+        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
 
 
 class Tape:
@@ -80,9 +81,9 @@ class Tape:
             self._read(index, entry)
 
     def _read(self, index: int, entry: Data) -> None:
-        number = entry.get("model_call", entry.get("tool_call"))
+        number = call_of(entry)
         if number is not None:
-            asked = entry.get("args" if "tool" in entry else "request", {})
+            asked = entry.get("request" if "model_call" in entry else "args", {})
             taped = self._by_number[number] = Taped(entry, index, asked)
             self.calls.append(taped)
         elif (of := entry.get("chunk_of")) is not None and of in self._by_number:
@@ -104,14 +105,23 @@ class Tape:
         for each in self.calls:
             each.used = each.used or each.entry.get("within") in inside
 
-    def find(self, agent: str, branch: str | None, asked: Any, tool: str | None = None) -> Taped:
+    def find(
+        self,
+        agent: str,
+        branch: str | None,
+        asked: Any,
+        tool: str | None = None,
+        *,
+        kind: str = "model call",
+    ) -> Taped:
         """The call on the tape that a call of the run is.
 
         Args:
             agent: The agent that calls.
             branch: ADK's branch in which it does.
             asked: The request or the arguments.
-            tool: The tool that is called; None if a model is.
+            tool: The tool that is called; None if a model or an agent elsewhere is.
+            kind: What errors call it that is no call of a tool.
 
         Raises:
             ReplayMismatchError: There is none.
@@ -135,7 +145,7 @@ class Tape:
                 return each
             if nearest is None and each in here:
                 nearest = (each, difference)
-        raise _mismatch(agent, of_agent, nearest, tool)
+        raise _mismatch(agent, of_agent, nearest, tool, kind)
 
 
 def _mismatch(
@@ -143,12 +153,13 @@ def _mismatch(
     of_agent: Sequence[Taped],
     nearest: tuple[Taped, Difference] | None,
     tool: str | None,
+    kind: str,
 ) -> ReplayMismatchError:
     what = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
     if nearest is None:
         known = [each for each in of_agent if each.tool == tool]
         count = f"{len(known)} such call{'' if len(known) == 1 else 's'}, all used already"
-        kind = "tool call" if tool else "model call"
+        kind = "tool call" if tool else kind
         return ReplayMismatchError(
             f"replay: {what} makes {kind} #{len(known) + 1}, which was not recorded",
             agent=agent,
@@ -158,7 +169,7 @@ def _mismatch(
         )
     taped, difference = nearest
     number = [each for each in of_agent if each.tool == tool].index(taped) + 1
-    kind, part = ("call", "arguments differ") if tool else ("model call", "request differs")
+    kind, part = ("call", "arguments differ") if tool else (kind, "request differs")
     return ReplayMismatchError(
         f"replay: {what}, {kind} #{number}: the {part} from the recording"
         f" at {difference.path or 'the top'}",

@@ -19,7 +19,8 @@ Lane = tuple[str, str, str]
 #: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
 _GRACE: Final = 100
 _ENDS: Final = frozenset({"end", "expired"})
-_CALLS: Final = ("model_call", "chunk_of", "reply_of", "tool_call", "result_of")
+_BEGIN: Final = ("model_call", "tool_call", "remote_call")
+_CALLS: Final = (*_BEGIN, "chunk_of", "reply_of", "result_of")
 
 
 class Turnstile:
@@ -76,15 +77,15 @@ class Turnstile:
     def _without_consequence(self) -> set[int]:
         """The entries of calls in branches that were cancelled before anything came of them."""
         last: dict[str, int] = {}
-        branches: dict[int, str] = {}
+        branches: dict[int | None, str] = {}
         for index, entry in enumerate(self._tape):
             if "event" in entry and (branch := entry["event"].get("branch")):
                 last[branch] = index
             elif branch := entry.get("branch"):
-                branches[entry["model_call" if "model_call" in entry else "tool_call"]] = branch
+                branches[call_of(entry)] = branch
         found: set[int] = set()
         for index, entry in enumerate(self._tape):
-            number = next((entry[key] for key in _CALLS if key in entry), None)
+            number = call_of(entry, _CALLS)
             lost = number in branches and last.get(branches[number], -1) < index
             if lost or entry.get("cancelled"):
                 found.add(index)
@@ -220,6 +221,11 @@ class Turnstile:
         self.let_go()
 
 
+def call_of(entry: Data, keys: Sequence[str] = _BEGIN) -> int | None:
+    """The number of the call that an entry begins, or is part of; None if it does not."""
+    return next((entry[key] for key in keys if key in entry), None)
+
+
 def _lane_of(entry: Data) -> Lane | None:
     """What an entry has in common with others of the same line of control; None for answers."""
     if "handed_in" in entry:
@@ -252,6 +258,7 @@ def _named(entry: Data) -> str:
     words = {
         "model_call": f"the model call of {entry.get('agent')!r}",
         "tool_call": f"the call of tool {entry.get('tool')!r}",
+        "remote_call": f"the call of remote agent {entry.get('agent')!r}",
         "handed_in": f"an event of {entry.get('node')!r}",
         "branch_end": f"the end of branch {entry.get('branch_end')}",
         "expired": f"the timeout {entry.get('node')!r}",

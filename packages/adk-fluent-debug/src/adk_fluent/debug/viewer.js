@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const narrow = matchMedia("(max-width: 760px)");
   const LANE = 26, AXIS = 20, LONG = 20_000; // pixels, pixels, characters
-  const BANDS = { run: [0, 26], model: [3, 9], tool: [13, 7], event: [21, 4] }; // of a lane: top and height
+  const BANDS = { run: [0, 26], model: [3, 9], remote: [3, 9], tool: [13, 7], span: [13, 7], event: [21, 4] }; // of a lane: top and height
   const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu; // what a reader does not see
   const visible = (text) => text.replaceAll("\r\n", "\n").replace(HIDDEN, (each) => `\\u${each.codePointAt(0).toString(16).padStart(4, "0")}`);
   const byId = (id) => document.getElementById(id);
@@ -175,7 +175,7 @@
       made.style.top = `${place * this.high}px`;
       for (const [name, value] of [["role", "option"], ["aria-selected", row.at === this.chosen], ["aria-posinset", place + 1], ["aria-setsize", this.shown.length]]) made.setAttribute(name, value);
       const why = row.status === "cancelled" ? "cancelled" : row.kind === "event" ? "" : row.error;
-      const what = [row.kind === "tool" ? "" : row.kind === "model" ? `${row.label}: ` : "", row.summary, why && row.summary ? " — " : "", why ?? ""].join("");
+      const what = [row.kind === "tool" ? "" : row.kind === "model" ? `${row.label}: ` : row.kind === "span" ? row.label : "", row.summary, why && row.summary ? " — " : "", why ?? ""].join("");
       const figures = [row.kind === "event" ? "" : time(row.end - row.start), row.tokens ? `${row.tokens.toLocaleString("en")} tok` : "", row.cost ?? ""];
       made.append(make("span", "n at", row.kind === "run" ? row.label : time(row.start - row.run.start)),
         make("span", "lane", row.kind === "run" ? row.label : this.recording.lanes[row.lane]),
@@ -201,7 +201,7 @@
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
       const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
-      const hue = Object.fromEntries(["ink", "dim", "line", "card", "model", "tool", "event", "error", "differs"].map((name) => [name, resolved(style.getPropertyValue(`--${name}`))]));
+      const hue = Object.fromEntries(["ink", "dim", "line", "card", "model", "tool", "remote", "event", "span", "error", "differs"].map((name) => [name, resolved(style.getPropertyValue(`--${name}`))]));
       pen.scale(ratio, ratio);
       pen.font = "12px system-ui, sans-serif";
       pen.textBaseline = "middle";
@@ -457,9 +457,9 @@
     byId("names").append(make("div", "", make("h1", "", name), make("div", "about", side.recording.about.join(" · "))));
   }
   activate(sides[0]);
-  const kinds = [["model", "model"], ["tool", "tool"], ["event", "event"], ["part", "event"]].filter(([kind]) => sides.some(({ rows }) => rows.some((row) => (row.partial ? "part" : row.kind) === kind)));
+  const kinds = [["model", "model"], ["tool", "tool"], ["remote", "remote"], ["event", "event"], ["span", "span"], ["part", "event"]].filter(([kind]) => sides.some(({ rows }) => rows.some((row) => (row.partial ? "part" : row.kind) === kind)));
   for (const [kind, hue] of kinds) {
-    const made = button({ model: "models", tool: "tools", event: "events", part: "parts of streams" }[kind], () => {
+    const made = button({ model: "models", tool: "tools", remote: "remote agents", event: "events", span: "spans", part: "parts of streams" }[kind], () => {
       if (!off.delete(kind)) off.add(kind);
       made.setAttribute("aria-pressed", !off.has(kind));
       find();

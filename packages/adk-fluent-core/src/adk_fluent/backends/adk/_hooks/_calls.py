@@ -102,7 +102,7 @@ def generate(
         return original(model, request, stream=stream)
     call.model, call.stream = model, stream
     hooks = _ModelHooks(announced.last, _Model(model, original))
-    return _streamed(hooks, call) if stream else _at_once(hooks, call)
+    return streamed(hooks, call) if stream else _at_once(hooks, call)
 
 
 async def request_model(call: ModelCall) -> ModelReply:
@@ -225,14 +225,16 @@ async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRes
         yield response
 
 
-async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
-    """The onion in a task of its own: a generator would be left hanging in the middle of it.
+async def streamed(hooks: Any, call: Any) -> AsyncGenerator[Any, None]:
+    """What a call gives while it gives it.
 
-    The model may be some fragments ahead of whoever reads them, so that it is not held up by each,
-    and the reader is woken once for all that there are.
+    The onion in a task of its own: a generator would be left hanging in the middle of it.
+
+    Who is called may be some fragments ahead of whoever reads them, so that it is not held up by
+    each, and the reader is woken once for all that there are.
     """
     loop = asyncio.get_running_loop()
-    ready: deque[LlmResponse] = deque()
+    ready: deque[Any] = deque()
     held: list[asyncio.Future[None]] = []
     reader: asyncio.Future[None] = loop.create_future()
 
@@ -240,7 +242,7 @@ async def _streamed(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmRe
         if not each.done():
             each.set_result(None)
 
-    async def forward(response: LlmResponse) -> None:
+    async def forward(response: Any) -> None:
         ready.append(await hooks.fragment(call, response) if hooks.see_fragments else response)
         wake(reader)
         if len(ready) >= _AHEAD:
