@@ -11,8 +11,8 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 dist="$work/dist"
 pins="$PWD/tools/constraints/hashes.txt"
-summary=()
-failed=0
+summary="$work/summary"
+touch "$summary"
 
 if ! command -v uv >/dev/null; then
   python3 -m venv build/uv && build/uv/bin/pip install --quiet uv || python3 -m pip install --quiet uv
@@ -43,17 +43,30 @@ step() {
   (set -e; "$@")
   status=$?
   set -e
-  if ((status)); then
-    word=FAILED
-    failed=1
-  fi
-  summary+=("$(printf '%-7s %4d s  %s' "$word" $((SECONDS - start)) "$title")")
+  ((status)) && word=FAILED
+  printf '%-7s %4d s  %s\n' "$word" $((SECONDS - start)) "$title" >>"$summary"
+}
+
+# beside COMMAND: run its steps while others run; `joined` waits for them, and prints what they said.
+beside() {
+  "$1" >"$work/$1.log" 2>&1 &
+  lanes+=("$1" "$!")
+}
+
+lanes=()
+joined() {
+  local lane
+  for ((lane = 0; lane < ${#lanes[@]}; lane += 2)); do
+    wait "${lanes[lane + 1]}" || printf '%-7s %6s  %s\n' FAILED "" "${lanes[lane]}" >>"$summary"
+    cat "$work/${lanes[lane]}.log"
+  done
+  lanes=()
 }
 
 # finish: print the summary and what pytest counted, and exit.
 finish() {
   printf '\n=== summary, %d s\n' "$SECONDS"
-  printf '%s\n' "${summary[@]}"
+  cat "$summary"
   uv run --no-sync python - "$work"/junit/*.xml <<'PYTHON'
 import sys
 from xml.etree import ElementTree
@@ -67,7 +80,8 @@ failed = count["failures"] + count["errors"]
 skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
 print(f"{count['tests'] - failed - count['skipped']} passed, {failed} failed{skipped}")
 PYTHON
-  exit "$failed"
+  ! grep -q '^FAILED' "$summary"
+  exit
 }
 
 # pytest_in VENV NAME ARGS...: run tests there; the report is counted at the end.

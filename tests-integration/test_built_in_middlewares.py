@@ -7,11 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adk_fluent import Agent
+from adk_fluent.cost import cost_attribution
+from adk_fluent.debug import recorder
+from adk_fluent.extend import added_tools, registered_middlewares
+from adk_fluent.ir import MiddlewareRef
+from adk_fluent.middleware import production, todo_list
 from adk_fluent.middleware._layer import LAYER
 from adk_fluent.middleware._places import ALIASES
+from adk_fluent.testing import ScriptedModel
 
 PACKAGE = Path(__file__).resolve().parent.parent / "packages" / "adk-fluent-middleware"
 #: Name to where the class is, as ``module:class``.
@@ -79,3 +87,26 @@ def test_without_its_body_its_tests_fail(name: str) -> None:
     done = pytest_run(*troubled, own, f"--maxfail={most}", "--without", BUILT_IN[name])
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
     assert f"{most} failed in " in done.stdout, done.stdout[-2000:]
+
+
+def test_every_one_says_which_tools_it_adds() -> None:
+    """Of any wheel: a name of a tool is checked where all tools are known."""
+    added = {name: added_tools(MiddlewareRef(name)) for name in registered_middlewares()}
+    assert {name: tools for name, tools in added.items() if tools != ()} == {
+        "todo_list": ("write_todos",)
+    }
+
+
+@pytest.mark.adk
+def test_cases_are_checked_inside_them() -> None:
+    from adk_fluent.eval import EvalError, FluentCase, FluentEvalSuite
+
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    agent = Agent("clerk", ScriptedModel(default=never)).tool(len)
+    pipeline = agent.middleware(*production(), todo_list(), cost_attribution(), recorder())
+    suite = FluentEvalSuite("s", pipeline, [FluentCase("hi", expected_trajectory=["lenn"])])
+    with pytest.raises(EvalError, match="did you mean 'len'"):
+        suite.run_sync()
+    FluentEvalSuite("s", pipeline, [FluentCase("hi", expected_trajectory=["write_todos"])]).check()

@@ -230,12 +230,32 @@ async def test_outputs_are_typed() -> None:
         result = await remote.run("Pay.")
     assert result.state["total"] == 12.0
     assert result.state["user:flag"] is True
+    assert [e.output for e in result if e.content] == [{"total": 12.0, "flag": True}]
+    assert result.output == {"total": 12.0, "flag": True}
 
 
 async def test_an_output_schema_is_held() -> None:
     async with peer(says(task("COMPLETED", {"data": {"id": "7"}}))) as far:
-        remote = RemoteAgent("pay", endpoint=far.url, output_schema=Order, outputs="order")
-        assert (await remote.run("Pay.")).state["order"] == {"id": 7, "note": "none"}
+        for outputs in ("order", ()):
+            remote = RemoteAgent("pay", endpoint=far.url, output_schema=Order, outputs=outputs)
+            result = await remote.run("Pay.")
+            assert result.state == ({"order": {"id": 7, "note": "none"}} if outputs else {})
+            assert [e.output for e in result if e.content] == [{"id": 7, "note": "none"}]
+            assert result.output == Order(id=7)
+
+
+async def test_the_typed_answers_of_a_map_are_its_output() -> None:
+    async with peer(says(task("COMPLETED", {"data": {"id": "7"}}))) as far:
+        remote = RemoteAgent("pay", endpoint=far.url, output_schema=Order)
+        result = await map_over("items", remote).run("Pay.", state={"items": [1, 2]})
+    assert result.output == [Order(id=7), Order(id=7)]
+    assert result.state["results"] == [{"id": 7, "note": "none"}] * 2
+
+
+async def test_what_outputs_without_a_type_hold_is_told_as_it_came() -> None:
+    async with peer(says(task("COMPLETED", {"data": {"n": 12, "x": [1]}}))) as far:
+        result = await RemoteAgent("pay", endpoint=far.url, outputs=("n", "x")).run("Pay.")
+    assert result.output == {"n": 12, "x": [1]}
 
 
 @pytest.mark.parametrize("value", [[1, {"a": "b"}], "R1", 12, None, False])

@@ -16,9 +16,9 @@ from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
 from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import RemoteError, SessionError, UnsupportedConfigError, UsageError
+from adk_fluent.errors import RemoteError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
-from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy
+from adk_fluent.serve import A2AServer, BearerAuth
 from adk_fluent.serve._handler import Handler
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -374,17 +374,13 @@ async def test_a_store_that_fails_is_not_ready_and_the_log_says_why(
     assert "the disk is gone" in caplog.text
 
 
-def test_what_is_not_there_yet_is_refused() -> None:
-    with pytest.raises(UnsupportedConfigError, match="push notifications are not supported yet"):
-        A2AServer(agent(), push=PushPolicy())
-
-
 @pytest.mark.parametrize(
     "options",
     [
         {"card": {"name": "x"}},
         {"auth": "token"},
         {"limits": 3},
+        {"push": True},
         {"task_store": "tasks.db"},
         {"task_store": "sqlite://"},
         {"task_store": "oracle://x/y"},

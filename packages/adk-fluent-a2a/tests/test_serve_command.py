@@ -35,7 +35,7 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
     tokens = json.dumps({"t0k": "ann"})
     command = [sys.executable, "-m", "adk_fluent.cli", "serve", "desk.py:desk", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--task-store", "sqlite:///tasks.db"],
+        [*command, "--task-store", "sqlite:///tasks.db", "--push"],
         cwd=tmp_path,
         env={**os.environ, "ADK_FLUENT_SERVE_TOKENS": tokens},
         stderr=subprocess.PIPE,
@@ -51,6 +51,8 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
         response = httpx.post(found[1], json=body, headers=headers, timeout=120)
         assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
         assert httpx.post(found[1], json=body).status_code == 401
+        card = httpx.get(f"{found[1]}/.well-known/agent-card.json").json()
+        assert card["capabilities"]["pushNotifications"] is True
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0
         assert process.stderr.read() == "[stopping]\n"

@@ -9,6 +9,7 @@ import pytest
 
 from adk_fluent import Agent, _registry
 from adk_fluent._middlewares import (
+    added_tools,
     find_middleware,
     made_middleware,
     register_middleware,
@@ -17,8 +18,8 @@ from adk_fluent._middlewares import (
 )
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import LayerError, MissingLayerError, UnknownNameError, UsageError
-from adk_fluent.ir import MiddlewareRef
-from adk_fluent.protocol import MiddlewareDesc
+from adk_fluent.ir import MiddlewareRef, Ref
+from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,68 @@ def test_a_registered_one_is_found_and_made() -> None:
     made = made_middleware(MiddlewareRef("shouts", {"mark": "?"}))
     assert (type(made), made.mark) == (Shouts, "?")
     assert made_middleware(MiddlewareRef("shouts")) is not made
+
+
+class Looks:
+    async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+
+class Searching(Looks):
+    adds_tools = ("search",)
+
+
+class Quiet(Middleware):
+    async def before_tool(self, ctx: Any, tool_name: str, args: dict[str, Any]) -> Any: ...
+
+
+class Renewed(Quiet):
+    def new(self) -> Any:
+        return Looks()
+
+
+class Retries(Middleware):
+    async def wrap_model_call(self, call: Any, next: Any, /) -> Any:
+        return await next(call)
+
+
+@pytest.mark.parametrize(
+    ("middleware", "added"),
+    [
+        (Looks(), None),
+        (Searching(), ("search",)),
+        (Ref(Searching()), ("search",)),
+        (Quiet(), ()),
+        (Shouts(), ()),
+        (Renewed(), None),
+        (Retries(), None),
+        (MiddlewareRef("nowhere"), None),
+        (MiddlewareRef("shouts"), ()),
+    ],
+)
+def test_the_tools_that_one_adds_are_told(middleware: Any, added: Any) -> None:
+    register_middleware(DESC)
+    assert added_tools(middleware) == added
+
+
+def test_a_description_says_what_is_added_and_nothing_is_made() -> None:
+    def never() -> Any:
+        raise AssertionError
+
+    for desc, added in (
+        (MiddlewareDesc("shouts", "Shouts.", never), None),
+        (MiddlewareDesc("shouts", "Shouts.", never, adds_tools=("a",)), ("a",)),
+        (MiddlewareDesc("shouts", "Shouts.", Searching), ("search",)),
+    ):
+        register_middleware(desc, replace=True)
+        assert added_tools(MiddlewareRef("shouts")) == added
+
+
+def test_one_name_is_not_a_sequence_of_names() -> None:
+    wrong = Searching()
+    wrong.adds_tools = "search"  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(UsageError, match="adds_tools of Searching is a sequence") as caught:
+        made_middleware(wrong)
+    assert caught.value.help == "adds_tools = ('search',)"
 
 
 def test_a_name_means_one_middleware() -> None:

@@ -384,6 +384,27 @@ async def test_records_survive_the_session_and_json() -> None:
     assert again.to_dict() == report.to_dict()
 
 
+def test_a_record_is_written_without_what_is_at_its_default() -> None:
+    least = CostRecord(agent="a", model="m", served="m")
+    assert least.to_dict() == {"agent": "a", "model": "m", "usage": {}, "usd": "0"}
+    full = CostRecord(
+        agent='Ann "A"',
+        model="m",
+        served="m-001",
+        provider="p",
+        usage=Usage(prompt=1, output=2, image_output=1),
+        cost=Unknown('no "price"\n'),
+        source="s",
+        estimated=True,
+        tier="flex",
+        path="s1",
+        branch="b",
+        at=1.5,
+    )
+    assert CostRecord.from_dict(full.to_dict()) == full
+    assert full.to_dict()["usage"] == {"prompt": 1, "output": 2, "image_output": 1}
+
+
 async def test_without_the_middleware_events_are_priced_by_what_they_report() -> None:
     with GeminiEmulator(said()) as gemini:
         result = await Agent("clerk", gemini.model()).run("hi")

@@ -386,8 +386,7 @@ async def test_a_call_that_is_collected_elsewhere_holds_nothing() -> None:
     limit._owner = ("app", "user", "session", "r")
     calling: Any = limit.wrap_model_request(ModelCall(request, model=dear()), never)
     contextvars.copy_context().run(calling.send, None)
-    with pytest.raises(ValueError, match="different Context"):  # a collector says that to nobody
-        calling.close()
+    calling.close()
     assert limit.ledger.balance(limit._named(limit._owner)).held == Money()
 
 

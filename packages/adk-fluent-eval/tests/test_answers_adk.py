@@ -167,9 +167,11 @@ def test_an_answer_that_is_none_is_said() -> None:
 
 def test_answers_to_what_nothing_asks_are_told() -> None:
     """A middleware may bring tools, so that such a name may be one of them."""
-    asks = Agent("clerk").mock("hi").middleware(Middleware()) >> gate(
-        message="Pay?", name="approve"
-    )
+
+    class Brings(Middleware):
+        async def before_model(self, ctx: Any, request: Any) -> Any: ...
+
+    asks = Agent("clerk").mock("hi").middleware(Brings()) >> gate(message="Pay?", name="approve")
     case = FluentCase("hi", answers={"aprove": True}, expected_trajectory=[])
     made = run(case, asks)
     assert made.status is Status.ERROR

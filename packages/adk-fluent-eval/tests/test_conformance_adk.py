@@ -82,6 +82,8 @@ CASES = [
         expected_trajectory=["look_up"],
         expected_response_contains="morning",
     ),
+    FluentCase("my order", id="status", expected_status="completed"),
+    FluentCase("my order", id="wrong status", expected_status="escalated"),
     FluentCase("my order", id="rubric", rubrics=["It is polite."]),
     FluentCase(["good day", "break my order"], id="breaks", expected_trajectory=[]),
     FluentCase("my order", id="later", max_tokens=1, skip="later"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +31,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from adk_fluent import Agent
+from adk_fluent.backends.adk import MiddlewarePlugin
 from adk_fluent.errors import UsageError
 from adk_fluent.eval import (
     EvalError,
@@ -44,7 +46,7 @@ from adk_fluent.eval import (
     Turn,
 )
 from adk_fluent.eval._running import _suite_run_adk
-from adk_fluent.protocol import Money
+from adk_fluent.protocol import Middleware, Money
 from adk_fluent.testing import Call, ScriptedModel
 
 if TYPE_CHECKING:
@@ -296,6 +298,58 @@ def test_what_a_case_names_must_exist(fields: Any, what: str) -> None:
     case = FluentCase("hi", **cast("dict[str, Any]", {"expected_trajectory": [], **fields}))
     with pytest.raises(EvalError, match=what):
         FluentEvalSuite("s", desk(), [case]).check()
+
+
+class _Looking(Middleware):
+    async def before_model(self, ctx: Any, request: Any) -> Any: ...
+
+
+class _AddsNone(_Looking):
+    adds_tools = ()
+
+
+class _Searching(_Looking):
+    adds_tools = ("search",)
+
+
+class _Watching(Middleware):
+    async def after_tool(self, ctx: Any, tool_name: str, args: Any, result: Any) -> Any: ...
+
+
+@pytest.mark.parametrize("of_a_part", [False, True])
+@pytest.mark.parametrize("expects", ["expected_trajectory", "mock_tool_outputs", "answers"])
+def test_names_are_checked_inside_middlewares_that_say_what_they_add(
+    expects: str, of_a_part: bool
+) -> None:
+    def never(_: Any) -> str:
+        raise AssertionError
+
+    def suite(name: str, *middlewares: Any) -> FluentEvalSuite:
+        one = desk(answer=never)
+        pipeline: Any = one.middleware(*middlewares, scope="agent") if of_a_part else one
+        pipeline = pipeline >> desk("next")
+        pipeline = pipeline if of_a_part else pipeline.middleware(*middlewares)
+        given = [name] if expects == "expected_trajectory" else {name: True}
+        fields: Any = {"expected_trajectory": [], expects: given}
+        return FluentEvalSuite("s", pipeline, [FluentCase("hi", **fields)])
+
+    for known in (_Watching(), _AddsNone(), _Searching()):
+        with pytest.raises(EvalError, match="serch"):
+            suite("serch", known).run_sync()
+    suite("search", _AddsNone(), _Searching()).check()
+    suite("serch", _AddsNone(), _Looking()).check()
+
+
+def test_names_are_checked_in_an_app_that_was_compiled() -> None:
+    for app in (
+        desk().middleware(_Searching()).to_app(),
+        App(
+            name="s", root_agent=LlmAgent(name="a"), plugins=[MiddlewarePlugin("m", [_Searching()])]
+        ),
+    ):
+        for name, fits in (("search", nullcontext()), ("serch", pytest.raises(EvalError))):
+            with fits:
+                FluentEvalSuite("s", app, [FluentCase("hi", expected_trajectory=[name])]).check()
 
 
 def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:

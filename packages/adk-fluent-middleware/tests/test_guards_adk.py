@@ -177,6 +177,30 @@ def test_where_not_all_tools_are_known_a_slip_is_a_warning() -> None:
     assert [each for each in check_all(far) if each.code == "MDW003"] == []
 
 
+class _Unknown:
+    async def before_model(self, ctx: Any, request: Any) -> None: ...
+
+
+class _Banking(_Unknown):
+    adds_tools = ("wire_transfer",)
+
+
+def test_tools_that_a_middleware_adds_are_there_and_may_be_anything_of_one_that_does_not_say() -> (
+    None
+):
+    wires = tool_approval(tools=["wire_transfer"])
+
+    def found(desk: Any) -> list[Any]:
+        return [each.severity for each in check_all(desk) if each.code == "MDW003"]
+
+    assert found(clerk().middleware(wires, retry(), todo_list())) == [Severity.ERROR]
+    assert found(clerk().middleware(_Banking(), wires)) == []
+    assert found(clerk().middleware(_Unknown(), wires)) == []
+    assert found(clerk().middleware(_Unknown(), ASKS)) == [Severity.WARNING]
+    inside = Agent("a").mock("x") >> clerk().middleware(wires, scope="agent")
+    assert found(inside.middleware(_Banking())) == []
+
+
 def test_tools_of_a_remote_agent_run_elsewhere_and_are_not_guarded() -> None:
     far = RemoteAgent("bank", endpoint="https://bank.example")
     found = check_all((clerk() >> far).middleware(tool_approval(tools=["wire_transfer"])))

@@ -23,16 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from adk_fluent.builders import Builder
-    from adk_fluent.protocol import (
-        AgentCall,
-        AgentReply,
-        ModelCall,
-        ModelReply,
-        NextAgent,
-        NextModel,
-        NextRun,
-        RunCall,
-    )
+    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
     from bench.side.worker import Task
 
 _PRICES = {"echo": {"input": 0.3, "output": 2.5}}
@@ -41,14 +32,6 @@ _ONE, _MOST = Money.of("0.000001"), Money.of(1_000_000)
 
 class Hooked(Middleware):
     """Has the hooks that cost_attribution has, and does nothing."""
-
-    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
-        """Do it."""
-        return await next(call)
-
-    async def wrap_agent(self, call: AgentCall, next: NextAgent) -> AgentReply:
-        """Do it."""
-        return await next(call)
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send it."""

@@ -18,16 +18,18 @@ from adk_fluent.errors import (
     add_place,
 )
 from adk_fluent.ir import MiddlewareRef, Ref
-from adk_fluent.protocol import MiddlewareDesc, check_middleware
+from adk_fluent.protocol import Middleware, MiddlewareDesc, check_middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     from adk_fluent.errors import Placed
     from adk_fluent.protocol import AnyMiddleware
 
 _SLOT: Final = "middleware"
 _LOCK: Final = Lock()
+#: What is given a request before it is sent, or makes an object that may be.
+_REACH_REQUESTS: Final = ("before_model", "wrap_model_call", "wrap_model_request", "new")
 _registered: dict[str, MiddlewareDesc] = {}
 _everywhere: Final[ContextVar[tuple[AnyMiddleware, ...]]] = ContextVar(
     "adk_fluent_middlewares_everywhere", default=()
@@ -133,6 +135,36 @@ def find_middleware(name: str, node: Placed | None = None) -> MiddlewareDesc:
         known={*_registered, *known_names(_SLOT)},
         found=broken_note(),
         node=node,
+    )
+
+
+def added_tools(value: Any) -> Sequence[str] | None:
+    """Return the names of the tools that a middleware adds to requests; None if not known.
+
+    Nothing is made to find that out.
+
+    Args:
+        value: What stands in a stack, or a class of middlewares.
+    """
+    if isinstance(value, Ref):
+        value = value.value
+    if isinstance(value, MiddlewareRef):
+        with suppress(LayerError, MissingLayerError):
+            desc = _known(value.name)
+            if desc is not None and desc.adds_tools is not None:
+                return desc.adds_tools
+            return added_tools(desc.factory) if desc and isinstance(desc.factory, type) else None
+        return None
+    declared: Sequence[str] | None = getattr(value, "adds_tools", None)
+    if declared is None and not any(_has_own(value, name) for name in _REACH_REQUESTS):
+        return ()
+    return declared
+
+
+def _has_own(middleware: Any, name: str) -> bool:
+    method = getattr(middleware, name, None)
+    return method is not None and getattr(method, "__func__", method) is not getattr(
+        Middleware, name
     )
 
 

@@ -1,9 +1,9 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `copy_events`,
-`initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event`, `write_state`
-and questions in a model's place are about ADK's objects and import ADK. What commands need is in
-`adk_fluent.cli`.
+`give_output`, `initial_state`, `is_journal_key`, `merges_dicts`, `request_model`, `to_agent_event`,
+`write_state` and questions in a model's place are about ADK's objects and import ADK. What commands
+need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_fluent._caller import caller
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
+        added_tools,
         find_middleware,
         middleware_everywhere,
         register_middleware,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._caps import merges_dicts
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._session._events import to_agent_event
+    from adk_fluent.backends.adk._session._facts import give_output
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
     from adk_fluent.backends.adk._waiting._in_place import (
@@ -56,7 +58,7 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "_caller": "caller",
             "_logs": "LOG",
-            "_middlewares": "find_middleware middleware_everywhere register_middleware"
+            "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe public_address",
@@ -67,6 +69,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._caps": "merges_dicts",
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._session._events": "to_agent_event",
+            "backends.adk._session._facts": "give_output",
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
@@ -101,6 +104,7 @@ __all__ = [
     "CurrentStep",
     "LayerObject",
     "StorageFault",
+    "added_tools",
     "answer_fault",
     "answer_of",
     "answers_in_place",
@@ -111,6 +115,7 @@ __all__ = [
     "current_step",
     "describe",
     "find_middleware",
+    "give_output",
     "initial_state",
     "is_journal_key",
     "json_safe",

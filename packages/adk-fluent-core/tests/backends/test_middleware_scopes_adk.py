@@ -280,9 +280,10 @@ async def test_one_that_is_named_and_refuses_is_refused_where_it_is_made() -> No
         unregister_middleware("wary")
 
 
-async def test_each_is_told_once_that_a_run_begins_around_its_part() -> None:
+async def test_each_is_told_once_that_a_run_begins_and_of_the_place_of_calls() -> None:
     begun: list[tuple[str, str, Any, bool]] = []
     runs: list[str] = []
+    paths: dict[str, str] = {}
 
     class Told:
         def __init__(self) -> None:
@@ -291,6 +292,9 @@ async def test_each_is_told_once_that_a_run_begins_around_its_part() -> None:
         def new(self) -> Told:
             return Told()
 
+        def begin_run(self, call: RunCall) -> None:
+            self.begin_part("", call)
+
         def begin_part(self, name: str, call: RunCall) -> None:
             self.run = call.run
             whose = f"{call.app_name}/{call.user_id}/{call.session_id}"
@@ -298,6 +302,7 @@ async def test_each_is_told_once_that_a_run_begins_around_its_part() -> None:
 
         async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
             runs.extend((self.run, call.run))
+            paths[call.agent] = call.path
             call.ctx.state["seen"] = True
             return await next(call)
 
@@ -305,13 +310,16 @@ async def test_each_is_told_once_that_a_run_begins_around_its_part() -> None:
     pipeline = part.middleware(Told(), scope="agent") >> said("c").middleware(Told())
     job: Any = {"session_service": InMemorySessionService(), "session_id": "s"}
     first = await pipeline.run("hi", **job)
-    await pipeline.resume(first.pending[0].answer(True), **job)
-    app = ExecutionConfig().app_name
+    second = await pipeline.resume(first.pending[0].answer(True), **job)
+    whose = f"{ExecutionConfig().app_name}/user/s"
     assert begun == [
-        ("part", f"{app}/user/s", None, False),
-        ("part", f"{app}/user/s", True, True),
+        ("", whose, None, False),
+        ("part", whose, None, False),
+        ("", whose, True, True),
+        ("part", whose, True, True),
     ]
-    assert len(set(runs) - {""}) == 1
+    assert len(set(runs)) == 1
+    assert paths == {e.node: e.path for e in (*first, *second) if e.author in "abc"}
 
 
 def test_a_wrong_scope_is_refused() -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext
+from google.genai.types import Content, Part
 from pydantic import BaseModel
 
 from adk_fluent import Agent, map_over
@@ -107,7 +109,7 @@ class Bank:
                 whole = agent // self.agent("spare", "spare")
             case "delegate" | "hooks" | "below":
                 below = agent if self._where != "below" else (agent >> self.agent("y", "y"))
-                name = below.to_ir().name
+                name = below.name if isinstance(below, LlmAgent) else below.to_ir().name
                 top = self.agent("top", Call("transfer_to_agent", {"agent_name": name}), "top")
                 whole = top.delegates(below)
             case _:
@@ -406,6 +408,45 @@ async def test_an_agent_of_adks_own_does_the_same() -> None:
     assert [e.content for e in ran if e.content] == ["from the other", "z done"]
 
 
+@pytest.mark.parametrize("kind", ["agent", "hooks", "own"])
+async def test_who_is_handed_over_to_runs_inside_whoever_hands_over(kind: str) -> None:
+    """Asked or not, what stands behind an agent comes behind what it hands over to."""
+    orders: list[list[str]] = []
+    for asks in (False, True):
+        bank = Bank("hooks" if kind == "hooks" else "step")
+        order: list[str] = []
+
+        def says(callback_context: Any, order: list[str] = order) -> Content | None:
+            order.append(f"after {callback_context.agent_name}")
+            return Content(role="model", parts=[Part(text="a note")])
+
+        def enters(callback_context: Any, order: list[str] = order) -> None:
+            order.append(f"before {callback_context.agent_name}")
+
+        around: Any = {"before_agent_callback": enters, "after_agent_callback": says}
+        tool = FunctionTool(bank.hand_on, require_confirmation=asks)
+        if kind == "own":
+            other = LlmAgent(name="other", model=ScriptedModel("from the other"), **around)
+            model = ScriptedModel(Call("hand_on", {}), default="once more")
+            boss: Any = LlmAgent(
+                name="boss", model=model, tools=[tool], sub_agents=[other], **around
+            )
+        else:
+            agents = [bank.agent("other", "from the other"), bank.agent("boss", Call("hand_on"))]
+            other, boss = (each.before_agent(enters).after_agent(says) for each in agents)
+            boss = boss.tool(tool).writes("said").delegates(other.writes("heard"))
+        bank.make(boss)
+        ran = await bank.run()
+        if asks:
+            assert order == ["before boss", "after boss"]
+            order.clear()
+            ran = await bank.resume(ran.pending[0].answer(True))
+        orders.append(order)
+        assert (ran.text, ran.state.get("heard", "from the other")) == ("z done", "from the other")
+        assert "said" not in ran.state
+    assert orders == [["before boss", "before other", "after other", "after boss"]] * 2
+
+
 # --- results that come later ---------------------------------------------------------------------
 
 
@@ -489,6 +530,82 @@ async def test_nor_are_they_held_against_a_schema() -> None:
     assert "answer" not in asked.state
     ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
     assert (ran.text, ran.state["answer"]) == ("z done", {"verdict": "yes"})
+
+
+def own_and_typed(bank: Bank, final: Any, kind: Any = LlmAgent) -> LlmAgent:
+    """An agent of ADK's own that waits, and answers in a schema."""
+    called = Call("file", {"what": "leave"})
+    return kind(
+        name="a",
+        model=ScriptedModel(called, "It is being looked at.", final),
+        tools=[LongRunningFunctionTool(bank.file)],
+        output_schema=Decision,
+        output_key="answer",
+    )
+
+
+class OwnKind(LlmAgent):
+    """A kind of agent of somebody's own."""
+
+
+def in_a_sequence(agent: LlmAgent) -> Any:
+    return SequentialAgent(name="whole", sub_agents=[agent])  # pyright: ignore[reportDeprecated]
+
+
+def below_another(agent: LlmAgent) -> Any:
+    hands_over = Call("transfer_to_agent", {"agent_name": agent.name})
+    return LlmAgent(name="above", model=ScriptedModel(hands_over), sub_agents=[agent])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # SequentialAgent, on 2.x
+@pytest.mark.parametrize(
+    ("where", "kind", "around"),
+    [
+        *[(where, LlmAgent, None) for where in PATHS if where != "below"],
+        ("step", OwnKind, None),
+        ("delegate", OwnKind, None),
+        ("step", LlmAgent, in_a_sequence),
+        ("enclosed", OwnKind, in_a_sequence),
+        ("step", LlmAgent, below_another),
+    ],
+)
+async def test_nor_are_those_of_an_agent_of_adks_own(where: str, kind: Any, around: Any) -> None:
+    bank = Bank(where)
+    agent = own_and_typed(bank, '```json\n{"verdict": "yes"}\n```', kind)
+    bank.make(agent if around is None else around(agent))
+    asked = await bank.run()
+    assert ("answer" in asked.state, asked.status) == (False, "waiting")
+    ran = await bank.resume(asked.pending[0].answer({"status": "approved"}))
+    assert ran.text == "z done"
+    if where != "item":
+        assert bank.answer(ran) == {"verdict": "yes"}
+    assert [e.output for e in ran if e.author == "a" and e.content] == [{"verdict": "yes"}]
+    assert (agent.output_key, type(agent)) == ("answer", kind)
+
+
+@pytest.mark.parametrize("where", ["step", "delegate"])
+async def test_the_answer_of_one_is_held_against_its_schema(where: str) -> None:
+    bank = Bank(where)
+    bank.make(own_and_typed(bank, "yes"))
+    asked = await bank.run()
+    with pytest.raises(OutputInvalidError, match="the answer of a does not fit"):
+        await bank.resume(asked.pending[0].answer({"status": "approved"}))
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_a_tool_cannot_wait_so_what_it_says_meanwhile_is_its_result(retries: int) -> None:
+    bank = Bank()
+    said = '{"verdict": "later"}'
+    agent = bank.agent("a", Call("file", {"what": "leave"}), "It is being looked at.", said)
+    agent = agent.tool(LongRunningFunctionTool(bank.file)).writes("answer") @ Decision
+    top = bank.agent("top", Call("a", {"request": "leave"}), told)
+    bank.make(top.agent_tool(agent.output_retries(retries)))
+    if retries:
+        ran = await bank.run()
+        assert (ran.pending, ran.state["answer"]) == ([], {"verdict": "later"})
+    else:
+        with pytest.raises(OutputInvalidError, match="the answer of a does not fit"):
+            await bank.run()
 
 
 async def test_the_answer_is_held_against_it() -> None:

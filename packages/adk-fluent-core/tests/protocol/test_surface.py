@@ -9,14 +9,25 @@ import pytest
 
 from adk_fluent import config, ir, protocol
 
-CLASSES = [c for c in vars(protocol).values() if isinstance(c, type)]
+CLASSES = [c for c in (getattr(protocol, n) for n in protocol.__all__) if isinstance(c, type)]
 
 
 def test_all_is_whole() -> None:
     assert len(protocol.__all__) == len(set(protocol.__all__))
-    assert set(protocol.__all__) == {
-        n for n in vars(protocol) if n.isidentifier() and n[0] != "_"
-    } - {"annotations"}
+    assert set(protocol.__all__) == set(vars(protocol)["_PLACES"])
+
+
+def test_a_name_that_there_is_not_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'AgentEvnt'"):
+        getattr(protocol, "AgentEvnt")  # noqa: B009  # type checkers see that there is none
+
+
+def test_a_name_is_imported_when_it_is_used() -> None:
+    loaded = "sorted(n for n in sys.modules if n.startswith('adk_fluent.protocol.'))"
+    code = f"import sys; from adk_fluent.protocol import Redactor; print({loaded})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "['adk_fluent.protocol._redact']\n"
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
@@ -43,6 +54,9 @@ def test_the_config_door_leads_to_the_irs_classes() -> None:
 MODULES = "adk_fluent.protocol, adk_fluent.config, adk_fluent._registry"
 LOADED = """
 import sys, {modules}
+protocol = sys.modules.get("adk_fluent.protocol")
+for name in getattr(protocol, "__all__", ()):
+    getattr(protocol, name)
 loaded = {{name for name, module in sys.modules.items() if module}}
 print(sorted(loaded & {{"asyncio", "importlib.metadata"}}))
 tops = {{name.partition(".")[0] for name in loaded}}

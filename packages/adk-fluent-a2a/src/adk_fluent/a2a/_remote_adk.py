@@ -40,8 +40,8 @@ from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import answer_of
-from adk_fluent.ir import RemoteAgentNode
+from adk_fluent.extend import answer_of, give_output
+from adk_fluent.ir import UNSET, RemoteAgentNode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -169,11 +169,13 @@ class RemoteAgent(BaseAgent):
             OutputInvalidError: It does not fit what was declared.
         """
         text, data, parts = _read(exchange)
-        delta = outputs_of(self.node, self._answer, text, data)
+        delta, output = outputs_of(self.node, self._answer, text, data)
         if data is not None and not text:
             parts = [types.Part(text=json.dumps(data)), *parts]
         event = self._event(ctx, exchange, parts)
         event.actions.state_delta.update(delta)
+        if output is not UNSET:
+            give_output(event, output)
         return event
 
     def _question(self, ctx: InvocationContext, exchange: Exchange) -> Event:

@@ -103,8 +103,8 @@ def _too_large(value: Any, path: str = "") -> str | None:
 
 def outputs_of(
     node: RemoteAgentNode, answer: Answer | None, text: str, data: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """What an answer writes to state: its declared outputs and nothing else.
+) -> tuple[dict[str, Any], Any]:
+    """What an answer writes to state, its declared outputs and nothing else; and its value.
 
     Args:
         node: The remote agent.
@@ -112,32 +112,37 @@ def outputs_of(
         text: Its text.
         data: Its data parts, merged.
 
+    Returns:
+        What is written, and the validated data; `UNSET` where the answer is text.
+
     Raises:
         OutputInvalidError: It does not fit the declared types.
     """
     if answer is None:
-        return {}
+        return {}, UNSET
     whole = text if data is None else json.dumps(data)
     key = answer.whole_key
-    if key is None and not node.writes_keys:
-        return answer.read(whole)  # of no key: it is only checked
-    if key is not None and answer.schema is not None:
-        return answer.read(whole)
+    if not node.writes_keys or (key is not None and answer.schema is not None):
+        made = answer.data(whole)
+        return answer.written(whole, made), made
     if key is not None:
         (ref,) = node.writes_keys
         value = data.get(ref.name) if data is not None and ref.name in data else None
         if value is None:
             value = text or (whole if data is not None else None)
         if value is None:
-            return {}
+            return {}, UNSET
         if ref.type is str and not isinstance(value, str):
             value = json.dumps(value)
-        return {key: value}
+        return {key: value}, UNSET
     named = _named(node, text, data)
     free = {} if node.output_schema is not None else _untyped(node, named)
     # where a model writes text, a peer's data may be anything
-    delta = answer.read(json.dumps({**named, **dict.fromkeys(free, "")}))
-    return {**delta, **{ref.key: free[ref.name] for ref in node.writes_keys if ref.name in free}}
+    whole = json.dumps({**named, **dict.fromkeys(free, "")})
+    made = answer.data(whole)
+    delta = answer.written(whole, made)
+    written = {ref.key: free[ref.name] for ref in node.writes_keys if ref.name in free}
+    return {**delta, **written}, {**made, **free}
 
 
 def _untyped(node: RemoteAgentNode, named: Mapping[str, Any]) -> dict[str, Any]:

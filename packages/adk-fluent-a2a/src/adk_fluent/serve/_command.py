@@ -33,6 +33,7 @@ TOKENS = "ADK_FLUENT_SERVE_TOKENS"
     "--endpoint", metavar="URL", help="Where clients come in; without it the address itself."
 )
 @click.option("--task-store", metavar="URL", help="Keep tasks and sessions, as sqlite:///tasks.db.")
+@click.option("--push", is_flag=True, help="Send push notifications to public https addresses.")
 @click.option("--model", help="Model of agents that name none.")
 @click.option("--input", "inputs", multiple=True, metavar="KEY", help="State that data may write.")
 @click.option("--output", "outputs", multiple=True, metavar="KEY", help="State that is told.")
@@ -58,7 +59,7 @@ def serve(target: str, **options: Any) -> None:
 
 
 def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
-    from adk_fluent.serve import A2AServer, BearerAuth  # noqa: PLC0415  # imports ADK
+    from adk_fluent.serve import A2AServer, BearerAuth, PushPolicy  # noqa: PLC0415  # imports ADK
 
     tokens = os.environ.get(TOKENS)
     endpoint, model = options["endpoint"], options["model"]
@@ -69,6 +70,7 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
         config=None if model is None else ExecutionConfig(default_model=model),
         auth=auth,
         task_store=options["task_store"],
+        push=PushPolicy() if options["push"] else None,
         inputs=options["inputs"],
         outputs=options["outputs"],
     )

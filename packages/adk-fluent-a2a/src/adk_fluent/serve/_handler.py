@@ -8,22 +8,34 @@ from collections import Counter
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.types import GetTaskRequest
-from a2a.utils.errors import A2AError, InternalError, InvalidParamsError
+from a2a.types import (
+    GetTaskRequest,
+    SendMessageRequest,
+    TaskPushNotificationConfig,
+    TaskStatusUpdateEvent,
+)
+from a2a.utils.errors import (
+    A2AError,
+    InternalError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+)
 
 from adk_fluent.extend import LOG
 from adk_fluent.serve._parts_adk import heard, prompt_of
+from adk_fluent.serve._push_adk import PRINCIPAL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
     from a2a.server.context import ServerCallContext
-    from a2a.types import SendMessageRequest
+    from a2a.types import CancelTaskRequest, Message, Task
 
     from adk_fluent.serve._keys import Keys
+    from adk_fluent.serve._push_adk import Sender
 
 
 @dataclass(slots=True)
@@ -92,6 +104,7 @@ class Handler(DefaultRequestHandler):
         inputs: The state that data parts may write.
         is_busy: Whether no more tasks of a principal can be run, given how many requests are being
             answered, and how many of that principal's.
+        sender: Sends push notifications; None sends none.
         options: What the SDK's handler takes.
     """
 
@@ -102,9 +115,11 @@ class Handler(DefaultRequestHandler):
         longest_id: int,
         inputs: Keys,
         is_busy: Callable[[str, int, int], bool],
+        sender: Sender | None,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(push_sender=sender, **options)
+        self._sender = sender
         self._parts = parts
         self._longest_id = longest_id
         self._inputs = inputs
@@ -144,9 +159,18 @@ class Handler(DefaultRequestHandler):
         Raises:
             A2AError: It is not one that can be taken, or the server is busy.
         """
-        if getattr(getattr(params, "DESCRIPTOR", None), "name", "") != "SendMessageRequest":
-            return
-        message = cast("SendMessageRequest", params).message
+        principal = context.user.user_name
+        PRINCIPAL.set(principal)  # what is begun for this request tells of it
+        if isinstance(params, TaskPushNotificationConfig) and self._sender is not None:
+            await self._sender.check(params)
+        if isinstance(params, SendMessageRequest):
+            if params.configuration.HasField("task_push_notification_config"):
+                if self._sender is None:
+                    raise PushNotificationNotSupportedError
+                await self._sender.check(params.configuration.task_push_notification_config)
+            await self._admit_message(params.message, context)
+
+    async def _admit_message(self, message: Message, context: ServerCallContext) -> None:
         if len(message.parts) > self._parts:
             raise InvalidParamsError(f"A message has at most {self._parts} parts")
         prompt_of(heard(message), self._inputs)
@@ -164,12 +188,20 @@ class Handler(DefaultRequestHandler):
                 message.context_id = task.context_id
         context.state[NEW] = not message.context_id
 
+    async def _cancelled(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
+        task: Task = await _SDK.on_cancel_task(self, params, context)
+        if self._sender is not None:  # where it waited, or ran elsewhere, the SDK tells nobody
+            event = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
+            event.status.CopyFrom(task.status)
+            self._sender.tell(context.user.user_name, event)
+        return task
+
     on_message_send = _unary(_SDK.on_message_send)
     on_message_send_stream = _stream(_SDK.on_message_send_stream)
     on_subscribe_to_task = _stream(_SDK.on_subscribe_to_task)
     on_get_task = _unary(_SDK.on_get_task)
     on_list_tasks = _unary(_SDK.on_list_tasks)
-    on_cancel_task = _unary(_SDK.on_cancel_task)
+    on_cancel_task = _unary(_cancelled)
     on_get_extended_agent_card = _unary(_SDK.on_get_extended_agent_card)
     on_create_task_push_notification_config = _unary(_SDK.on_create_task_push_notification_config)
     on_get_task_push_notification_config = _unary(_SDK.on_get_task_push_notification_config)

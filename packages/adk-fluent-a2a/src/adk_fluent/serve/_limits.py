@@ -42,18 +42,7 @@ class Limits:
     kept_bytes: int = 256 << 20
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            whole = each.type == "int"
-            if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-                kind = "a whole number" if whole else "a number"
-                raise UsageError(f"Limits({each.name}=...) takes {kind}", found=repr(value))
-            if not value > 0:
-                raise UsageError(
-                    f"Limits({each.name}=...) is above 0",
-                    found=repr(value),
-                    help="to lift a limit, give a large number",
-                )
+        _check_numbers(self, *(each.name for each in fields(self)))
         if self.depth > _MOST_DEPTH:
             raise UsageError(
                 f"Limits(depth=...) is at most {_MOST_DEPTH}",
@@ -67,7 +56,36 @@ class PushPolicy:
     """Where push notifications may be sent.
 
     Attributes:
-        allow_private: Also to addresses of this machine and of private networks.
+        allow_private: Also over http, and to addresses of this machine and of private networks;
+            never to link-local ones, multicast, or the metadata services of clouds.
+        per_task: Configs that one task may have.
+        attempts: Tries of one delivery, with waits that double from a second.
+        timeout: Seconds of one try.
     """
 
     allow_private: bool = False
+    per_task: int = 5
+    attempts: int = 4
+    timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.allow_private not in (True, False):
+            found = repr(self.allow_private)
+            raise UsageError("PushPolicy(allow_private=...) takes True or False", found=found)
+        _check_numbers(self, "per_task", "attempts", "timeout")
+
+
+def _check_numbers(given: Limits | PushPolicy, *names: str) -> None:
+    kinds = {each.name: each.type for each in fields(given)}
+    for name in names:
+        value, what = getattr(given, name), f"{type(given).__name__}({name}=...)"
+        whole = kinds[name] == "int"
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            kind = "a whole number" if whole else "a number"
+            raise UsageError(f"{what} takes {kind}", found=repr(value))
+        if not value > 0:
+            raise UsageError(
+                f"{what} is above 0",
+                found=repr(value),
+                help="to lift a limit, give a large number",
+            )

@@ -14,15 +14,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import agent_card, state_security
-from adk_fluent.errors import UnsupportedConfigError, UsageError
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._guard import Guard, is_loopback
 from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
-from adk_fluent.serve._limits import Limits
+from adk_fluent.serve._limits import Limits, PushPolicy
 from adk_fluent.serve._listening import Listening, listener_at
+from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
-    from adk_fluent.serve._limits import PushPolicy
 
     #: A state key or several, typed fields, or a state schema.
     StateKeys: TypeAlias = str | FieldRef | Iterable[str | FieldRef] | type
@@ -79,7 +79,6 @@ class A2AServer:
 
     Raises:
         UsageError: An argument cannot be used.
-        UnsupportedConfigError: Push notifications are not supported yet.
         BuildError: The pipeline cannot be compiled.
     """
 
@@ -100,13 +99,7 @@ class A2AServer:
         extended_card: AgentCard | None = None,
         signer: Callable[[AgentCard], AgentCard] | None = None,
     ) -> None:
-        if push is not None:
-            raise UnsupportedConfigError(
-                "push notifications are not supported yet",
-                field="push",
-                brings="a later version of adk-fluent-a2a",
-            )
-        _check(card, auth, limits, extended_card)
+        _check(card, auth, limits, push, extended_card)
         self._node = pipeline.to_ir()
         self._inputs = Keys(inputs, INPUTS)
         self._card = card
@@ -115,6 +108,11 @@ class A2AServer:
         self._auth = auth
         self._limits = limits or Limits()
         self._stores = open_stores(task_store, self._limits, sessions=session_service is None)
+        self._configs: Configs | None = None
+        self._sender: Sender | None = None
+        if push is not None:
+            self._configs = Configs(self._stores.configs, push.per_task)
+            self._sender = Sender(push, self._configs)
         kept = session_service or self._stores.sessions
         self._executor = PipelineExecutor(
             self._node,
@@ -212,6 +210,8 @@ class A2AServer:
         if self._handler is not None:
             await self._handler.quiet(_QUIET_SECONDS)
             await self._handler.aclose()
+        if self._sender is not None:
+            await self._sender.close(_QUIET_SECONDS)
         await self._stores.close()
 
     # --- the app -------------------------------------------------------------------------------
@@ -220,13 +220,15 @@ class A2AServer:
         card = _copy(given)
         state_security(card, self._auth)
         card.capabilities.streaming = True
-        card.capabilities.push_notifications = False
+        card.capabilities.push_notifications = self._sender is not None
         card.capabilities.extended_agent_card = self._extended is not None
         self._handler = Handler(
             parts=self._limits.parts,
             longest_id=self._stores.longest_id,
             inputs=self._inputs,
             is_busy=self._is_busy,
+            sender=self._sender,
+            push_config_store=self._configs,
             agent_executor=self._executor,
             task_store=self._stores.tasks,
             agent_card=card,
@@ -304,7 +306,7 @@ def _unsigned(card: AgentCard) -> AgentCard:
     return card
 
 
-def _check(card: object, auth: object, limits: object, extended: object) -> None:
+def _check(card: object, auth: object, limits: object, push: object, extended: object) -> None:
     for name, value in (("card", card), ("extended_card", extended)):
         if value is not None and not isinstance(value, AgentCard):
             raise UsageError(
@@ -325,6 +327,8 @@ def _check(card: object, auth: object, limits: object, extended: object) -> None
         )
     if limits is not None and not isinstance(limits, Limits):
         raise UsageError("A2AServer(limits=...) takes Limits(...)", found=describe(limits))
+    if push is not None and not isinstance(push, PushPolicy):
+        raise UsageError("A2AServer(push=...) takes PushPolicy(...)", found=describe(push))
     if extended is not None and auth is None:
         raise UsageError(
             "A2AServer(extended_card=...) needs auth=",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from a2a.server.context import ServerCallContext
-from a2a.server.tasks import InMemoryTaskStore
+from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore
 
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
@@ -19,6 +19,7 @@ from adk_fluent.serve._executor_adk import OVER, WORKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from a2a.server.tasks import PushNotificationConfigStore
     from a2a.types import Task
 
     from adk_fluent.serve._limits import Limits
@@ -42,13 +43,15 @@ class Stores:
         tasks: The SDK's task store.
         stream: What carries events between servers; None where there is but one.
         sessions: ADK's session service; None keeps sessions in memory.
+        configs: Who asked for push notifications.
         longest_id: Characters of a context's id.
     """
 
     longest_id = 255
 
     def __init__(self, limits: Limits) -> None:
-        self.tasks: Any = MemoryTaskStore(limits.kept_tasks, limits.kept_bytes)
+        self.configs: Any = InMemoryPushNotificationConfigStore()
+        self.tasks: Any = MemoryTaskStore(limits.kept_tasks, limits.kept_bytes, self.configs)
         self.stream: Any = None
         self.sessions: Any = None
 
@@ -79,11 +82,13 @@ class _Database(Stores):
             DatabaseTaskEventStream,
             VersionedDatabaseTaskStore,
         )
+        from a2a.server.tasks import DatabasePushNotificationConfigStore  # noqa: PLC0415
         from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415
 
         self._sqlalchemy = sqlalchemy
         self._engine = create_async_engine(address, connect_args=_arguments(address))
         self.tasks = VersionedDatabaseTaskStore(self._engine)
+        self.configs = DatabasePushNotificationConfigStore(self._engine)
         self.stream = DatabaseTaskEventStream(self._engine, poll_interval_s=_POLL_SECONDS)
         if not address.startswith("sqlite"):
             self.longest_id = 36  # the SDK's column, which SQLite does not bound
@@ -101,6 +106,7 @@ class _Database(Stores):
             try:
                 await self.tasks.initialize()
                 await self.stream.initialize()
+                await self.configs.initialize()
                 if self.sessions is not None:  # which makes its tables when it is first asked
                     await self.sessions.get_session(app_name="_", user_id="_", session_id="_")
             except self._sqlalchemy.exc.SQLAlchemyError:
@@ -188,13 +194,15 @@ class MemoryTaskStore(InMemoryTaskStore):
     Args:
         kept: Tasks.
         kept_bytes: Bytes of all of them.
+        configs: Push configs, which go with their task.
 
     Attributes:
         forget: Called with the principal and context of which the last task was dropped.
     """
 
-    def __init__(self, kept: int, kept_bytes: int) -> None:
+    def __init__(self, kept: int, kept_bytes: int, configs: PushNotificationConfigStore) -> None:
         super().__init__()
+        self._configs = configs
         self.forget: Callable[[str, str], Awaitable[None]] | None = None
         self._kept = kept
         self._kept_bytes = kept_bytes
@@ -239,6 +247,8 @@ class MemoryTaskStore(InMemoryTaskStore):
         self._bytes -= size
         self._count -= 1
         await self.delete(id, owned.context)
+        if await self._configs.get_info(id, owned.context):
+            await self._configs.delete_info(id, owned.context)
         owned.contexts[where] -= 1
         if not owned.contexts[where]:
             del owned.contexts[where]

@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from adk_fluent.protocol._discarded import collect_discarded
-from adk_fluent.protocol._result import RunResult
-
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol._event import AgentEvent
+    from adk_fluent.protocol._result import RunResult
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -68,6 +66,9 @@ class BackendBase(ABC, Generic[T]):
 
         The result's state is what the events wrote; a backend that knows the session overrides it.
         """
+        from adk_fluent.protocol._discarded import collect_discarded  # noqa: PLC0415  # when it runs
+        from adk_fluent.protocol._result import RunResult  # noqa: PLC0415  # the same
+
         with collect_discarded() as discarded:
             async with aclosing(self.stream(compiled, prompt, **kwargs)) as stream:
                 events = [event async for event in stream]

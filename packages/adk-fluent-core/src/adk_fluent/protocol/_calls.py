@@ -45,6 +45,7 @@ class ModelCall:
         stream: Fragments are wanted.
         iteration: How often this agent called its model before, in this run of it.
         run: Id of the run; it stays the same when a paused run is resumed.
+        path: Position of the step in which it is called; see `AgentEvent.path`.
         sink: Where fragments go.
     """
 
@@ -56,6 +57,7 @@ class ModelCall:
     stream: bool = False
     iteration: int = 0
     run: str = ""
+    path: str = ""
     sink: Sink = field(default_factory=Sink, repr=False)
 
     @property

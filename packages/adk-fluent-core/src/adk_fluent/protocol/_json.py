@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -12,7 +13,6 @@ from decimal import Decimal
 from enum import Enum
 from os import PathLike, fspath
 from typing import Any, Final
-from uuid import UUID
 
 #: Deeper than this a value is replaced by "..."; also what ends a value that contains itself.
 MAX_DEPTH: Final = 64
@@ -37,7 +37,9 @@ def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return json_safe(dump(exclude_none=True), depth - 1)
-    return f"<{kind.__qualname__}>"
+    uuid = sys.modules.get("uuid")  # slow to import, and who has one has imported it
+    is_uuid = uuid is not None and isinstance(value, uuid.UUID)
+    return str(value) if is_uuid else f"<{kind.__qualname__}>"
 
 
 def _number(value: float, _: int) -> Any:
@@ -62,7 +64,7 @@ _CONVERSIONS: Final[tuple[tuple[tuple[type, ...], Callable[[Any, int], Any]], ..
     ((bytes, bytearray, memoryview), lambda value, _: b64encode(value).decode("ascii")),
     ((date, time), lambda value, _: value.isoformat()),
     ((timedelta,), lambda value, _: value.total_seconds()),
-    ((Decimal, UUID), lambda value, _: str(value)),
+    ((Decimal,), lambda value, _: str(value)),
     ((PathLike,), lambda value, depth: json_safe(fspath(value), depth)),
     ((Mapping,), _mapping),
     ((AbstractSet,), lambda value, depth: sorted((json_safe(v, depth) for v in value), key=repr)),

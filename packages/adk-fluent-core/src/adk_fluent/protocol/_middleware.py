@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta
+from collections.abc import Sequence  # noqa: TC003  # subclasses ask for the types of fields
 from dataclasses import dataclass, field
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import ModuleType
@@ -81,11 +82,14 @@ class Middleware(metaclass=_MiddlewareType):
             of parts included), and the last to see an event.
         outermost: It stands outside all other middlewares of the run and of its parts, wherever it
             was given: what it sends passes through all of them.
+        adds_tools: The names of the tools that it adds to requests; None if they are not known, as
+            long as it has `new` or a hook that is given requests: without those it adds none.
     """
 
     observer: bool = False
     at_boundary: bool = False
     outermost: bool = False
+    adds_tools: Sequence[str] | None = None
 
     def new(self) -> Self:
         """The instance for one run. Return a fresh one to keep state of a run on `self`."""
@@ -102,6 +106,13 @@ class Middleware(metaclass=_MiddlewareType):
         are asked.
         """
         return None
+
+    def begin_run(self, call: RunCall, /) -> None:
+        """A run begins, or goes on; told before any hook but `on_user_message`.
+
+        It is for who only has to know whose run it is: `wrap_run` lets each event of the run pass
+        through a task of its own.
+        """
 
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """A run begins, or goes on, in which it stands around a part only.
@@ -347,6 +358,12 @@ def _check_hooks(middleware: object) -> None:
             found=repr(new),
             help="def new(self) -> Self, which is not async; or leave it out",
         )
+    if isinstance(added := getattr(middleware, "adds_tools", None), str):
+        raise UsageError(
+            f"adds_tools of {type(middleware).__qualname__} is a sequence of names",
+            found=repr(added),
+            help=f"adds_tools = ({added!r},)",
+        )
     for name in _methods_of(middleware):
         meant = _meant(name)
         if meant is not None:
@@ -420,9 +437,12 @@ class MiddlewareDesc:
         description: What it does, in one sentence.
         factory: Makes one from settings, given as keyword arguments.
         config_schema: JSON Schema of the settings; None when there are none.
+        adds_tools: The names of the tools that it adds to requests; without them, what the class
+            says that is the factory.
     """
 
     name: str
     description: str
     factory: Callable[..., AnyMiddleware]
     config_schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    adds_tools: Sequence[str] | None = field(default=None, hash=False)

@@ -79,15 +79,20 @@ class Usage:
         thoughts = known.get("thoughts_token_count") or 0
         if thoughts and asked + tool + output == known.get("total_token_count"):
             output = max(0, output - thoughts)  # ADK's LiteLlm counts thoughts among the answer's
+        cached = known.get("cached_content_token_count") or 0
+        cache = known.get("cache_tokens_details")
+        written = known.get("cache_creation_input_tokens") or 0
+        if not (prompt or details or cache or written):  # as nearly always
+            return cls(asked, cached, output, thoughts, tool)
         return cls(
             prompt=asked,
-            cached=known.get("cached_content_token_count") or 0,
+            cached=cached,
             output=output,
             thoughts=thoughts,
             tool=tool,
             audio=_of_modality(prompt, "AUDIO"),
-            cached_audio=_of_modality(known.get("cache_tokens_details"), "AUDIO"),
-            cache_write=known.get("cache_creation_input_tokens") or 0,
+            cached_audio=_of_modality(cache, "AUDIO"),
+            cache_write=written,
             audio_output=_of_modality(details, "AUDIO"),
             image_output=_of_modality(details, "IMAGE"),
         )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import copy
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._records import KEY, CostRecord, written
-from adk_fluent.cost._requests import Watched, invocation_of, provider_of, quoted
+from adk_fluent.cost._requests import (
+    AROUND,
+    Watched,
+    invocation_of,
+    provider_of,
+    quoted,
+)
 from adk_fluent.cost._telemetry import measure, note_on_span
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc, SystemClock, Unknown
@@ -22,21 +27,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.cost._requests import Spent
-    from adk_fluent.protocol import (
-        AgentCall,
-        AgentReply,
-        Clock,
-        ModelCall,
-        ModelReply,
-        NextAgent,
-        NextModel,
-        NextRun,
-        RunCall,
-    )
-
-#: The step in which a model is asked.
-_STEP: Final[ContextVar[str]] = ContextVar("adk_fluent_cost_step", default="")
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, RunCall
 
 
 @dataclass(slots=True)
@@ -46,9 +37,10 @@ class _Charging:
     told: list[Callable[[CostRecord], None]]
     prices: PriceBooks | None
 
-
-#: Somebody further out charges what is asked here.
-_CHARGED: Final[ContextVar[_Charging | None]] = ContextVar("adk_fluent_cost_charged", default=None)
+    def join(self, told: Callable[[CostRecord], None] | None, prices: PriceBooks | None) -> None:
+        """Let one further in be told, too; its prices hold where nobody further out gave any."""
+        self.told += [] if told is None else [told]
+        self.prices = self.prices or prices
 
 
 class CostAttributionMiddleware(Middleware):
@@ -64,6 +56,7 @@ class CostAttributionMiddleware(Middleware):
         prices: The price books, in order.
     """
 
+    adds_tools = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -105,56 +98,22 @@ class CostAttributionMiddleware(Middleware):
         """Say that a live connection is not charged."""
         return "cost_attribution() prices model calls, and a live connection is none"
 
-    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+    def begin_run(self, call: RunCall, /) -> None:
         """Note the session whose events the records are kept on."""
         self._session = call.session_id
-        return await next(call)
 
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """Note the session, too, where this stands around a part of a pipeline."""
         self._session = call.session_id
 
-    async def wrap_agent(self, call: AgentCall, next: NextAgent) -> AgentReply:
-        """Note the step, for what models are asked in it."""
-        token = _STEP.set(call.path)
-        try:
-            return await next(call)
-        finally:
-            _STEP.reset(token)
-
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        own = [] if self._on_record is None else [self._on_record]
-        outer = _CHARGED.get()
-        if outer is not None:
-            outer.told += own
-            outer.prices = outer.prices or self._given
-            return await next(call)
-        charging = _Charging(own, self._given)
-        responses, cut = list[Any](), False
-        with Watched(call) as watched:
-            first = watched.model
-            token = _CHARGED.set(charging)
-            try:
-                reply = await next(watched.call)
-                responses = reply.responses
-            except BaseException as error:
-                cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
-                raise
-            finally:
-                try:
-                    spent = watched.spent(responses, cut=cut)
-                    if spent is not None:
-                        prices = charging.prices or self.prices
-                        model = watched.model  # a budget inside may have had another one asked
-                        of_other = model_id(model).provider or ""
-                        provider = provider_of(call) if model == first else of_other
-                        record = self._charge(call, spent, model, provider, prices)
-                        for each in charging.told:
-                            each(record)
-                finally:  # last, since that fails when this is collected in another context
-                    _CHARGED.reset(token)
-        return reply
+        for outer in AROUND.get():
+            if isinstance(outer.by, _Charging):
+                outer.by.join(self._on_record, self._given)
+                return await next(call)
+        charging = _Charging([] if self._on_record is None else [self._on_record], self._given)
+        return await Watched(call, charging).send(next, self._charge)
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
         """Keep on the answer what was spent since the one before, for `cost_of`."""
@@ -170,41 +129,48 @@ class CostAttributionMiddleware(Middleware):
         session = getattr(invocation_of(ctx), "session", None)
         return not self._session or getattr(session, "id", self._session) == self._session
 
-    def _charge(
-        self, call: ModelCall, spent: Spent, model: str, provider: str, prices: PriceBooks
-    ) -> CostRecord:
+    def _charge(self, watched: Watched) -> None:
+        """Charge a request that is over, and tell of it."""
+        spent = watched.spent()
+        if spent is None:
+            return
+        call, model = watched.call, watched.model
+        charging = cast("_Charging", watched.by)
         now = self._clock.now()
-        quote = quoted(prices, model, spent, datetime.fromtimestamp(now, UTC))
+        at = datetime.fromtimestamp(now, UTC)
+        quote = quoted(charging.prices or self.prices, model, spent, at)
+        is_own = model == watched.asked
         record = CostRecord(
             agent=call.agent,
             model=model,
             served=spent.served or model,
-            provider=provider,
+            provider=provider_of(call) if is_own else model_id(model).provider or "",
             usage=spent.usage,
             cost=quote.money,
             source=quote.source,
             estimated=spent.estimated,
             tier=spent.tier,
-            path=_STEP.get(),
+            path=call.path,
             branch=getattr(invocation_of(call.ctx), "branch", None) or "",
             at=now,
         )
         self._pending.append(record)
         attributes = {
             "gen_ai.agent.name": record.agent,
-            "gen_ai.request.model": record.model,
+            "gen_ai.request.model": model,
             "gen_ai.response.model": record.served,
             "gen_ai.provider.name": record.provider,
         }
-        if isinstance(record.cost, Unknown):
+        if isinstance(quote.money, Unknown):
             measure("adk_fluent.llm.unpriced", 1, attributes)
             self._warn(record)
         else:
-            usd = float(record.cost.usd)
-            priced = {**attributes, "adk_fluent.price.source": record.source}
-            measure("adk_fluent.llm.cost", usd, priced)
+            usd = float(quote.money.usd)
+            attributes["adk_fluent.price.source"] = quote.source
+            measure("adk_fluent.llm.cost", usd, attributes)
             note_on_span(usd)
-        return record
+        for each in charging.told:
+            each(record)
 
     def _warn(self, record: CostRecord) -> None:
         if record.model not in self._warned and isinstance(record.cost, Unknown):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Hashable
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
@@ -20,6 +19,7 @@ from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._requests import (
+    AROUND,
     LEFT,
     Spent,
     Watched,
@@ -50,15 +50,7 @@ if TYPE_CHECKING:
     from adk_fluent.cost._ledger._ledger import Reservation
     from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import (
-        AgentReply,
-        Clock,
-        ModelCall,
-        NextModel,
-        NextRun,
-        PriceBook,
-        RunCall,
-    )
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, RunCall
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
@@ -72,10 +64,18 @@ _WORDS: Final = ("stop", "fallback", "warn", "ask")
 _PROCESS: Final = uuid.uuid4().hex
 #: The error code of an answer in the place of a call that was not made.
 EXHAUSTED: Final = "BUDGET_EXHAUSTED"
-#: Accounts of which money is reserved for the request that goes on here.
-_HELD: Final[ContextVar[frozenset[tuple[Hashable, str]]]] = ContextVar(
-    "adk_fluent_budgets", default=frozenset()
-)
+
+
+class _Held(NamedTuple):
+    """What is reserved for a request that goes on."""
+
+    ledger: Ledger
+    account: str
+    reservation: Reservation
+
+    def covers(self, ledger: Ledger, account: str) -> bool:
+        """Whether it is money of an account."""
+        return self.account == account and (self.ledger is ledger or self.ledger == ledger)
 
 
 class Budget(Middleware):
@@ -105,6 +105,7 @@ class Budget(Middleware):
         name: What it is called.
     """
 
+    adds_tools = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -216,14 +217,13 @@ class Budget(Middleware):
         """Say that a live connection cannot be held to a budget."""
         return "a Budget counts what model calls cost, and a live connection is none"
 
-    def begin_part(self, name: str, call: RunCall, /) -> None:
-        """Note whose run it is, where this stands around a part of a pipeline."""
-        self._owner, self._resumed = _owner(call), call.resumed
-
-    async def wrap_run(self, call: RunCall, next: NextRun) -> AgentReply:
+    def begin_run(self, call: RunCall, /) -> None:
         """Note whose run it is."""
         self._owner, self._resumed = _owner(call), call.resumed
-        return await next(call)
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note whose run it is, too, where this stands around a part of a pipeline."""
+        self._owner, self._resumed = _owner(call), call.resumed
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request if there is money for it.
@@ -233,9 +233,7 @@ class Budget(Middleware):
             LedgerError: The ledger cannot be used.
         """
         account = self._account(call)
-        ledger: Any = self.ledger  # one of the user's own may have no hash
-        key = (ledger if isinstance(ledger, Hashable) else id(ledger), account)
-        if key in _HELD.get():
+        if any(isinstance(e.by, _Held) and e.by.covers(self.ledger, account) for e in AROUND.get()):
             return await next(call)
         amount = self._most(call)
         may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
@@ -245,23 +243,8 @@ class Budget(Middleware):
             self._mirror(call, account)
             return admitted
         call, held = admitted
-        responses, cut = list[Any](), False
-        with Watched(call) as watched:
-            token = _HELD.set(_HELD.get() | {key})
-            try:
-                reply = await next(watched.call)
-                responses = reply.responses
-            except BaseException as error:
-                cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
-                raise
-            finally:
-                cost = held.amount
-                try:
-                    cost = self._cost(watched, responses, held, cut=cut)
-                finally:  # also when a price book fails, or this is collected in another context
-                    self.ledger.settle(held, cost)
-                    _HELD.reset(token)
-                self._mirror(call, account)
+        watched = Watched(call, _Held(self.ledger, account, held))
+        reply = await watched.send(next, self._settle)
         if said is not None and is_stopped(reply):
             self._asking.give_back(call, said)
         return reply
@@ -401,15 +384,23 @@ class Budget(Middleware):
 
     # --- after it ------------------------------------------------------------------------------
 
-    def _cost(
-        self, watched: Watched, responses: list[Any], held: Reservation, *, cut: bool
-    ) -> Money:
+    def _settle(self, watched: Watched) -> None:
+        """Note what a request cost, and give back the rest of what was reserved for it."""
+        by = cast("_Held", watched.by)
+        cost = by.reservation.amount
+        try:
+            cost = self._cost(watched, cost)
+        finally:  # also when a price book fails
+            self.ledger.settle(by.reservation, cost)
+        self._mirror(watched.call, by.account)
+
+    def _cost(self, watched: Watched, most: Money) -> Money:
         """What a request cost; where nobody knows, what was reserved."""
-        spent = watched.spent(responses, cut=cut)
+        spent = watched.spent()
         if spent is None:
             return Money()
         cost = quoted(self._prices, watched.model, spent, self._now()).money
-        return held.amount if isinstance(cost, Unknown) else cost
+        return most if isinstance(cost, Unknown) else cost
 
     def _mirror(self, call: ModelCall, account: str) -> None:
         """Show what is left; the answer is there, whether that can be told or not."""
@@ -532,4 +523,5 @@ PRICE_LIMIT: Final = MiddlewareDesc(
     "Keeps what the models of a run cost within a limit, in USD.",
     price_limit,
     _schema("max_price"),
+    Budget.adds_tools,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -53,18 +54,7 @@ class CostRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
-        made: dict[str, Any] = {"agent": self.agent, "model": self.model}
-        optional = zip(_OPTIONAL, _optional(self), strict=True)
-        made.update({name: value for name, value in optional if value})
-        if self.served != self.model:
-            made["served"] = self.served
-        tokens = zip(_TOKENS, _tokens(self.usage), strict=True)
-        made["usage"] = {name: n for name, n in tokens if n}
-        if isinstance(self.cost, Unknown):
-            made["unknown"] = self.cost.reason
-        else:
-            made["usd"] = str(self.cost.usd)
-        return made
+        return cast("dict[str, Any]", json.loads(_written(self)))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:
@@ -74,7 +64,7 @@ class CostRecord:
             ValueError: The data is no record.
         """
         try:
-            named = ("agent", "model", "served", *_OPTIONAL)
+            named = (*_FIXED, "at")
             made: dict[str, Any] = {name: data[name] for name in named if name in data}
             made.setdefault("served", made["model"])
             tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
@@ -84,16 +74,44 @@ class CostRecord:
             raise ValueError(f"this is no record of costs: {error!r}") from error
 
 
-_OPTIONAL: Final = ("provider", "source", "estimated", "tier", "path", "branch", "at")
+#: What the records of a step have in common, with few exceptions.
+_FIXED: Final = (
+    *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
+)
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
 #: Read at once, as this is done for each model call.
-_optional: Final = attrgetter(*_OPTIONAL)
+_fixed: Final = attrgetter(*_FIXED)
 _tokens: Final = attrgetter(*_TOKENS)
 
 
 def written(records: Sequence[CostRecord]) -> str:
     """Return records as they are kept on events: as text, since ADK copies all else many times."""
-    return json.dumps([each.to_dict() for each in records]) if records else "[]"
+    return f"[{', '.join(map(_written, records))}]"
+
+
+def _written(record: CostRecord) -> str:
+    """One record, what is at its default left out."""
+    tokens = ", ".join(
+        [f'"{name}": {n}' for name, n in zip(_TOKENS, _tokens(record.usage), strict=True) if n]
+    )
+    cost = record.cost
+    price = (
+        f'"unknown": {json.dumps(cost.reason)}'
+        if isinstance(cost, Unknown)
+        else f'"usd": "{cost.usd!s}"'
+    )
+    at = f'"at": {record.at!r}, ' if record.at else ""
+    return f'{_begun(*_fixed(record))}{at}"usage": {{{tokens}}}, {price}}}'
+
+
+@lru_cache(maxsize=1024)
+def _begun(*fixed: Any) -> str:
+    """The beginning of a record, which takes the longest to write."""
+    made = dict(zip(_FIXED, fixed, strict=True))
+    kept = {name: each for name, each in made.items() if each or name in ("agent", "model")}
+    if made["served"] == made["model"]:
+        del kept["served"]
+    return json.dumps(kept)[:-1] + ", "
 
 
 def records_on(event: AgentEvent) -> list[CostRecord] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -13,12 +12,11 @@ from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
-    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
-    from adk_fluent.protocol import Money, PriceBook
+    from adk_fluent.protocol import Money, NextModel, PriceBook
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
@@ -51,65 +49,89 @@ class Spent(NamedTuple):
 
 
 class Watched:
-    """A request whose fragments are seen on their way; with it, until it is over.
+    """A request on its way, whose fragments are seen as they pass.
 
     Args:
         call: The request.
+        by: For whom it is watched.
 
     Attributes:
         call: The call to go on with.
-        model: The name of the model that is asked: a budget inside may put another in its place.
+        by: For whom it is watched.
+        asked: The name of the model that was to be asked.
+        model: That of the one that is: a budget inside may put another in its place.
     """
 
-    __slots__ = ("_around", "_last", "_said", "_token", "call", "model")
+    __slots__ = (
+        *("_around", "_cut", "_last", "_responses", "_said", "_sink"),
+        *("asked", "by", "call", "model"),
+    )
 
-    def __init__(self, call: ModelCall) -> None:
-        self.model = requested(call)
-        self._around = (*_WATCHING.get(), self)
+    def __init__(self, call: ModelCall, by: object) -> None:
+        self.by = by
+        self.asked: str = requested(call)
+        self.model: str = self.asked
+        self._around = (*AROUND.get(), self)
         for each in self._around:
             each.model = self.model
         self._said: list[Any] = []
         self._last: Any = None
+        self._responses: Sequence[Any] = ()
+        self._cut = False
+        self._sink = call.sink
         if call.sink.forward is None:
             self.call: ModelCall = call
-            return
+        else:
+            self.call = ModelCall(*_kept(call), sink=Sink(self._forward, call.sink.emitted))
 
-        async def forward(fragment: Any) -> None:
-            usage = fragment.usage_metadata
-            if usage is not None:  # each repeats the total so far
-                self._last = fragment
-            if usage is not None and usage.candidates_token_count is not None:
-                self._said.clear()
-            elif fragment.content is not None:  # not counted yet
-                self._said.append(fragment.content)
-            await call.emit(fragment)
-
-        self.call = ModelCall(*_kept(call), sink=Sink(forward, call.emitted))
-
-    def __enter__(self) -> Self:
-        self._token = _WATCHING.set(self._around)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with suppress(ValueError):  # it is collected in another context
-            _WATCHING.reset(self._token)
-
-    def spent(self, responses: Sequence[Any], *, cut: bool = False) -> Spent | None:
-        """Return what the request used; None when nobody was asked or it failed at once.
+    async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
+        """Send the request.
 
         Args:
-            responses: The answer; empty when it failed or was cut off.
-            cut: It was cancelled: the prompt was sent, whatever of the answer was made by then.
+            next: Sends it.
+            over: Is told that it is over, once, however it ended: also of one that failed or was
+                cut off on the way.
         """
+        token = AROUND.set(self._around)
+        try:
+            reply = await next(self.call)
+            self._responses = reply.responses
+        except BaseException as error:
+            self._cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
+            raise
+        finally:
+            try:
+                over(self)
+            finally:
+                try:  # noqa: SIM105  # suppress takes longer, and this is done for each request
+                    AROUND.reset(token)
+                except ValueError:  # it is collected in another context
+                    pass
+        return reply
+
+    async def _forward(self, fragment: Any) -> None:
+        usage = fragment.usage_metadata
+        if usage is not None:  # each repeats the total so far
+            self._last = fragment
+        if usage is not None and usage.candidates_token_count is not None:
+            self._said.clear()
+        elif fragment.content is not None:  # not counted yet
+            self._said.append(fragment.content)
+        self._sink.emitted = True
+        if self._sink.forward is not None:
+            await self._sink.forward(fragment)
+
+    def spent(self) -> Spent | None:
+        """Return what the request used; None when nobody was asked or it failed at once."""
+        responses, request = self._responses, self.call.request
         said = responses[-1] if responses else self._last
-        if said is not None and STOPPED in (said.custom_metadata or {}):
+        if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
-        request = self.call.request
-        served = getattr(said, "model_version", None) or ""
+        served: str = getattr(said, "model_version", None) or ""
         if len(responses) == 1:  # as nearly always
             usage = Usage.from_genai(responses[0].usage_metadata)
             if usage is not None and usage.total:
-                return Spent(usage, served=served, tier=_tier(request, responses))
+                return Spent(usage, False, served, _tier(request, responses))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
@@ -118,15 +140,15 @@ class Watched:
                 usage = replace(usage, output=usage.output + more)
             return Spent(usage, more > 0, served, _tier(request, reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
-        if not texts and not cut:
+        if not texts and not self._cut:
             return None
         output = estimate_tokens(texts)
         usage = Usage(prompt=estimate_tokens(request), output=output)
         return Spent(usage, estimated=True, served=served, tier=_tier(request, reported))
 
 
-#: All that are around a request here.
-_WATCHING: Final[ContextVar[tuple[Watched, ...]]] = ContextVar("adk_fluent_watching", default=())
+#: All that are around a request here, the outermost first.
+AROUND: Final[ContextVar[tuple[Watched, ...]]] = ContextVar("adk_fluent_watching", default=())
 
 
 def is_stopped(reply: ModelReply) -> bool:
@@ -231,6 +253,8 @@ def _served(model: str, served: str) -> tuple[str, ...]:
 def service_tier(request: Any) -> str | None:
     """Return the service tier that a request asks for; None is the standard one."""
     asked: Any = getattr(getattr(request, "config", None), "service_tier", None)
+    if asked is None:
+        return None
     word = str(getattr(asked, "value", asked) or "").lower()
     return None if word in _STANDARD else word
 
@@ -239,7 +263,7 @@ def _tier(request: Any, reported: Sequence[Any]) -> str | None:
     """The tier in which a request was served, as far as that is told."""
     for each in reversed(reported):
         traffic = getattr(each.usage_metadata, "traffic_type", None)
-        word = _BY_TRAFFIC.get(str(getattr(traffic, "value", traffic)))
-        if word is not None:
+        word = traffic and _BY_TRAFFIC.get(str(getattr(traffic, "value", traffic)))
+        if word:
             return None if word == "standard" else word
     return service_tier(request)

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
         ReplayMismatchError,
         UnusedInteractionsError,
     )
+    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
     from adk_fluent.debug._recorder import Recorder, recorder
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
-    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._time_travel import TimeTravel
 else:
     _MODULES = {
@@ -32,11 +33,12 @@ else:
             *("PipelineMismatchError", "RecordedError", "RecordingFileError"),
             *("ReplayMismatchError", "UnusedInteractionsError"),
         ),
+        "_interactions": ("LLMInteraction", "ToolInteraction"),
         "_recorder": ("Recorder", "recorder"),
         "_recording": ("Recording",),
         "_replayer": ("ReplayerBackend",),
         "_replaying": ("ReplayReport", "replay", "replay_async"),
-        "_run": ("LLMInteraction", "RecordedRun", "ToolInteraction"),
+        "_run": ("RecordedRun",),
         "_time_travel": ("TimeTravel",),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,7 +14,8 @@ from adk_fluent.extend import provided
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
-    from adk_fluent.debug._run import LLMInteraction, RecordedRun
+    from adk_fluent.debug._interactions import LLMInteraction
+    from adk_fluent.debug._run import RecordedRun
     from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,6 +128,8 @@ def _check_entry(entry: Any, path: str, here: str) -> None:
     _typed(entry, path, here, _ENTRIES[kind])
     _typed(entry, path, here, {key: each for key, each in _OPTIONAL.items() if key in entry})
     if kind == "event":
+        from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
+
         try:
             AgentEvent.from_dict(entry["event"])
         except (TypeError, KeyError, ValueError) as error:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._costs import Cost, Costs
 from adk_fluent.debug._diff import lane_of
+from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
 from adk_fluent.debug._lanes import duration, error_text, rows
-from adk_fluent.debug._run import LLMInteraction, ToolInteraction
 from adk_fluent.debug._words import SHOWN, arguments, cut, event_lines, said
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
 

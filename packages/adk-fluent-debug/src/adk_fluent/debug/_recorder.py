@@ -67,6 +67,7 @@ class Recorder(Middleware):
     """
 
     at_boundary = True
+    adds_tools = ()
 
     def __init__(
         self,

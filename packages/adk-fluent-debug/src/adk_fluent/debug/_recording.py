@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._run import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
 _ADK_FILE: Final = "generated-recordings.yaml"

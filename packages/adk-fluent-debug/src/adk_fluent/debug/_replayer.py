@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from typing import Self
 
-    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
+    from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import (
@@ -318,6 +319,7 @@ class Replayer(Middleware):
     """What stands in the place of models and tools; see `ReplayerBackend`."""
 
     at_boundary = True
+    adds_tools = ()
 
     def __init__(self, backend: ReplayerBackend) -> None:
         self._backend = backend

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.debug._run import LLMInteraction, RecordedRun, ToolInteraction
+    from adk_fluent.debug._run import RecordedRun
     from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, Answer, RunResult
 

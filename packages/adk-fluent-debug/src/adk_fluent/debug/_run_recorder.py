@@ -97,6 +97,7 @@ class RunRecorder(Middleware):
     """
 
     at_boundary = True
+    adds_tools = ()
 
     def __init__(self, recorder: Keeper) -> None:
         self.tape: list[Data] = []

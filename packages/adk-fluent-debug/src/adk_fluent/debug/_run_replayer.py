@@ -90,6 +90,7 @@ class RunReplayer(Middleware):
     """
 
     at_boundary = True
+    adds_tools = ()
 
     def __init__(self, backend: Source) -> None:
         self._backend = backend

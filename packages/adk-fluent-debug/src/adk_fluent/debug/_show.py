@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._compare import counted
+from adk_fluent.debug._interactions import LLMInteraction, ToolInteraction
 from adk_fluent.debug._lanes import duration, error_text, lanes, rows
-from adk_fluent.debug._run import LLMInteraction, ToolInteraction
 from adk_fluent.debug._words import SHOWN, arguments, cut, event_lines, said, shown
 
 if TYPE_CHECKING:

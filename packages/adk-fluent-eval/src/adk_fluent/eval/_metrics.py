@@ -34,7 +34,9 @@ TRAJECTORY: Final = "tool_trajectory_avg_score"  # ADK's name: it is the same me
 RESPONSE: Final = "adk_fluent_response"
 STATE: Final = "adk_fluent_state"
 BUDGET: Final = "adk_fluent_budget"
-CHECKS: Final = (TRAJECTORY, RESPONSE, STATE, BUDGET)
+STATUS: Final = "adk_fluent_status"
+ANSWERS: Final = "adk_fluent_answers"
+CHECKS: Final = (TRAJECTORY, RESPONSE, STATE, BUDGET, STATUS, ANSWERS)
 MATCH: Final = "response_match_score"
 
 #: What computes a metric: this package, an evaluator of ADK's with a model, or Google Cloud.

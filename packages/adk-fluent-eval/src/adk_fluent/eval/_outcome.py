@@ -140,6 +140,8 @@ class TurnOutcome:
         tokens: Tokens of its model calls, those inside tools included.
         model_calls: Model calls, those inside tools included.
         invocation_id: ADK's id of the run.
+        status: What became of the run, as `RunResult.status` says it; empty if it raised.
+        ended: Why, in words; empty if it was completed.
     """
 
     input: str
@@ -149,6 +151,8 @@ class TurnOutcome:
     tokens: Tokens = field(default_factory=Tokens)
     model_calls: int = 0
     invocation_id: str = ""
+    status: str = ""
+    ended: str = ""
 
     @property
     def tool_uses(self) -> list[ToolUse]:

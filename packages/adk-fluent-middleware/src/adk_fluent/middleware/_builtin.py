@@ -98,6 +98,7 @@ class _Described:
 class BuiltIn(Middleware):
     """A middleware with options."""
 
+    adds_tools = ()
     #: What it is called in references, files and on the command line.
     name: ClassVar[str] = ""
     #: Its name, what it does, and the JSON Schema of its options.
@@ -334,7 +335,8 @@ def describe(kind: type[BuiltIn]) -> MiddlewareDesc:
     """The description of a built-in: its name, the first sentence about it, and its options."""
     doc = cleandoc(kind.__doc__ or "")
     options = options_of(kind)
-    return MiddlewareDesc(kind.name, summary(doc), _Maker(kind), schema_of(options, arguments(doc)))
+    schema = schema_of(options, arguments(doc))
+    return MiddlewareDesc(kind.name, summary(doc), _Maker(kind), schema, kind.adds_tools)
 
 
 class _Maker:

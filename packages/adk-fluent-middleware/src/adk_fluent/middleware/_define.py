@@ -8,8 +8,8 @@ from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import added_tools, register_middleware
 from adk_fluent.extend import describe as described
-from adk_fluent.extend import register_middleware
 from adk_fluent.middleware._builtin import (
     BuiltIn,
     arguments,
@@ -89,7 +89,7 @@ def describe_middleware(
         options, {**arguments(doc), **arguments(cleandoc(kind.__init__.__doc__ or ""))}
     )
     factory = _Factory(called, options, middleware, live)
-    return MiddlewareDesc(called, says, factory, schema)
+    return MiddlewareDesc(called, says, factory, schema, added_tools(middleware))
 
 
 class _Factory:

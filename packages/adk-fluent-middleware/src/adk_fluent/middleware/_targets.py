@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.contracts import Diagnostic, Severity
+from adk_fluent.contracts import Diagnostic, Severity, middleware_stacks
 from adk_fluent.errors import nearest_name
+from adk_fluent.extend import added_tools
 from adk_fluent.ir import NODES, AdkAgentNode, AgentNode, MiddlewareNode, RemoteAgentNode
 from adk_fluent.middleware._order import name_of, names_in, option, stack
 from adk_fluent.middleware._tools._machinery import FRAMEWORK
@@ -74,6 +75,11 @@ def _unknown(graph: Graph, node: Node, inside: Iterable[Node]) -> Iterator[Unkno
     if not named:
         return
     known, all_known = _known(inside)
+    for _, middlewares in middleware_stacks(graph):  # those around this node, too
+        for each in middlewares:
+            added = added_tools(each)
+            known["tool"] |= {*(added or ())}
+            all_known = all_known and added is not None
     for middleware, name, what, each in named:
         if _is_in(each, known[what]) or each in FRAMEWORK:
             continue

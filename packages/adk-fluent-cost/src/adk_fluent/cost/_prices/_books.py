@@ -87,7 +87,7 @@ def _priced(
 ) -> Money | Unknown:
     if not rows:
         return Unknown(f"no price of {model!r}")
-    row = at_day(rows, at.date())
+    row = rows[0] if rows[0].since is None and len(rows) == 1 else at_day(rows, at.date())
     if row is None:
         return Unknown(f"no price of {model!r} on {at.date().isoformat()}")
     return row.price(usage, tier)
@@ -243,6 +243,7 @@ class PriceBooks:
             books: The books, in order.
         """
         self.books: tuple[PriceBook, ...] = tuple(books)
+        self._asked = [(each.price, source_of(each)) for each in self.books]
 
     def with_own(self, book: PriceBook) -> PriceBooks:
         """Return the same books with one more, which is asked before the default ones."""
@@ -264,10 +265,10 @@ class PriceBooks:
     def quote(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Quote:
         """Return what one model call cost, and which book says so."""
         unknown: Unknown | None = None
-        for book in self.books:
-            made = book.price(model, usage, at, tier=tier)
+        for price, source in self._asked:
+            made = price(model, usage, at, tier=tier)
             if not isinstance(made, Unknown):
-                return Quote(made, source_of(book))
+                return Quote(made, source)
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
 

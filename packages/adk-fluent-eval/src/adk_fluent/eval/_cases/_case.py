@@ -29,6 +29,7 @@ from adk_fluent.eval._cases._turn import (
     contains_of,
     key_of,
     media_digests,
+    statuses,
     text_of,
 )
 from adk_fluent.eval._errors import EvalError
@@ -38,6 +39,8 @@ from adk_fluent.extend import caller, describe, storage_fault
 if TYPE_CHECKING:
     from google.adk.sessions import Session
     from google.genai.types import Content, Part
+
+    from adk_fluent.protocol import RunStatus
 
 
 class CaseFields(TypedDict, total=False):
@@ -53,6 +56,7 @@ class CaseFields(TypedDict, total=False):
     state_assertions: StateMap | None
     target_node: str | None
     rubrics: Sequence[str]
+    expected_status: RunStatus | None
     simulation: UserSimulation | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]
@@ -91,7 +95,8 @@ class FluentCase:
     """One case of a suite.
 
     The expectations of answers (`expected_trajectory`, `expected_response_contains`,
-    `reference_response`) apply to the last turn; earlier turns state theirs with `Turn`.
+    `reference_response`, `expected_status`) apply to the last turn; earlier turns state theirs with
+    `Turn`.
 
     Attributes:
         input: What the user says: text, a Content, a `Turn`, or a list of those, turn by turn.
@@ -105,12 +110,16 @@ class FluentCase:
         mock_tool_outputs: Tool to its mock: a value, a function of the call's arguments, an
             exception that it raises, or a list of those, one for each call.
         answers: Name of a gate, or of a tool that asks, to what is answered, as
-            ``question.answer(...)`` takes it; a list has one answer for each question.
+            ``question.answer(...)`` takes it; a list has one answer for each question. An answer
+            that nothing asks for fails the case.
         initial_state: State that the session starts with.
         state_assertions: Key to the value it must have at the end, or a function that returns
             whether the value is acceptable. An absent key is None, or the default of a typed
             reference; a function rejects it. ``"step.key"`` is what that step last wrote to it.
         target_node: The part of the pipeline to run; None runs all of it.
+        expected_status: What becomes of the run, as `RunResult.status` says it: ``completed``,
+            ``waiting``, ``rejected``, ``truncated``, ``failed`` or ``escalated``. A run that waits,
+            breaks off or fails is an error where this is not expected.
         rubrics: What a judge looks for in each answer, such as "It is polite.", for ADK's metrics
             over rubrics.
         simulation: Who goes on with the conversation after `input`; None is the suite's.
@@ -150,6 +159,7 @@ class FluentCase:
     skip: str | None = None
     xfail: str | None = None
     answers: Mapping[str, Any] | None = None
+    expected_status: RunStatus | None = None
     location: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -190,6 +200,7 @@ class FluentCase:
         items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else [given])
         *earlier, last = [each if isinstance(each, Turn) else Turn(each) for each in items]
         calls, reference = last.expected_trajectory, last.reference_response
+        status = last.expected_status
         return (
             *earlier,
             Turn(
@@ -199,6 +210,7 @@ class FluentCase:
                 (*last.contains, *contains_of(self.expected_response_contains)) or None,
                 last.state_assertions,
                 last.rubrics,
+                self.expected_status if status is None else status,
             ),
         )
 
@@ -346,6 +358,10 @@ def _check_limits(case: FluentCase) -> None:
 def _check_expectations(of: FluentCase | Turn) -> None:
     for text in _items("rubrics", of.rubrics):
         require(is_text(text), "rubrics= takes texts", text)
+    if (status := of.expected_status) is not None:
+        known = statuses()
+        what = f"unknown expected_status={status!r}"
+        require(status in known, what, help=did_you_mean(str(status), known, one_of(known)))
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
             if not isinstance(call, str) or not call:
@@ -405,7 +421,7 @@ def _check_input(case: FluentCase) -> None:
                 error.what = f"turn {number}: {error.what}"
             raise
     last = turns[-1]
-    for name in ("expected_trajectory", "reference_response"):
+    for name in ("expected_trajectory", "reference_response", "expected_status"):
         if isinstance(last, Turn) and None not in (getattr(case, name), getattr(last, name)):
             raise EvalError(f"{name}= is set on the case and on its last turn", help="set one")
 

@@ -14,7 +14,7 @@ from adk_fluent.extend import describe
 if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
-    from adk_fluent.protocol import FieldRef
+    from adk_fluent.protocol import FieldRef, RunStatus
 
 #: How a turn's tool calls are compared with the expected ones.
 TrajectoryMatch = Literal["exact", "in_order", "any_order", "subset", "f1"]
@@ -77,6 +77,7 @@ class Turn:
             must match.
         state_assertions: As `FluentCase.state_assertions`, after this turn.
         rubrics: As `FluentCase.rubrics`, for this turn.
+        expected_status: As `FluentCase.expected_status`, of this turn's run.
     """
 
     input: Message
@@ -85,6 +86,7 @@ class Turn:
     expected_response_contains: Contains = None
     state_assertions: StateMap | None = None
     rubrics: Sequence[str] = ()
+    expected_status: RunStatus | None = None
 
     @property
     def trajectory(self) -> tuple[ToolCall, ...] | None:
@@ -152,6 +154,13 @@ class UserSimulation:
         for each in getattr(persona, "behaviors", None) or ():
             lines += [f"- {each.description}", *map(str, each.behavior_instructions or ())]
         return "\n".join(lines)
+
+
+def statuses() -> tuple[str, ...]:
+    """Return the statuses that a run may have."""
+    from adk_fluent.protocol import RunStatus  # noqa: PLC0415  # slow to import, seldom needed
+
+    return get_args(RunStatus)
 
 
 def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._cases._turn import StateMap, ToolCall, key_of
-from adk_fluent.eval._metrics import BUDGET, MATCH, RESPONSE, STATE, TRAJECTORY
+from adk_fluent.eval._metrics import ANSWERS, BUDGET, MATCH, RESPONSE, STATE, STATUS, TRAJECTORY
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, ToolUse
 from adk_fluent.eval._text import measured
 from adk_fluent.eval._values import error_line, mismatch, plain, shown
@@ -61,6 +61,8 @@ def expectations(case: FluentCase) -> list[str]:
         RESPONSE: any(turn.contains for turn in turns),
         STATE: bool(case.state_assertions) or any(turn.state_assertions for turn in turns),
         BUDGET: any(getattr(case, name) is not None for name in _UNITS),
+        STATUS: any(turn.expected_status is not None for turn in turns),
+        ANSWERS: bool(case.answers),
     }
     return [name for name, is_asked in asked.items() if is_asked]
 
@@ -196,6 +198,36 @@ def check_budget(seen: Observation) -> MetricScore | None:
     return score
 
 
+def check_status(seen: Observation) -> MetricScore | None:
+    """Check what became of the run of each turn that expects something of it."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if (wanted := expected.expected_status) is None:
+            continue
+        reached = at < len(seen.turns)
+        found, why = (seen.turns[at].status, seen.turns[at].ended) if reached else (None, "")
+        ok = found == wanted
+        told = f"expected {wanted}, found {found}{why and f': {why}'}"
+        reason = "" if ok else told if reached else _unreached(seen)
+        findings.append(Finding("status", ok, wanted, found, reason, at + 1))
+        turns[at] = float(ok)
+    return _all_met(STATUS, findings, turns)
+
+
+def check_answers(seen: Observation) -> MetricScore | None:
+    """Check that every answer was asked for."""
+    findings: list[Finding] = []
+    for name, given in (seen.case.answers or {}).items():
+        count = len(cast("Sequence[Any]", given)) if isinstance(given, list | tuple) else 1
+        asked = seen.answered[name]
+        ok = asked >= count
+        told = f"only {asked} of {count} were asked for" if asked else "nothing has asked for it"
+        reason = "" if ok else told
+        findings.append(Finding(f"answer to {name}", ok, plain(given), asked, reason))
+    return _all_met(ANSWERS, findings, [])
+
+
 def check_match(seen: Observation, threshold: float) -> MetricScore | None:
     """Compute ROUGE-1 of the answers with their references."""
     from adk_fluent.eval._checks._rouge import rouge1  # noqa: PLC0415  # rarely needed
@@ -221,6 +253,8 @@ OWN: Final[dict[str, Callable[[Observation, float], MetricScore | None]]] = {
     RESPONSE: lambda seen, _: check_response(seen),
     STATE: lambda seen, _: check_state(seen),
     BUDGET: lambda seen, _: check_budget(seen),
+    STATUS: lambda seen, _: check_status(seen),
+    ANSWERS: lambda seen, _: check_answers(seen),
     MATCH: check_match,
 }
 

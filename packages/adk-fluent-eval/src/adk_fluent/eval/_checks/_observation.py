@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ class Observation:
         states: Session state after each turn.
         written: Step to the keys that it wrote, and the last values.
         writes: The same after each turn.
+        answered: Name of a gate or tool to how often it was answered.
         cost_usd: US dollars of all model calls; None if it is not known.
         cost_unknown: Why the cost is not known; empty if it is.
         tokens_unknown: Why the tokens are incomplete; empty if they are complete.
@@ -47,6 +49,7 @@ class Observation:
     writes: list[Mapping[str, Mapping[str, Any]]] = field(
         default_factory=list["Mapping[str, Mapping[str, Any]]"]
     )
+    answered: Counter[str] = field(default_factory=Counter[str])
     cost_usd: float | None = None
     cost_unknown: str = ""
     tokens_unknown: str = ""

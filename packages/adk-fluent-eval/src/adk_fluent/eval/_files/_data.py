@@ -43,7 +43,7 @@ _DEPTH: Final = 100
 #: Fields in the order of files.
 _EXPECTED: Final = (
     *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
-    "state_assertions",
+    *("state_assertions", "expected_status"),
 )
 _ORDER: Final = (
     *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),

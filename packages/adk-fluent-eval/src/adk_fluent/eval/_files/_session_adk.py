@@ -12,23 +12,27 @@ from adk_fluent.eval._cases._turn import Turn
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.extend import is_journal_key, to_agent_event
+from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.events.event import Event
 
-    from adk_fluent.protocol import Pending
+    from adk_fluent.protocol import AgentEvent, Pending
 
 _USER: Final = "user"
 _REQUEST: Final = "adk_request_"  # how ADK asks the user; not a tool
 _TEMPORARY: Final = "temp:"
+#: What becomes of runs that is meant to become of them again.
+_EXPECTED: Final = ("waiting", "rejected", "escalated")
 
 
 def captured(session: Session) -> dict[str, Any]:
     """Return the fields of the case that a session was."""
     require_type(session, Session, "from_session() takes a Session of ADK")
     turns: list[Turn] = []
+    runs: list[list[AgentEvent]] = []
     deltas = [event.actions.state_delta or {} for event in session.events]
     written = {key for delta in deltas for key in delta}
     # what an event wrote over, a session does not have any more
@@ -38,7 +42,9 @@ def captured(session: Session) -> dict[str, Any]:
             state |= delta
         if (said := _said(event)) is not None:
             turns.append(Turn(text_or_content(said), []))
+            runs.append([])
         elif turns:
+            runs[-1].append(to_agent_event(event))
             _expect(turns[-1], event)
     if not turns:
         raise EvalError(
@@ -46,6 +52,9 @@ def captured(session: Session) -> dict[str, Any]:
             found=f"{len(session.events)} events",
             help="load the session with its events",
         )
+    for turn, run in zip(turns, runs, strict=True):
+        ended = RunResult(run).status
+        turn.expected_status = ended if ended in _EXPECTED else None
     made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
     if answers := _answers(session.events):
         made["answers"] = answers

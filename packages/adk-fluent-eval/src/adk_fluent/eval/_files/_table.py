@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
 _TEXTS: Final = frozenset(
-    {"input", "id", "reference_response", "target_node", "trajectory_match", "skip", "xfail"}
+    {
+        *("input", "id", "reference_response", "target_node", "trajectory_match"),
+        *("expected_status", "skip", "xfail"),
+    }
 )
 _LONGEST: Final = 2**31 - 1  # characters of a cell
 

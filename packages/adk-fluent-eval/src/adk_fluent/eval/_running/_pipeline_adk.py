@@ -24,7 +24,7 @@ from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
-from adk_fluent.extend import describe
+from adk_fluent.extend import added_tools, describe
 
 if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -47,7 +47,9 @@ _TRANSPARENT: Final[tuple[type, ...]] = (
     *(() if Workflow is None else (Workflow,)),
 )
 #: Tools that ADK adds by itself.
-_BUILT_IN: Final = frozenset({"transfer_to_agent", "set_model_response", "exit_loop"})
+_BUILT_IN: Final = frozenset(
+    {"transfer_to_agent", "set_model_response", "exit_loop", "finish_task"}
+)
 
 
 @dataclass(slots=True)
@@ -63,7 +65,8 @@ class Target:
         hidden_tools: Names of their tools.
         inner: Names of all agents inside tools.
         foreign: Names of agents that may call models unseen, such as remote ones.
-        open: Whether there may be other tools: of a toolset, a middleware or a foreign agent.
+        open: Whether there may be other tools: of a toolset or a foreign agent, or of a middleware
+            that does not declare them.
         models: Agent to the name of its model.
         closeable: Plugins and toolsets to close.
         identity: Plain data that is different for different pipelines.
@@ -217,10 +220,25 @@ def _model_name(agent: LlmAgent) -> str:
         return ""
 
 
+def _middlewares(app: App) -> Iterator[Any]:
+    """Yield what stands around an App and its parts."""
+    for plugin in app.plugins:
+        if isinstance(plugin, adk.MiddlewarePlugin):
+            yield from plugin.stack
+    for each in agent_tree(app.root_agent):
+        if isinstance(each, adk.FlowAgent):
+            yield from each.plan.all_middlewares
+
+
 def _inspect(app: App) -> Target:
     target = Target(app, closeable=[*app.plugins])
     inner: list[Any] = []
     outer_tools: set[str | None] = set()
+    for each in _middlewares(app):
+        added = added_tools(each)
+        target.open = target.open or added is None
+        target.tools.update((name, []) for name in added or ())
+        outer_tools |= {*target.tools}
     for each in agent_tree(app.root_agent):
         target.steps.add(each.name)
         if not isinstance(each, _TRANSPARENT):
@@ -270,12 +288,6 @@ def _target_of_ir(node: ir.Node, case: FluentCase, *, checked: bool) -> Target:
     target = _inspect(adk.to_app(node, config))
     target.steps |= {each.name for each in _steps(node)}
     target.identity = ir.content_hash(node)
-    for each in ir.walk(node):
-        match each:
-            case ir.AppNode(middlewares=stack) | ir.MiddlewareNode(stack=stack):
-                target.open = target.open or bool(stack)  # middlewares may bring tools
-            case _:
-                pass
     return target
 
 

@@ -12,7 +12,15 @@ from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import OWN, expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
-from adk_fluent.eval._metrics import CHECKS, MATCH, METRICS, TRAJECTORY, Metric, PrebuiltMetrics
+from adk_fluent.eval._metrics import (
+    ANSWERS,
+    CHECKS,
+    MATCH,
+    METRICS,
+    TRAJECTORY,
+    Metric,
+    PrebuiltMetrics,
+)
 from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import plural
 
@@ -78,10 +86,12 @@ class MetricPlan:
         planned = [PlannedMetric(name, self._threshold(name)) for name in names]
         judges = self._judges.items()
         planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
-        if all(each.threshold is None for each in planned):
+        if all(each.threshold is None or each.name == ANSWERS for each in planned):
+            help = "expect a trajectory, an answer or state, or give the suite a metric"
             raise case.error(
                 "it expects nothing, and no metric of the suite applies to it",
-                help="expect a trajectory, an answer or state, or give the suite a metric",
+                found="answers= alone, which is what is said" if case.answers else None,
+                help=f'expected_status="completed"; or {help}' if case.answers else help,
             )
         return planned
 

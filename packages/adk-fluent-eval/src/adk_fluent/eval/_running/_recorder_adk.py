@@ -23,7 +23,7 @@ from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
@@ -41,6 +41,8 @@ _USER: Final = "user"
 #: The counts of ``usage_metadata`` that tell prompt from answer; a sum alone has no price.
 _COUNTS: Final = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
 _NO_USAGE: Final = Usage()
+#: What becomes of a run by what an agent reports as an error.
+_ERRORS: Final = ("rejected", "truncated", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,6 @@ class Recorder:
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
         self._replied = 0
-        self._asked: set[str] = set()
         self._began = 0.0
         self.problem: str | None = None
         self._requests: dict[str, dict[str, Any]] = {}
@@ -130,7 +131,7 @@ class Recorder:
         """Record answers to what the current turn waits for, by the names of the questions."""
         self.add(event)
         self._replied = len(self._events)
-        self._asked |= {name for name, _ in answers}
+        self._seen.answered.update(name for name, _ in answers)
         if self._turn is not None:
             told = [f"answer to {name}: {value}" for name, value in answers]
             self._turn.steps += [Step(_USER, each) for each in told]
@@ -193,12 +194,22 @@ class Recorder:
         if error is None and result.errors:
             last = result.errors[-1]
             seen.failure = AgentReportedError(str(last), error_code=last.code)
-        problems = [
-            *self._mocks.problems,
-            *map(str, result.errors),
-            *(self._refused(each) or self._question(each) for each in self.pending),
-        ]
-        return error or next(iter(problems), None)
+        return error or next(iter([*self._mocks.problems, *self._ended(turn, result)]), None)
+
+    def _ended(self, turn: TurnOutcome, result: RunResult) -> Iterator[str]:
+        """Note what became of a turn's run, and yield what of that is a fault of the run."""
+        pending, reason = self.pending, result.reason.partition("\n")[0]
+        turn.status, turn.ended = ("waiting" if pending else result.status), reason
+        at = -1 if self._seen.simulated else len(self._seen.turns) - 1
+        wanted = self._seen.expected[at].expected_status
+        as_expected = turn.status == wanted
+        told = f"expected {wanted}, found {turn.status}: " if wanted and not as_expected else ""
+        if not (as_expected and turn.status in _ERRORS):
+            yield from (f"{told}{each}" for each in result.errors)
+        for each in pending:
+            refused = self._refused(each)
+            if refused or not as_expected:
+                yield f"{told}{refused or self._question(each)}"
 
     def _refused(self, pending: Pending) -> str:
         """Why the answer to a question was refused, if it was given."""
@@ -220,7 +231,9 @@ class Recorder:
         help = f"; give answers={{{name!r}: ...}}"
         if pending.kind in {"tool", "auth"}:
             help += ", or mock it with mock_tool_outputs"
-        if others := [each for each in self._seen.case.answers or {} if each not in self._asked]:
+        if others := [
+            each for each in self._seen.case.answers or {} if not self._seen.answered[each]
+        ]:
             help += f"; nothing has asked {', '.join(map(repr, others))}"
         return f"the run waits for an answer to {what}{message}{help}"
 

@@ -46,7 +46,7 @@ async def ask(
     if schema is not None:
         request.set_output_schema(schema)
     said = ""
-    asked = ModelCall(request, call.ctx, model, call.agent, call.node, run=call.run)
+    asked = ModelCall(request, call.ctx, model, call.agent, call.node, run=call.run, path=call.path)
     responses = (await request_model(asked)).responses
     tell_spent(request, responses)
     for response in responses:

@@ -73,7 +73,7 @@ class AdkAround:
         if any(hasattr(each, "turn") for each in chain.stack.members):
             self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
         self._told: Exception | None = None
-        chain.begin_parts(self._run_call)
+        chain.begin(self._run_call)
 
     @property
     def is_needed(self) -> bool:

@@ -75,6 +75,7 @@ def announce(request: LlmRequest, context: Any) -> None:
     chain = None if chain is None else chain.of(agent)
     if chain is None or not chain.models:
         return
+    here = where(invocation)
     call = ModelCall(
         request,
         context,
@@ -82,6 +83,7 @@ def announce(request: LlmRequest, context: Any) -> None:
         node=chain.node(agent),
         iteration=chain.count(invocation),
         run=chain.run,
+        path="" if here is None else here.stamp.get("path", ""),
     )
     last = LastCall(context, chain)
     note_last(invocation, agent, last)

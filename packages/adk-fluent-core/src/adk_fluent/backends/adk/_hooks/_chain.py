@@ -184,8 +184,12 @@ class Chain:
         """Whether anybody has one of these hooks, around the run or a part of it."""
         return self.stack.has(*hooks) or any(each.has(*hooks) for each in self._parts.values())
 
-    def begin_parts(self, call: Callable[[], RunCall]) -> None:
-        """Tell those around parts that the run begins: they are asked no hooks of it."""
+    def begin(self, call: Callable[[], RunCall]) -> None:
+        """Tell all that the run begins; those around parts are asked no hooks of it."""
+        for each in self.own.members:
+            begin = getattr(each, "begin_run", None)
+            if begin is not None:
+                begin(call())
         for key, stack in self._parts.items():
             name = self._scopes[key].node.name
             for each in stack.members:
@@ -251,29 +255,23 @@ class Where:
     Args:
         agent: The name of the step's agent.
         strand: Where the step stands.
-        stamp: Makes what its events are stamped with.
+        stamp: What the step's events are stamped with.
         goes_on: It goes on with answers, in the agent that has asked.
 
     Attributes:
+        stamp: What the step's events are stamped with.
         in_tool: The agents are run by a tool of the step.
     """
 
-    __slots__ = ("_agent", "_first", "_goes_on", "_stamp", "_strand", "in_tool")
+    __slots__ = ("_agent", "_first", "_goes_on", "_strand", "in_tool", "stamp")
 
-    def __init__(
-        self, agent: str, strand: Strand, stamp: Callable[[], Stamp], *, goes_on: bool = False
-    ) -> None:
+    def __init__(self, agent: str, strand: Strand, stamp: Stamp, *, goes_on: bool = False) -> None:
         self._agent = agent
         self._strand = strand
-        self._stamp = stamp
+        self.stamp: Stamp = stamp
         self._goes_on = goes_on
         self._first = True
         self.in_tool: bool = False
-
-    @property
-    def stamp(self) -> Stamp:
-        """What the step's events are stamped with."""
-        return self._stamp()
 
     @property
     def iteration(self) -> int:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from adk_fluent.backends.adk._hooks._chain import invocation_of
 from adk_fluent.backends.adk._hooks._turns import turn_in
+from adk_fluent.backends.adk._running._retrying import reading_of
 from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import ModelRetry, RunError
 
@@ -76,7 +77,7 @@ def tells_models(root: BaseAgent) -> None:
 
 def _retries(context: Any) -> int:
     """How often an agent is asked again whose answer, given by a tool of ADK's, does not fit."""
-    reading = getattr(invocation_of(context).agent, "reading", None)
+    reading = reading_of(invocation_of(context).agent)
     return 0 if reading is None else reading.retries
 
 

@@ -70,6 +70,11 @@ class MiddlewarePlugin(BasePlugin):
         self._asked = Stack(self._stack)
         self._closes: list[Any] = list(stack)
 
+    @property
+    def stack(self) -> tuple[Any, ...]:
+        """Its middlewares, outermost first."""
+        return tuple(self._stack)
+
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:

@@ -18,13 +18,13 @@ from adk_fluent._scripts._script import Script
 from adk_fluent._scripts._scripted_adk import ScriptedModel
 from adk_fluent.backends._answers import answer_of
 from adk_fluent.backends.adk._hooks._model_retry import tells_models
-from adk_fluent.backends.adk._lowering._context import CompileContext, rules
+from adk_fluent.backends.adk._lowering._context import CompileContext, rules, tree
 from adk_fluent.backends.adk._lowering._fields import check_known
 from adk_fluent.backends.adk._lowering._injecting import handed
 from adk_fluent.backends.adk._lowering._values import TOOL
-from adk_fluent.backends.adk._running._retrying import Reading, retrying
+from adk_fluent.backends.adk._running._retrying import Reading, read
 from adk_fluent.errors import UnsupportedNodeError, UsageError
-from adk_fluent.ir import AdkAgentNode, AgentNode, Ref
+from adk_fluent.ir import AdkAgentNode, AgentNode, Ref, StateFieldRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent._scripts._replies import Asked
+    from adk_fluent.backends._answers import Answer
+    from adk_fluent.ir import Node
 
 __all__ = ["rules"]  # the table of the context, once core's rules are in it
 
@@ -54,7 +56,7 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
     check_known(node, fields.keys() - {_READING})
     reading = fields.pop(_READING, None)
     try:
-        agent = LlmAgent(**fields) if reading is None else retrying(fields, reading)
+        agent = LlmAgent(**fields)
     except ValidationError as error:
         faults = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
         helps = [_SCHEMAS[field] for field, _ in faults if field in _SCHEMAS]
@@ -64,6 +66,8 @@ def _agent(node: AgentNode, children: tuple[BaseAgent, ...], cx: CompileContext)
             found="; ".join(f"{field}: {says}" for field, says in faults),
             help="; ".join(helps) or None,
         ) from error
+    if reading is not None:
+        read(agent, reading)
     if fields.get("tools"):
         if agent.output_schema is not None:
             _check_answer(agent, agent.output_schema, node)
@@ -117,7 +121,35 @@ def _adk_agent(
     if copy.name != name:
         copy.name = name
     tells_models(copy)
+    for each in tree([copy]):
+        if not isinstance(each, LlmAgent) or (answer := _own_answer(each, node)) is None:
+            continue
+        each.output_key = None
+        if each is copy and not cx.alone:
+            cx.answers[name] = answer
+        else:
+            read(each, Reading(answer, 0, writes=True))
     return copy
+
+
+def _own_answer(agent: LlmAgent, node: Node) -> Answer | None:
+    """How a typed answer of somebody's agent is read, which ADK would validate at once.
+
+    It would take for one what is said while a long-running tool has no result yet.
+    """
+    schema: Any = agent.output_schema
+    if schema is None or not agent.output_key:
+        return None
+    if getattr(agent, "mode", None) == "task":  # its answer is what it calls a tool with
+        return None
+    typed = AgentNode(
+        agent.name,
+        output_schema=Ref.to(schema),
+        writes_keys=(StateFieldRef(agent.output_key),),
+        location=node.location,
+    )
+    answer = answer_of(typed)
+    return answer if answer is not None and answer.is_typed else None
 
 
 def _value(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from google.adk.events.event import Event
@@ -20,19 +19,20 @@ from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls
 from adk_fluent.backends.adk._hooks._besides import watch
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
-from adk_fluent.backends.adk._hooks._transfer import TRANSFER, knowing_transfer
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
-from adk_fluent.backends.adk._running._prompt import Prompts, settled
+from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
 from adk_fluent.backends.adk._running._step import Left, drop_committed, is_loop, may_call
+from adk_fluent.backends.adk._running._transfer import handing_over
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
     answer,
     facts,
     put_out,
     report_end,
+    take_output,
     text,
     unsaid,
     unwritten,
@@ -140,7 +140,7 @@ class AdkLeaf:
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
         if chain is None:
             return self._run(node, strand, answers, changes)
-        stamp = partial(self._places.stamp, node, strand)
+        stamp = self._places.stamp(node, strand)
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
@@ -171,7 +171,7 @@ class AdkLeaf:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
                 turn.go_on(agent.name, seen, waits)
-                agent = knowing_transfer(agent) if turn.waits_for(TRANSFER) else agent
+                agent = handing_over(agent, turn)
         calls = last_calls(changes)
         leaving = Leaving(self._nodes if strand.inside(is_loop) else ())
         try:
@@ -247,23 +247,14 @@ class AdkLeaf:
     async def _in_turn(
         self, agent: BaseAgent, ctx: InvocationContext, turn: Turn | None
     ) -> AsyncGenerator[Event, None]:
-        """What an agent says, and whom a tool hands over to that was waited for."""
-        here: BaseAgent | None = agent
-        while here is not None:
-            async with aclosing(self._events_of(here, ctx)) as events:
-                async for event in events:
-                    if turn is not None:
-                        if is_held_back(event):
-                            continue
-                        turn.take(event)
-                    yield event
-            if turn is None:
-                return
-            for event in turn.behind(here, ctx):
+        """What an agent says, without what ADK makes of a model that is not asked."""
+        async with aclosing(self._events_of(agent, ctx)) as events:
+            async for event in events:
+                if turn is not None:
+                    if is_held_back(event):
+                        continue
+                    turn.take(event)
                 yield event
-            here = turn.next(here, ctx.session.events)
-            if here is not None:
-                ctx.session.events[:] = settled(ctx.session.events)
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -405,6 +396,7 @@ class AdkLeaf:
             self._prompts.retried = True
         if is_refusal(event):
             stamp = {**stamp, "why": "refused"}
+        stamp = take_output(event, stamp)
         gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)

@@ -1,4 +1,4 @@
-"""Agents that are told what was wrong with a typed answer, and answer again.
+"""Agents whose answers are read here; they are told what was wrong with one, and answer again.
 
 The correction is a turn of the user's in the requests of this run of the agent and nowhere else:
 the session has the answer that did not fit, marked as said besides, and later agents see neither.
@@ -6,12 +6,13 @@ the session has the answer that did not fit, marked as said besides, and later a
 
 from __future__ import annotations
 
+import types
+import warnings
 from contextlib import aclosing
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.agents.llm_agent import LlmAgent
-from google.genai import types
-from pydantic import PrivateAttr
+from google.genai import types as genai
 
 from adk_fluent._logs import LOG
 from adk_fluent.backends._answers import correction
@@ -23,34 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.agents.llm_agent import LlmAgent
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.backends._answers import Answer
 
 _log: Final = LOG.getChild("output")
+_READING: Final = "_adk_fluent_reading"
 _WAITS: Final = "_adk_fluent_waits"
 _RETRIED: Final = "_adk_fluent_retried"
-
-
-class RetryingAgent(LlmAgent):
-    """An LlmAgent whose model is asked again when its answer does not fit.
-
-    Where ADK runs it by itself, as whom another agent hands over to or calls, it also writes its
-    answer: ADK would validate what is said while a long-running tool has no result yet.
-    """
-
-    _reading: Reading = PrivateAttr()
-
-    @property
-    def reading(self) -> Reading:
-        """How its answers are read."""
-        return self._reading
-
-    @property
-    def _llm_flow(self) -> Any:
-        flow: Any = super()._llm_flow
-        return _Flow(flow, self.name, self._reading)
 
 
 class Reading:
@@ -70,11 +53,41 @@ class Reading:
         self.writes: bool = writes
 
 
-def retrying(fields: dict[str, Any], reading: Reading) -> LlmAgent:
-    """Make an agent that is asked again."""
-    agent = RetryingAgent(**fields)
-    agent._reading = reading  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its own
+class _Reads:
+    """Lets the answers of an LlmAgent be read here; a class is made of this and the agent's own."""
+
+    __dict__: dict[str, Any]
+
+    @property
+    def _llm_flow(self) -> Any:
+        flow = getattr(super(), "_llm_flow")  # noqa: B009  # of a class that is named later
+        return _Flow(flow, self.__dict__["name"], self.__dict__[_READING])
+
+
+def read(agent: LlmAgent, reading: Reading) -> LlmAgent:
+    """Let the answers of an agent be read here, and its model be asked again if they do not fit.
+
+    Where ADK runs the agent by itself, as whom another agent hands over to or calls, they are also
+    written here: ADK would validate what is said while a long-running tool has no result yet.
+    """
+    object.__setattr__(agent, _READING, reading)
+    object.__setattr__(agent, "__class__", _class_that_reads(type(agent)))
     return agent
+
+
+def reading_of(agent: Any) -> Reading | None:
+    """How the answers of an agent are read; None where ADK does."""
+    return getattr(agent, _READING, None)
+
+
+@cache
+def _class_that_reads(kind: type[LlmAgent]) -> type[LlmAgent]:
+    body = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pydantic's, about names the model has of its own
+        return types.new_class(
+            kind.__name__, (_Reads, kind), exec_body=lambda space: space.update(body)
+        )
 
 
 def keep_waits(changes: dict[str, Any], waits: set[str]) -> None:
@@ -101,7 +114,7 @@ class _Flow:
 
     async def run_async(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the agent says."""
-        waits: set[str] = ctx.__dict__.get(_WAITS, set())
+        waits: set[str] | None = ctx.__dict__.get(_WAITS)  # none in a tool, which nobody can answer
         correcting = _Correcting()
         self._flow.request_processors.append(correcting)
         for left in range(self._reading.retries, -1, -1):
@@ -110,7 +123,8 @@ class _Flow:
             async with aclosing(self._flow.run_async(ctx)) as events:
                 async for event in events:
                     if not event.partial and event.author == self._agent:
-                        waits.update(event.long_running_tool_ids or ())
+                        if waits is not None:
+                            waits.update(event.long_running_tool_ids or ())
                         said = text(event) or ""
                         invalid = None if waits else self._read(event, left)
                     yield event
@@ -154,7 +168,7 @@ def _take_fence_off(event: Event) -> None:
     """Let ADK read the answer of an agent that is a tool; it may know nothing of fences."""
     said = text(event)
     if said is not None and event.content is not None and (inside := unfenced(said)) != said:
-        event.content.parts = [types.Part(text=inside)]
+        event.content.parts = [genai.Part(text=inside.strip())]
 
 
 class _Correcting:
@@ -185,12 +199,12 @@ class _Correcting:
             )
             if at is None:
                 at = len(request.contents)
-                request.contents.append(types.ModelContent(said))
+                request.contents.append(genai.ModelContent(said))
             behind = at + 1
-            request.contents.insert(behind, types.UserContent(told))
+            request.contents.insert(behind, genai.UserContent(told))
         for event in ():
             yield event
 
 
-def _text(content: types.Content) -> str:
+def _text(content: genai.Content) -> str:
     return "".join(p.text for p in content.parts or () if p.text and not p.thought)

@@ -35,6 +35,7 @@ _KINDS: Final = {
     REQUEST_CONFIRMATION: "confirmation",
     REQUEST_CREDENTIAL: "auth",
 }
+_OUTPUT: Final = "_adk_fluent_output"
 #: Ends of an answer that are none to report.
 _ENDS: Final = (None, FinishReason.STOP, FinishReason.FINISH_REASON_UNSPECIFIED)
 
@@ -114,10 +115,31 @@ def put_out(answer: Answer, event: Event) -> OutputInvalidError | None:
             error.help = f"the answer broke off in the middle: {event.finish_reason.value}"
         return error
     delta.update(answer.written(said, data))
-    stamp = None if data is UNSET else stamp_of(event)
-    if stamp is not None and event.custom_metadata is not None:
-        event.custom_metadata[METADATA_KEY] = {**stamp, "output": data}
+    if data is not UNSET:
+        give_output(event, data)
     return None
+
+
+def give_output(event: Event, output: Any) -> None:
+    """Let an event tell what is answered with it as data, which becomes `AgentEvent.output`.
+
+    Args:
+        event: The answer of an agent, that it is about to put out.
+        output: The data, as JSON has it.
+    """
+    metadata, stamp = event.custom_metadata or {}, stamp_of(event)
+    if stamp is None:  # its step marks it
+        event.custom_metadata = {**metadata, _OUTPUT: output}
+    else:
+        event.custom_metadata = {**metadata, METADATA_KEY: {**stamp, "output": output}}
+
+
+def take_output(event: Event, stamp: Stamp) -> Stamp:
+    """What an event is marked with, with what `give_output` let it tell."""
+    metadata = event.custom_metadata
+    if not metadata or _OUTPUT not in metadata:
+        return stamp
+    return {**stamp, "output": metadata.pop(_OUTPUT)}
 
 
 def unsaid(event: Event) -> None:
