@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -15,8 +16,9 @@ import pytest
 from remote_kit import card
 
 from adk_fluent.a2a import AgentDirectory, AuthConfig
+from adk_fluent.cli import main
 from adk_fluent.errors import RemoteError, UsageError
-from adk_fluent.serve import BearerAuth, DirectoryServer, Limits, _leases
+from adk_fluent.serve import BearerAuth, DirectoryServer, Limits, _directory_command, _leases
 from adk_fluent.serve._leases import HELD_SECONDS
 
 if TYPE_CHECKING:
@@ -312,8 +314,6 @@ async def test_a_lease_is_renewed_through_an_outage(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With a clock of its own: each third of the lease passes at once."""
-    import asyncio
-
     from adk_fluent.a2a import _registering_adk
 
     server = DirectoryServer()
@@ -355,6 +355,35 @@ class Clocked:
         return getattr(self._real, name)
 
 
+def test_the_command_makes_a_directory_of_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is interrupted at once."""
+
+    def interrupted() -> asyncio.Event:
+        ended = asyncio.Event()
+        ended.set()
+        return ended
+
+    monkeypatch.setattr(_directory_command, "interruption", interrupted)
+    path = tmp_path / "agents.db"
+    monkeypatch.setenv("ADK_FLUENT_SERVE_TOKENS", "hunter2")
+    for arguments, code, says in (
+        (["--port", "0"], 2, "ADK_FLUENT_SERVE_TOKENS holds JSON"),
+        (["--port", "0", "--endpoint", "http://acme.com"], 2, "only https is safe"),
+        (["--port", "0", "--host", "0.0.0.0"], 2, "without auth= only this machine"),
+        (["--port", "0", "--lease", "5"], 0, "[serving the directory at http://127.0.0.1:"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(["directory", str(path), *arguments])
+        told = capsys.readouterr().err
+        assert (caught.value.code or 0, says in told) == (code, True), told
+        assert "hunter2" not in told
+        monkeypatch.delenv("ADK_FLUENT_SERVE_TOKENS", raising=False)
+    assert path.exists()
+
+
+@pytest.mark.full  # the example runs processes, too
 @pytest.mark.skipif(os.name == "nt", reason="its processes take no SIGINT of their own")
 def test_the_command_serves_until_interrupted(tmp_path: Path) -> None:
     tokens = json.dumps({"t0k": "ann"})
