@@ -48,6 +48,11 @@ def other(acme: Site, sites: tuple[Site, Site]) -> Site:
     return sites[1]
 
 
+def patient(*sources: Any, **options: Any) -> AgentDirectory:
+    """A directory that waits on a busy machine."""
+    return AgentDirectory(*sources, timeout=120, **options)
+
+
 async def names(directory: AgentDirectory, *args: Any, **options: Any) -> list[str]:
     return [each.name for each in await directory.discover(*args, **options)]
 
@@ -65,7 +70,7 @@ async def test_several_capabilities_mean_all_of_them_as_the_cards_say(acme: Site
         acme.lists("modest", "refund", data=acme.card("modest", "check", "refund")),
         acme.lists("tool", "refund", "check", kind="application/mcp-server-card+json"),
     )
-    directory = AgentDirectory(acme.url)
+    directory = patient(acme.url)
     assert await names(directory, capabilities=["refund", "check"]) == ["both", "silent"]
     assert await names(directory) == ["both", "refunds", "liar", "silent", "modest"]
     assert await names(directory, limit=2) == ["both", "refunds"]
@@ -76,7 +81,7 @@ async def test_what_is_found_becomes_a_step(acme: Site) -> None:
     """The card is read where the agent is, and counts there."""
     acme.pages[AT] = catalog(acme.lists("Pay-1", "refund", url=f"{acme.url}/cards/pay"))
     acme.pages["/cards/pay"] = acme.card("Pay-1", "refund")
-    (found,) = await AgentDirectory(acme.url).discover(capabilities=["refund"])
+    (found,) = await patient(acme.url).discover(capabilities=["refund"])
     assert isinstance(found, DirectoryEntry)
     assert found.identifier == "urn:air:acme.com:agent:Pay-1"
     assert (found.publisher, found.card_url) == ("acme.com", f"{acme.url}/cards/pay")
@@ -95,7 +100,7 @@ async def test_what_is_found_becomes_a_step(acme: Site) -> None:
 async def test_an_agent_is_found_at_its_well_known_address(acme: Site, path: str) -> None:
     place = path if path.endswith(".json") else path.rstrip("/") + CARD
     acme.pages[place] = acme.card("pay", "refund")
-    directory = AgentDirectory(acme.url + path)
+    directory = patient(acme.url + path)
     assert await names(directory, capabilities=["refund"]) == ["pay"]
     assert await names(directory, capabilities=["other"]) == []
 
@@ -121,7 +126,7 @@ async def test_a_registry_is_searched_page_by_page(
     some = [acme.lists(name, "refund", "check", score=9) for name in ("b", "a")]
     pages = {None: {"results": some[:1], "pageToken": "2"}, "2": {"results": some[1:]}}
     acme.on("/api/v1/search", lambda sent: pages[sent.get("pageToken")])
-    directory = AgentDirectory(acme.url, auth=AuthConfig("bearer", "DIRECTORY_TOKEN"))
+    directory = patient(acme.url, auth=AuthConfig("bearer", "DIRECTORY_TOKEN"))
     assert await names(directory, capabilities=["refund", "check"]) == ["b", "a"]
     _, (path, sent, authorization), (_, more, _) = acme.asked
     assert (path, authorization) == ("/api/v1/search", "Bearer t0k")
@@ -136,7 +141,7 @@ async def test_a_registry_is_searched_page_by_page(
 
 async def test_a_registry_without_a_catalog_is_found_and_listed(acme: Site) -> None:
     acme.on("/agents", lambda _: {"items": [acme.lists("pay", "refund")], "total": 1})
-    assert await names(AgentDirectory(acme.url)) == ["pay"]
+    assert await names(patient(acme.url)) == ["pay"]
     assert acme.asked[-1][1] == {"pageSize": "100"}
 
 
@@ -153,7 +158,7 @@ async def test_catalogs_nest_and_name_versions(acme: Site) -> None:
         acme.lists("b", kind=CATALOG, data=catalog(acme.lists("embedded"))),
         specVersion="1.7",
     )
-    assert await names(AgentDirectory(acme.url)) == ["pay1", "inner", "embedded"]
+    assert await names(patient(acme.url)) == ["pay1", "inner", "embedded"]
 
 
 async def test_sources_are_asked_in_their_order_and_name_an_agent_once(
@@ -163,7 +168,7 @@ async def test_sources_are_asked_in_their_order_and_name_an_agent_once(
     other.pages[AT] = catalog(other.lists("pay"), other.lists("mail"))
     same = acme.card("again", url=acme.url)
     same["supportedInterfaces"][0]["url"] = f"{acme.url}/pay/"
-    found = await AgentDirectory(acme.url, other.url, same).discover()
+    found = await patient(acme.url, other.url, same).discover()
     assert [each.name for each in found] == ["pay", "ship", "mail"]
     assert found[0].directory == acme.url
 
@@ -174,7 +179,7 @@ async def test_an_answer_is_used_until_it_expires(
     clock = [0.0]
     monkeypatch.setattr(_directory_adk, "monotonic", lambda: clock[0])
     acme.pages[AT] = catalog(acme.lists("pay"))
-    directory = AgentDirectory(acme.url, ttl=60)
+    directory = patient(acme.url, ttl=60)
     asked: list[int] = []
     for now in (0, 59, 60, 61):
         clock[0] = now
@@ -266,7 +271,7 @@ async def test_a_hostile_directory_is_refused(
 ) -> None:
     acme.pages[AT] = hostile(kind, acme, other)
     with fewer_documents(), pytest.raises(RemoteError, match=says) as caught:
-        await AgentDirectory(acme.url).discover("refund")
+        await patient(acme.url).discover("refund")
     assert caught.value.error_code == f"A2A_{code}"
     assert "pa55" not in str(caught.value)
     assert other.asked == []
@@ -303,11 +308,11 @@ async def test_an_agent_that_must_not_be_used_is_left_out(
     bad = acme.lists("bad", **given)
     acme.pages[AT] = catalog(bad, acme.lists("good"))
     with caplog.at_level(logging.WARNING, "adk_fluent"):
-        assert await names(AgentDirectory(acme.url, origins=[])) == ["good"]
+        assert await names(patient(acme.url, origins=[])) == ["good"]
     assert "left out of a directory: 'urn:air:acme.com:agent:bad'" in caplog.text
     acme.pages[AT] = catalog(bad)
     with pytest.raises(RemoteError, match=says):
-        await AgentDirectory(acme.url, origins=[]).discover()
+        await patient(acme.url, origins=[]).discover()
     assert (kind == "outside") <= (other.asked == [])
 
 
@@ -317,7 +322,7 @@ async def test_origins_that_are_named_may_be_led_to(acme: Site, other: Site) -> 
     other.pages["/card"] = other.card("pay")
     acme.pages[AT] = catalog(acme.lists("c", kind=CATALOG, url=f"{other.url}/more.json"))
     auth = AuthConfig("bearer", "DIRECTORY_TOKEN")
-    directory = AgentDirectory(acme.url, auth=auth, origins=[other.url])
+    directory = patient(acme.url, auth=auth, origins=[other.url])
     with pytest.raises(CredentialsError, match="DIRECTORY_TOKEN"):
         await directory.discover()
     with pytest.MonkeyPatch.context() as patch:
@@ -452,11 +457,11 @@ async def test_adks_registry_is_a_source(acme: Site, cloud: Any) -> None:
     stolen = {"type": "A2A_AGENT_CARD", "content": acme.card("x", url="http://evil.c")}
     acme.pages["/v1/projects/p/3"] = {"name": "projects/p/3", "card": stolen}
     acme.on(f"{at}:search", lambda sent: {"agents": [{"name": sent["searchString"], **known}]})
-    directory = AgentDirectory(cloud)
+    directory = patient(cloud)
     found = await directory.discover(capabilities=["refund"])
     assert [each.name for each in found] == ["carded", "known"]
     assert found[1].card.supported_interfaces[0].protocol_binding == "HTTP+JSON"
     assert (await directory.discover("pay back"))[0].identifier == "pay back"
     acme.pages.clear()
     with pytest.raises(RemoteError, match="ADK's registry did not answer"):
-        await AgentDirectory(cloud).discover()
+        await patient(cloud).discover()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, assert_type
 
 from adk_fluent import Agent
 from adk_fluent.ir import ExecutionConfig
-from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, JwtAuth, Limits
+from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, DirectoryServer, JwtAuth, Limits
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,8 +33,11 @@ A2AServer(desk, auth=ApiKeyAuth({"key": "ann"}, header="X-Key"))
 A2AServer(desk, auth=JwtAuth("key", audience="here"))
 A2AServer(desk, auth=by_header)
 
+directory = DirectoryServer("agents.db", auth=by_header, per_owner=3, lease=30)
+
 
 async def main() -> None:
+    await directory.start(port=8090)
     assert_type(await server.start(port=8080), None)
     assert_type(server.url, str)
     await server.stop(grace=3)
@@ -53,3 +56,4 @@ A2AServer(desk, inputs=3)  # type: ignore[arg-type]  # pyright: ignore[reportArg
 BearerAuth({"token": 3})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
 desk.to_agent_card()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 desk.to_agent_card(endpoint="https://x", colour="red")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+DirectoryServer(7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -24,6 +24,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "cancel": "distributed",
         "deploy": "distributed",
         "diff": "debug",
+        "directory": "a2a",
         "estimate": "cost",
         "eval": "eval",
         "fork": "debug",

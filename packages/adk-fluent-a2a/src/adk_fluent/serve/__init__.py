@@ -1,7 +1,8 @@
 """Pipelines as agents that others call, over the A2A protocol.
 
-`A2AServer` serves a pipeline; `adk-fluent serve` does it from the command line. Names are imported
-on first use; `A2AServer` imports ADK.
+`A2AServer` serves a pipeline; `adk-fluent serve` does it from the command line. `DirectoryServer`
+and `adk-fluent directory` serve a directory of agents. Names are imported on first use; `A2AServer`
+imports ADK.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adk_fluent.serve._auth import ApiKeyAuth, Authenticator, BearerAuth, JwtAuth
+    from adk_fluent.serve._directory_adk import DirectoryServer
     from adk_fluent.serve._limits import Limits, PushPolicy
     from adk_fluent.serve._server_adk import A2AServer
 else:
     _MODULES = {
         "_auth": ("ApiKeyAuth", "Authenticator", "BearerAuth", "JwtAuth"),
+        "_directory_adk": ("DirectoryServer",),
         "_limits": ("Limits", "PushPolicy"),
         "_server_adk": ("A2AServer",),
     }
@@ -33,6 +36,7 @@ __all__ = [
     "ApiKeyAuth",
     "Authenticator",
     "BearerAuth",
+    "DirectoryServer",
     "JwtAuth",
     "Limits",
     "PushPolicy",

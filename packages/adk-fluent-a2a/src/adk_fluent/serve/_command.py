@@ -63,7 +63,7 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
 
     tokens = os.environ.get(TOKENS)
     endpoint, model = options["endpoint"], options["model"]
-    auth = None if tokens is None else BearerAuth(_tokens(tokens))
+    auth = None if tokens is None else BearerAuth(tokens_in(tokens))
     return A2AServer(
         pipeline,
         card=None if endpoint is None else pipeline.to_agent_card(endpoint=endpoint, auth=auth),
@@ -76,7 +76,8 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
     )
 
 
-def _tokens(text: str) -> dict[str, str]:
+def tokens_in(text: str) -> dict[str, str]:
+    """Tokens and whose they are, of the variable."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     raise UsageError(
@@ -87,6 +88,16 @@ def _tokens(text: str) -> dict[str, str]:
 
 
 async def _serve(server: A2AServer, options: dict[str, Any]) -> None:
+    ended = interruption()
+    await server.start(host=options["host"], port=options["port"])
+    note(f"[serving at {server.url}; the card is at {server.card_url}]")
+    await ended.wait()
+    note("[stopping]")
+    await server.stop(grace=options["grace"])
+
+
+def interruption() -> asyncio.Event:
+    """What is set when the process is to end."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -94,8 +105,4 @@ async def _serve(server: A2AServer, options: dict[str, Any]) -> None:
             loop.add_signal_handler(each, ended.set)
         except NotImplementedError:  # of Windows: Ctrl-C ends the loop itself
             signal.signal(each, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
-    await server.start(host=options["host"], port=options["port"])
-    note(f"[serving at {server.url}; the card is at {server.card_url}]")
-    await ended.wait()
-    note("[stopping]")
-    await server.stop(grace=options["grace"])
+    return ended

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import uvicorn
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.types import AgentCard
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -24,11 +22,12 @@ from adk_fluent.serve._guard import Guard, is_loopback
 from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
+from adk_fluent.serve._listening import Listening, listener_at
 from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 
     from google.adk.sessions.base_session_service import BaseSessionService
     from starlette.requests import Request
@@ -128,8 +127,7 @@ class A2AServer:
             self._stores.tasks.forget = self._executor.forget
         self._app: ASGIApp | None = None
         self._handler: Handler | None = None
-        self._server: _Uvicorn | None = None
-        self._serving: asyncio.Task[None] | None = None
+        self._listening: Listening | None = None
         self._address = ""
 
     @property
@@ -171,7 +169,7 @@ class A2AServer:
                 addresses without a card that says where clients come in.
             OSError: The address cannot be listened at.
         """
-        if self._serving is not None:
+        if self._listening is not None:
             raise UsageError("the server was started already", help="make another A2AServer")
         if self._auth is None and not is_loopback(host):
             raise UsageError(
@@ -185,32 +183,17 @@ class A2AServer:
                 found=f"host={host!r}",
                 help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
             )
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener, address = listener_at(host, port)
         try:
             await self._stores.open()
         except BaseException:
             listener.close()
             raise
-        shown = f"[{host}]" if ":" in host else host
-        self._address = f"http://{shown}:{listener.getsockname()[1]}"
+        self._address = address
         if self._card is None:
-            self._card = agent_card(self._node, description=None, endpoint=self._address)
-        config = uvicorn.Config(
-            self.app,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,  # who asks is not taken from a header
-            server_header=False,
-            timeout_graceful_shutdown=5,
-        )
-        self._server = _Uvicorn(config)
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
-        listening = asyncio.create_task(self._server.listening.wait())
-        await asyncio.wait({self._serving, listening}, return_when=asyncio.FIRST_COMPLETED)
-        listening.cancel()
-        if self._serving.done():
-            self._serving.result()
+            self._card = agent_card(self._node, description=None, endpoint=address)
+        self._listening = Listening(self.app)
+        await self._listening.start(listener)
 
     async def stop(self, *, grace: float = 10.0) -> None:
         """Stop: take no more tasks, let those that run come to their end, and close.
@@ -219,9 +202,8 @@ class A2AServer:
             grace: Seconds for that; tasks that still run then fail.
         """
         await self._close(grace)
-        if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
+        if self._listening is not None:
+            await self._listening.stop()
 
     async def _close(self, grace: float) -> None:
         await self._executor.drain(grace)
@@ -312,24 +294,6 @@ class A2AServer:
 
 async def _healthy(request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
-
-
-class _Uvicorn(uvicorn.Server):
-    """A server in somebody else's program: it leaves signals alone, and says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Do nothing."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
-        await super().startup(sockets)
-        self.listening.set()
 
 
 def _copy(card: AgentCard) -> AgentCard:
