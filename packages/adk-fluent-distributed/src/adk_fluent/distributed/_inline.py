@@ -117,7 +117,7 @@ class InlineEngine:
             station.plan.fingerprint,
             user_id,
             said,
-            adk.state_of(state),
+            station.state_of(state),
             trace=adk.trace_now(),
         )
         known = self._runs.get(run_id)
