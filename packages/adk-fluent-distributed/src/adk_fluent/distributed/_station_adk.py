@@ -28,7 +28,7 @@ from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.artifacts import BaseArtifactService
@@ -93,7 +93,7 @@ class Station:
         self._store = sessions if isinstance(sessions, RunSessions) else None
         if self._store is not None:
             self._store.codecs = self._codecs
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: dict[tuple[str, tuple[str, ...]], Compiled] = {}
 
     def refuse_other(self, other: Station) -> None:
         """Refuse a pipeline that has these steps and says something else: this one would run.
@@ -113,19 +113,27 @@ class Station:
             help="give one of them another name: .named(...); or use an engine of its own",
         )
 
-    def compiled(self, segment: str) -> Compiled:
-        """The compiled form of a segment."""
-        if segment not in self._compiled:
+    def compiled(self, segment: str, beside: Collection[str] = ()) -> Compiled:
+        """The compiled form of a segment, beside whose steps those of others are done."""
+        parts = tuple(each.part for each in self.plan.segments if each.name in beside)
+        key = (segment, parts)
+        if key not in self._compiled:
             part = self.plan[segment].part
-            compiled = self._backend.compile_segment(self.plan.node, self._config, segment=part)
+            compiled = self._backend.compile_segment(
+                self.plan.node, self._config, segment=part, beside=parts
+            )
             with warnings.catch_warnings():  # of ADK, about what we have chosen and tested
                 warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig")
                 _ = compiled.app
-            self._compiled[segment] = compiled
-        return self._compiled[segment]
+            self._compiled[key] = compiled
+        return self._compiled[key]
 
     async def advance(
-        self, call: SegmentCall, is_at_work: Callable[[str], bool] | None = None
+        self,
+        call: SegmentCall,
+        is_at_work: Callable[[str], bool] | None = None,
+        *,
+        beside: Collection[str] = (),
     ) -> SegmentResult:
         """Run a segment from where the run stands until it ends, waits, or leaves the segment.
 
@@ -136,9 +144,11 @@ class Station:
         Args:
             call: The call.
             is_at_work: Whether the owner of a run, as core names it, is alive; None asks nobody.
+            beside: Segments whose steps are done here at once, where they stand in branches or
+                items that run at the same time.
         """
         where: Any = {"user_id": call.user_id, "session_id": call.run_id}
-        compiled = self.compiled(call.segment)
+        compiled = self.compiled(call.segment, beside)
         while True:
             try:
                 async with self._at_work(**where):
@@ -157,7 +167,7 @@ class Station:
             await asyncio.sleep(_AGAIN)
 
     async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
-        token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
+        token, traced = HERE.set((call.run_id, self.plan.name)), otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
