@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ def _provide(name: str) -> None:
 for helper in ("segmented", "distributed_jobs", "isolated_jobs", "postgres_server"):
     if helper not in sys.modules:
         _provide(helper)
+if find_spec("pyarrow") and "codec_values" not in sys.modules:
+    _provide("codec_values")
 
 
 @pytest.fixture(scope="session")

@@ -67,11 +67,20 @@ def cut(root: Node, seed: int) -> Node:
 class Cut:
     """What `CutBackend` compiles: a plan and its segments."""
 
-    def __init__(self, backend: ADKBackend, plan: SegmentPlan, config: ExecutionConfig | None):
+    def __init__(
+        self,
+        backend: ADKBackend,
+        plan: SegmentPlan,
+        config: ExecutionConfig | None,
+        *,
+        together: bool,
+    ) -> None:
         self.plan = plan
+        parts = [each.part for each in plan.segments]
+        beside = parts if together else ()
         self.segments: dict[str, Compiled] = {
-            each.part: backend.compile_segment(plan.node, config, segment=each.part)
-            for each in plan.segments
+            part: backend.compile_segment(plan.node, config, segment=part, beside=beside)
+            for part in parts
         }
         self.first = self.segments[plan[plan.first].part]
 
@@ -81,16 +90,19 @@ class CutBackend(BackendBase[Cut]):
 
     Attributes:
         adk: Runs each.
+        together: Whether branches of different segments run at the same time.
         hops: How often a boundary was crossed.
     """
 
-    def __init__(self, adk: ADKBackend) -> None:
+    def __init__(self, adk: ADKBackend, *, together: bool = True) -> None:
         self.adk = adk
+        self.together = together
         self.hops = 0
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Cut:
         kinds = ".".join(f"{type(each).__name__}{each.name}" for each in walk(node))
-        return Cut(self.adk, split(cut(node, zlib.crc32(kinds.encode()))), config)
+        plan = split(cut(node, zlib.crc32(kinds.encode())))
+        return Cut(self.adk, plan, config, together=self.together)
 
     async def stream(
         self, compiled: Cut, prompt: Any, **kwargs: Any

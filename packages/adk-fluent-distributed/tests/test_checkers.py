@@ -69,7 +69,7 @@ CASES: list[tuple[str, Checkable, Checkable]] = [
     ),
     (
         "DST004",
-        Agent("a") >> Agent("b").execution_boundary(serialization="arrow"),
+        Agent("a") >> Agent("b").execution_boundary(scaling=ScalingConfig(min_instances=1)),
         Agent("a") >> Agent("b").execution_boundary(scaling=ScalingConfig(max_instances=2)),
     ),
     (
@@ -112,7 +112,7 @@ def test_what_is_said() -> None:
         "`a` writes a callable to 'f'",
         "`b` reads 'temp:f' in another segment",
         "what `a` streams to `b` crosses a boundary whole",
-        "this engine cannot host segment 'b': serialization='arrow'",
+        "this engine cannot host segment 'b': min_instances=",
         "the execution boundary of 'b' stands inside a race, 'race'",
         "this engine cannot host segment 'b': TransportConfig(type='queue', endpoint='nats://h')",
         "`Counts` keeps in the memory of each process what it counted",

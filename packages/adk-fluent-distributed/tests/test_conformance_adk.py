@@ -1,6 +1,7 @@
 """Boundaries at random steps do not show: the programs of conformance give what they should.
 
-Some 30 programs, one of 20; with ``--full`` all of them. Those of `DIFFERENT` are left out: what
+Some 30 programs, one of 20, where one process serves all segments; with ``--full`` all of them,
+there and where each segment has a worker of its own. Those of `DIFFERENT` are left out: what
 docs/guarantees.md says of boundaries shows in them.
 """
 
@@ -27,19 +28,21 @@ pytestmark = [
 ]
 FEW = 20
 
+#: Where branches of different segments run one after the other, and here they wait for each other.
+APART = (
+    "cancelled/",
+    "timed out/(parallel|map_over)",
+    "nested/.* in (parallel|map_over)$",
+    "nested/parallel in ",
+    "failing/.* in parallel$",
+    "map_over/an item that fails does not end it",
+    "parallel/(a reducer merges in declared|the first failure|branches wait|answers stand)",
+    "history/branches see",
+    "transform/what was there already",
+    "(long-running tool|confirmation)/in two branches",
+    "resumed/two gates beside each other",
+)
 DIFFERENT = {
-    "branches of different segments run one after the other, and here they wait for each other": (
-        "cancelled/",
-        "timed out/(parallel|map_over)",
-        "nested/.* in (parallel|map_over)$",
-        "nested/parallel in ",
-        "failing/.* in parallel$",
-        "parallel/(a reducer merges in declared|the first failure|branches wait|answers stand)",
-        "history/branches see",
-        "transform/what was there already",
-        "(long-running tool|confirmation)/in two branches",
-        "resumed/two gates beside each other",
-    ),
     "errors of attempts before a boundary are kept as text": (
         "failing/.* in last fallback",
         "fallback/when all fail the last error",
@@ -58,28 +61,43 @@ SAME = [
 ]
 
 
-def subject() -> conformance.Subject:
+BESIDE = [each for each in SAME if any(re.match(pattern, str(each)) for pattern in APART)]
+ALONE = [each for each in SAME if each not in BESIDE]
+
+
+def subject(*, together: bool = True) -> conformance.Subject:
     return replace(
         conformance.adk_subject(),
         name="segments",
-        backend=lambda: CutBackend(ADKBackend()),
+        backend=lambda: CutBackend(ADKBackend(), together=together),
         reopen=_reopen,
     )
 
 
 def _reopen(backend: Backend[object]) -> CutBackend:
     assert isinstance(backend, CutBackend)
-    return CutBackend(ADKBackend(backend.adk.session_service))
+    return CutBackend(ADKBackend(backend.adk.session_service), together=backend.together)
 
 
-@pytest.mark.parametrize("program", SAME[::FEW], ids=str)
+@pytest.mark.parametrize("program", [*ALONE[::FEW], *BESIDE[::FEW]], ids=str)
 def test_boundaries_do_not_show(program: Program) -> None:
     found = asyncio.run(conformance.check(program, subject()))
     assert not found, "\n".join(map(str, found))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("program", [each for at, each in enumerate(SAME) if at % FEW], ids=str)
+@pytest.mark.parametrize("program", ALONE, ids=str)
+def test_boundaries_between_workers_do_not_show(program: Program) -> None:
+    found = asyncio.run(conformance.check(program, subject(together=False)))
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "program",
+    [each for some in (ALONE, BESIDE) for at, each in enumerate(some) if at % FEW],
+    ids=str,
+)
 def test_boundaries_do_not_show_in_any_program(program: Program) -> None:
     test_boundaries_do_not_show(program)
 

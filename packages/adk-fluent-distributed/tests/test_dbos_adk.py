@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from distributed_jobs import asks
 
-from adk_fluent import Agent
+from adk_fluent import Agent, FanOut
 from adk_fluent.builders import Pipeline, State
 from adk_fluent.distributed import (
     BoundaryError,
@@ -90,6 +90,54 @@ async def test_a_run_in_this_process(engine: DbosEngine) -> None:
     for names in (list[str](), "heavy"):
         with pytest.raises(UsageError, match="takes the names of segments"):
             await engine.serve(names)
+
+
+def meeting(keys: list[str]) -> FanOut:
+    """Branches of three segments that wait for each other, and note their keys."""
+    there = asyncio.Barrier(3)
+
+    def branch(name: str) -> Pipeline:
+        async def meet(state: State) -> None:
+            keys.append(idempotency_key())
+            async with asyncio.timeout(SECONDS):
+                await there.wait()
+
+        return Pipeline(name, meet)
+
+    one, two = branch("one").execution_boundary(), branch("two").execution_boundary()
+    return FanOut(one, two, branch("three")).named("job")
+
+
+@pytest.mark.parametrize("queued", [False, True])
+async def test_branches_of_different_segments_run_at_once(engine: DbosEngine, queued: bool) -> None:
+    keys: list[str] = []
+    pipeline = meeting(keys)
+    if queued:
+        await engine.submit(pipeline, "Go.", run_id="r")
+        serving = asyncio.ensure_future(engine.serve())
+        stands = await over(engine, "r")
+        serving.cancel()
+        assert stands.status == "completed"
+    else:
+        await engine.run(pipeline, "Go.", run_id="r")
+    assert sorted(keys) == ["r:job:p2.s0/meet", "r:one:p0.s0/meet", "r:two:p1.s0/meet"]
+
+
+async def test_a_branch_whose_calls_are_counted_goes_through_its_queue(engine: DbosEngine) -> None:
+    """A worker takes calls of a scaled segment from its queue alone, and the key is the same."""
+    keys: list[str] = []
+
+    def note(state: State) -> None:
+        keys.append(idempotency_key())
+
+    one = Pipeline("one", note).execution_boundary(scaling=ScalingConfig())
+    pipeline = FanOut(one, Pipeline("two", note).execution_boundary()).named("job")
+    await engine.submit(pipeline, "Go.", run_id="r")
+    serving = asyncio.ensure_future(engine.serve())
+    stands = await over(engine, "r")
+    serving.cancel()
+    assert (stands.status, stands.segment) == ("completed", "one")
+    assert keys == ["r:two:p1.s0/note", "r:one:p0.s0/note"]
 
 
 async def test_questions_are_answered_from_anywhere(engine: DbosEngine, url: str) -> None:

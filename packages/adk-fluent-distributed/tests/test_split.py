@@ -89,8 +89,6 @@ def test_an_unknown_segment() -> None:
 @pytest.mark.parametrize(
     ("boundary", "found"),
     [
-        ({"serialization": "protobuf"}, "serialization='protobuf'"),
-        ({"serialization": "arrow"}, "serialization='arrow'"),
         ({"isolation": "process"}, "isolation='process'"),
         ({"isolation": "container"}, "isolation='container'"),
         ({"transport": TransportConfig("http")}, "type='http'"),

@@ -216,7 +216,7 @@ CASES = [
     Case(lambda: a.stream_to("chunked", chunk_size=0), "chunk_size is an int above 0", found="0"),
     Case(
         lambda: a.execution_boundary(serialization="xml"),
-        "serialization is one of 'json', 'protobuf', 'arrow'",
+        "serialization is one of 'json', 'msgpack', 'protobuf', 'arrow'",
         found="'xml'",
         error=UnknownNameError,
     ),

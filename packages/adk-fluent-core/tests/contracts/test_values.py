@@ -154,7 +154,7 @@ VALUES: list[tuple[Node, str, str]] = [
     (
         boundary(serialization=BAD),
         "ExecutionBoundary.serialization='bad'",
-        "one of 'json', 'protobuf', 'arrow'",
+        "one of 'json', 'msgpack', 'protobuf', 'arrow'",
     ),
     (
         boundary(isolation=BAD),

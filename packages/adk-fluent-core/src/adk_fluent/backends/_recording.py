@@ -69,6 +69,7 @@ async def recorded(
     around: Around | None = None,
     promises: Promises | None = None,
     segment: str | None = None,
+    beside: Collection[str] = (),
     order: Order | None = None,
 ) -> AsyncGenerator[E, None]:
     """The events of a run.
@@ -85,6 +86,7 @@ async def recorded(
         around: What stands around the steps.
         promises: What the pipeline promises about state.
         segment: The segment whose steps are done; None does all.
+        beside: Segments whose steps are done, too, in branches that run at the same time.
         order: Is told in which order steps that run at the same time go on.
     """
     if goes_on is None and promises is not None:
@@ -106,6 +108,7 @@ async def recorded(
         limit=limit,
         promises=promises,
         segment=segment,
+        beside=beside,
         order=order,
     )
     leaf.bind(engine)

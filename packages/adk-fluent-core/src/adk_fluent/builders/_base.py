@@ -18,6 +18,7 @@ from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import (
     BUFFERINGS,
     ENFORCEMENTS,
+    SERIALIZATIONS,
     UNSET,
     AppNode,
     Buffering,
@@ -31,6 +32,7 @@ from adk_fluent.ir import (
     Node,
     ScalingConfig,
     SequenceNode,
+    Serialization,
     TransportConfig,
 )
 
@@ -198,7 +200,7 @@ class BuilderBase(Running[Out_co], Operand):
     def execution_boundary(
         self,
         *,
-        serialization: Literal["json", "protobuf", "arrow"] = "json",
+        serialization: Serialization = "json",
         transport: TransportConfig | None = None,
         isolation: Literal["none", "process", "container"] = "none",
         scaling: ScalingConfig | None = None,
@@ -206,13 +208,13 @@ class BuilderBase(Running[Out_co], Operand):
         """Say that this part may run elsewhere; running it so needs the layer ``distributed``.
 
         Args:
-            serialization: How state crosses the boundary.
+            serialization: What state may hold where it crosses: JSON, or what a codec carries, too.
             transport: What carries it.
             isolation: What separates it from the rest.
             scaling: How many workers serve it.
         """
         self._boundary = ExecutionBoundary(
-            one_of(serialization, ("json", "protobuf", "arrow"), "serialization"),
+            one_of(serialization, SERIALIZATIONS, "serialization"),
             instance_of(TransportConfig, transport, "transport"),
             one_of(isolation, ("none", "process", "container"), "isolation"),
             instance_of(ScalingConfig, scaling, "scaling"),

@@ -20,10 +20,12 @@ class CurrentStep(NamedTuple):
     Attributes:
         path: Its position in the pipeline, such as ``s2.l1``; the same whenever it is run again.
         node: Its name.
+        segment: The nearest step with an execution boundary around it; "" outside of every one.
     """
 
     path: str
     node: str
+    segment: str = ""
 
 
 def current_step() -> CurrentStep | None:
@@ -32,9 +34,10 @@ def current_step() -> CurrentStep | None:
     if here is None:
         return None
     node = here[0].nodes[-1].name if here[0].nodes else ""
-    paths: list[str] = []
+    paths, segment = list[str](), ""
     while here is not None:
         strand, here = here
+        segment = segment or strand.part
         if strand.path:
             paths.append(strand.path)
-    return CurrentStep(".".join(reversed(paths)), node)
+    return CurrentStep(".".join(reversed(paths)), node, segment)

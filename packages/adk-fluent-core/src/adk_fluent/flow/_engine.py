@@ -39,7 +39,7 @@ from adk_fluent.flow._signals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 
     from adk_fluent.flow._around import Around
     from adk_fluent.flow._commit import Commit
@@ -71,6 +71,8 @@ class Engine(RunState[E]):
         promises: What the pipeline promises about state.
         segment: Do the steps of this segment alone, and pause before those of others; "" is what
             stands outside of every execution boundary, None does all of them.
+        beside: Segments whose steps are done here, too, where they stand in branches or items that
+            run at the same time as others.
         order: Is told in which order steps that run at the same time go on.
 
     Attributes:
@@ -104,6 +106,7 @@ class Engine(RunState[E]):
         limit: float | None = None,
         promises: Promises | None = None,
         segment: str | None = None,
+        beside: Collection[str] = (),
         order: Order | None = None,
     ) -> None:
         super().__init__(
@@ -121,7 +124,7 @@ class Engine(RunState[E]):
         )
         self.outcome: Signal | None = None
         self.segments: tuple[str, ...] = ()
-        self._segment = segment
+        self._segment, self._beside = segment, beside
         self._stops: dict[str, str] = {}
         self._around = around
         self._operations = Operations(leaf, answers or {}, self.failed)
@@ -293,7 +296,10 @@ class Engine(RunState[E]):
     def _is_elsewhere(self, s: Strand, todo: Operation) -> bool:
         """Whether a step is another segment's; a question that stays open is nobody's."""
         frame = s.frames[-1]
-        if isinstance(todo, Emit) or s.part == self._segment:
+        part = s.part
+        if isinstance(todo, Emit) or part == self._segment:
+            return False
+        if part in self._beside and s.is_beside_others:
             return False
         if isinstance(todo, Fork | Enclose) and (frame.get("strands") or INSIDE in frame):
             return False  # what has begun inside of it says for itself whose it is

@@ -266,6 +266,16 @@ class Strand:
         """
         return next((node.name for node in self.around() if node.boundary is not None), "")
 
+    @property
+    def is_beside_others(self) -> bool:
+        """Whether it is, or stands in, a branch or an item that may run beside others."""
+        above = self.parent
+        while above is not None:
+            if isinstance(above.nodes[-1], ParallelNode | MapOverNode):
+                return True
+            above = above.parent
+        return False
+
     def push(self, child: int, node: Node) -> None:
         """Go down to a child."""
         self.frames.append({"c": child})

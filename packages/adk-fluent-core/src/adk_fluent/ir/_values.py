@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: In what pieces an edge hands text on: all of it, chunks, or tokens.
 Buffering = Literal["full", "chunked", "token"]
+#: What state may hold where it crosses a boundary: JSON, or what a codec carries, too.
+Serialization = Literal["json", "msgpack", "protobuf", "arrow"]
 #: How the streams of several children become one.
 Merge = Literal["wait_all", "first_complete", "interleave"]
 #: What an item that fails does to its map: end it, leave an error, or leave nothing.
@@ -38,6 +40,8 @@ ResourceScope = Literal["app", "session", "invocation"]
 HISTORIES: Final[tuple[History, ...]] = get_args(History)
 #: Every `Buffering`.
 BUFFERINGS: Final[tuple[Buffering, ...]] = get_args(Buffering)
+#: Every `Serialization`.
+SERIALIZATIONS: Final[tuple[Serialization, ...]] = get_args(Serialization)
 #: Every `Strategy`.
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 #: Every `ResourceScope`.
@@ -323,7 +327,7 @@ class ExecutionBoundary:
     compile it. The plain one and ``TransportConfig("local")`` hold in any process.
 
     Attributes:
-        serialization: How state crosses the boundary, where it is crossed.
+        serialization: What state may hold where it is crossed: JSON, or what a codec carries, too.
         transport: What carries it.
         isolation: What separates it from the rest.
         scaling: How many workers serve it.
@@ -332,7 +336,7 @@ class ExecutionBoundary:
     #: The layer that runs it.
     layer: ClassVar[str] = "distributed"
 
-    serialization: Literal["json", "protobuf", "arrow"] = "json"
+    serialization: Serialization = "json"
     transport: TransportConfig | None = None
     isolation: Literal["none", "process", "container"] = "none"
     scaling: ScalingConfig | None = None

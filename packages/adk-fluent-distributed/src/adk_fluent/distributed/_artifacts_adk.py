@@ -13,7 +13,7 @@ from google.genai import types
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from adk_fluent.distributed._bytes_adk import PREFIX
+from adk_fluent.distributed._codecs import PREFIX
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
+from adk_fluent.distributed._codecs import LARGE, PREFIX
 from adk_fluent.errors import SessionStoreError
 
 if TYPE_CHECKING:
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from google.genai import types
     from sqlalchemy import Connection
 
-#: Bytes of a part above which they are kept as an artifact.
-LARGE: Final = 65_536
-#: What the names of such artifacts begin with.
-PREFIX: Final = "sha256:"
 _KEEP: Final = text(
     "insert into adk_fluent_artifacts values"
     " (:app, :owner, :session, :name, 0, '{}', :data, :now, '{}') on conflict do nothing"

@@ -451,7 +451,7 @@ class DbosEngine:
         from adk_fluent.distributed import _station_adk as adk  # noqa: PLC0415  # imports ADK
 
         station = self._station(pipeline)
-        plan, given = station.plan, adk.state_of(state)
+        plan, given = station.plan, station.state_of(state)
         run_id = new_id() if run_id is None else checked_id(run_id)
         said, names = await station.message_of(message, run_id, checked_user(user_id))
         return SegmentCall(

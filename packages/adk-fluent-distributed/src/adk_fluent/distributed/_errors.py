@@ -9,8 +9,9 @@ class BoundaryError(UsageError):
     """A pipeline cannot be cut, or a segment cannot be hosted; nothing was run.
 
     Cause: a boundary inside a race or below an agent, two bounded steps of one name, a boundary
-    that asks for a codec, a transport, an isolation or a number of workers that the engine has not,
-    or an engine that has another pipeline with the same steps and names.
+    that asks for a transport, an isolation or a number of workers that the engine has not, a codec
+    whose library is not installed here, or an engine that has another pipeline with the same steps
+    and names.
     Fix: move or change the boundary as the help line says.
     """
 
@@ -39,8 +40,8 @@ class DistributedRunError(RunError):
 class EngineError(SessionStoreError):
     """The engine cannot be used.
 
-    Cause: its database cannot be opened or written, is no database of this engine, or this process
-    serves another one already.
+    Cause: its database cannot be opened or written, is no database of this engine, or holds what no
+    engine has written, or this process serves another one already.
     Fix: follow the help line; runs keep their place.
     """
 

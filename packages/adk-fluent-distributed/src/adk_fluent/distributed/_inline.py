@@ -117,7 +117,7 @@ class InlineEngine:
             station.plan.fingerprint,
             user_id,
             said,
-            adk.state_of(state),
+            station.state_of(state),
             trace=adk.trace_now(),
         )
         known = self._runs.get(run_id)
@@ -195,7 +195,8 @@ class InlineEngine:
     async def _advance(self, run: _Run) -> None:
         while True:
             run.rest, run.result = run.result or run.rest, None
-            result = await run.station.advance(run.call)
+            station = run.station
+            result = await station.advance(run.call, beside=station.plan.names)
             if result.next is None:
                 run.result = result
                 return

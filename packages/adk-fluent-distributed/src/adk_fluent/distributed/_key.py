@@ -8,7 +8,7 @@ from typing import Final
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import current_step
 
-#: The run and the segment that this task is part of.
+#: The run that this task is part of, and the segment outside of every boundary.
 HERE: Final[ContextVar[tuple[str, str] | None]] = ContextVar("adk_fluent_segment", default=None)
 
 
@@ -35,5 +35,7 @@ def idempotency_key(effect: str = "") -> str:
             help="call it in a function or tool of a pipeline that an engine runs; "
             "in tests, run it with InlineEngine()",
         )
-    key = ":".join((*here, f"{step.path}/{step.node}" if step.path else step.node))
+    run_id, outside = here
+    where = f"{step.path}/{step.node}" if step.path else step.node
+    key = f"{run_id}:{step.segment or outside}:{where}"
     return f"{key}:{effect}" if effect else key

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.distributed._database import Address, Database
     from adk_fluent.distributed._processes import ProcessIsolation
+    from adk_fluent.distributed._segments import Segment
     from adk_fluent.distributed._station_adk import Station
 
 APP: Final = "adk_fluent"
@@ -101,13 +102,13 @@ def result_in(row: WorkflowStatus) -> dict[str, Any]:
 
 
 @DBOS.step(name="adk_fluent_advance")
-async def _advance(data: dict[str, Any]) -> dict[str, Any]:
+async def _advance(data: dict[str, Any], whole: bool) -> dict[str, Any]:  # DBOS
     """Run one call; recorded, so that it is not run again once it has come to its end."""
     runtime = Runtime.current()
     call = SegmentCall.from_dict(data)
     with runtime.at_work(call):
         try:
-            result = await runtime.advance(call)
+            result = await runtime.advance(call, whole=whole)
         except asyncio.CancelledError as error:
             if runtime.is_closed:
                 raise _ClosedError from error
@@ -140,7 +141,7 @@ async def _check_ours(data: dict[str, Any], *, whole: bool) -> None:
 async def _segment(data: dict[str, Any]) -> dict[str, Any]:
     """Run one segment, and put what comes next into its queue."""
     await _check_ours(data, whole=False)
-    result = await _advance(data)
+    result = await _advance(data, False)
     if result["next"] is not None:
         call = SegmentCall.from_dict(data).next(result["next"])
         await DBOS.enqueue_workflow_with_options_async(
@@ -156,7 +157,7 @@ async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     await _check_ours(data, whole=True)
     try:
         while True:
-            result = await _advance(data)
+            result = await _advance(data, True)
             if result["next"] is None:
                 return result
             data = {**data, "segment": result["next"], "answers": {}}
@@ -276,13 +277,29 @@ class Runtime:
             each.join()
         self._stop()
 
-    async def advance(self, call: SegmentCall) -> SegmentResult:
-        """Run a call here, or in a process of its own."""
+    async def advance(self, call: SegmentCall, *, whole: bool) -> SegmentResult:
+        """Run a call here, or in a process of its own.
+
+        Args:
+            call: The call.
+            whole: All segments of the run are run here, whatever their queues.
+        """
         station = self._stations[call.fingerprint]
         boundary = station.plan[call.segment].boundary
         if self._processes is not None and boundary is not None and boundary.isolation == "process":
             return await self._processes.advance(call)
-        return await station.advance(call, self.workers.is_at_work)
+        beside = [each.name for each in station.plan.segments if self._may_join(call, each, whole)]
+        return await station.advance(call, self.workers.is_at_work, beside=beside)
+
+    def _may_join(self, call: SegmentCall, segment: Segment, whole: bool) -> bool:
+        """Whether branches of a segment run here beside those of a call."""
+        boundary = segment.boundary
+        if boundary is not None and boundary.isolation != "none":
+            return False
+        if whole:
+            return True
+        counted = boundary is not None and boundary.scaling is not None  # its queue counts calls
+        return not counted and queue_of(call.fingerprint, segment.name) in self.queues
 
     def serves(self, call: SegmentCall) -> bool:
         """Whether a call is one of a pipeline that is served here."""

@@ -91,6 +91,12 @@ class SegmentPlan:
         return self.segments[0].name
 
     @property
+    def codecs(self) -> tuple[str, ...]:
+        """The codecs that boundaries name; state may hold what any of them carries."""
+        named = (each.boundary.serialization for each in self.segments if each.boundary is not None)
+        return tuple(dict.fromkeys(named))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the segments."""
         return tuple(each.name for each in self.segments)
@@ -234,15 +240,11 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
         url: The database of the engine: "" for one in memory, None for any.
 
     Raises:
-        BoundaryError: It asks for a codec, a transport or an isolation that is not there.
+        BoundaryError: It asks for a transport or an isolation that is not there.
     """
     boundary = segment.boundary
     if boundary is None:
         return
-    if boundary.serialization != "json":
-        raise _not_hosted(
-            segment, f"serialization={boundary.serialization!r}", "a codec of its own"
-        )
     if boundary.isolation != "none" and url == "":
         raise _not_hosted(segment, f"isolation={boundary.isolation!r}", "DbosEngine")
     transport = boundary.transport or TransportConfig()

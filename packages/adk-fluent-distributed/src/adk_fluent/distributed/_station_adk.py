@@ -17,6 +17,7 @@ from opentelemetry import propagate
 from adk_fluent.backends.adk import ADKBackend, to_content
 from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._call import SegmentResult
+from adk_fluent.distributed._codecs import codecs_of, pack, shown, state_fault, unpack
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._segments import check_hosting, durable, node_of, split
@@ -27,7 +28,7 @@ from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.artifacts import BaseArtifactService
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk import Compiled, Recalled
     from adk_fluent.distributed._call import SegmentCall, Status
+    from adk_fluent.distributed._codecs import Codec
     from adk_fluent.distributed._database import Database
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.ir import ExecutionConfig, Node
@@ -68,7 +70,8 @@ class Station:
         plan: The pipeline's segments.
 
     Raises:
-        BoundaryError: The pipeline cannot be cut, or a segment not be hosted.
+        BoundaryError: The pipeline cannot be cut, or a segment not be hosted, or what a codec
+            needs is not installed.
     """
 
     def __init__(
@@ -84,10 +87,13 @@ class Station:
         self.plan: SegmentPlan = split(self.source)
         for each in self.plan.segments:
             check_hosting(each, url=url)
+        self._codecs: tuple[Codec, ...] = codecs_of(self.plan.codecs)
         self._config = durable(config, self.plan.node)
         self._backend = ADKBackend(sessions, artifact_service=artifacts)
         self._store = sessions if isinstance(sessions, RunSessions) else None
-        self._compiled: dict[str, Compiled] = {}
+        if self._store is not None:
+            self._store.codecs = self._codecs
+        self._compiled: dict[tuple[str, tuple[str, ...]], Compiled] = {}
 
     def refuse_other(self, other: Station) -> None:
         """Refuse a pipeline that has these steps and says something else: this one would run.
@@ -107,19 +113,27 @@ class Station:
             help="give one of them another name: .named(...); or use an engine of its own",
         )
 
-    def compiled(self, segment: str) -> Compiled:
-        """The compiled form of a segment."""
-        if segment not in self._compiled:
+    def compiled(self, segment: str, beside: Collection[str] = ()) -> Compiled:
+        """The compiled form of a segment, beside whose steps those of others are done."""
+        parts = tuple(each.part for each in self.plan.segments if each.name in beside)
+        key = (segment, parts)
+        if key not in self._compiled:
             part = self.plan[segment].part
-            compiled = self._backend.compile_segment(self.plan.node, self._config, segment=part)
+            compiled = self._backend.compile_segment(
+                self.plan.node, self._config, segment=part, beside=parts
+            )
             with warnings.catch_warnings():  # of ADK, about what we have chosen and tested
                 warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig")
                 _ = compiled.app
-            self._compiled[segment] = compiled
-        return self._compiled[segment]
+            self._compiled[key] = compiled
+        return self._compiled[key]
 
     async def advance(
-        self, call: SegmentCall, is_at_work: Callable[[str], bool] | None = None
+        self,
+        call: SegmentCall,
+        is_at_work: Callable[[str], bool] | None = None,
+        *,
+        beside: Collection[str] = (),
     ) -> SegmentResult:
         """Run a segment from where the run stands until it ends, waits, or leaves the segment.
 
@@ -130,25 +144,30 @@ class Station:
         Args:
             call: The call.
             is_at_work: Whether the owner of a run, as core names it, is alive; None asks nobody.
+            beside: Segments whose steps are done here at once, where they stand in branches or
+                items that run at the same time.
         """
         where: Any = {"user_id": call.user_id, "session_id": call.run_id}
-        compiled = self.compiled(call.segment)
+        compiled = self.compiled(call.segment, beside)
         while True:
-            async with self._at_work(**where):
-                try:
-                    return await self._advance(compiled, call, where)
-                except _TakenError as taken:
-                    if is_at_work is None:
-                        return SegmentResult("failed", call.segment, error=_told(taken.error))
-                    owner = taken.error.taken_by  # or words, where nobody can tell who
-                    if "/" in owner and not await asyncio.to_thread(is_at_work, owner):
-                        with suppress(SessionError):  # somebody else does it in the same moment
-                            await self._backend.release(compiled, **where)
-                        continue
+            try:
+                async with self._at_work(**where):
+                    try:
+                        return await self._advance(compiled, call, where)
+                    except _TakenError as taken:
+                        if is_at_work is None:
+                            return SegmentResult("failed", call.segment, error=_told(taken.error))
+                        owner = taken.error.taken_by  # or words, where nobody can tell who
+                        if "/" in owner and not await asyncio.to_thread(is_at_work, owner):
+                            with suppress(SessionError):  # somebody else does it in the same moment
+                                await self._backend.release(compiled, **where)
+                            continue
+            except AdkFluentError as error:  # of what a session holds
+                return SegmentResult("failed", call.segment, error=_told(error))
             await asyncio.sleep(_AGAIN)
 
     async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
-        token, traced = HERE.set((call.run_id, call.segment)), otel.attach(_traced(call.trace))
+        token, traced = HERE.set((call.run_id, self.plan.name)), otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
@@ -172,6 +191,39 @@ class Station:
         compiled = self.compiled(self.plan.name)
         recalled = await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
         return recalled.result()
+
+    def state_of(self, state: Any) -> dict[str, Any]:
+        """The state that a run starts with, as it crosses.
+
+        Raises:
+            UsageError: Neither JSON nor a codec carries it, a key is of one invocation only, or it
+                is too large.
+        """
+        given: dict[Any, Any] = {} if state is None else {None: state}
+        if isinstance(state, Mapping):
+            given = {**cast("Mapping[Any, Any]", state)}
+        if not all(isinstance(key, str) for key in given):
+            raise UsageError(
+                "state= is a mapping with text as keys",
+                found=describe(state),
+                help='such as {"order": "A1"}',
+            )
+        for key in given:
+            if key.startswith("temp:"):
+                raise UsageError(
+                    f"state key {key!r} cannot cross a boundary",
+                    found="a `temp:` key, which ends with the process",
+                    help="use a key without the prefix",
+                )
+        for key, value in given.items():
+            if fault := storage_fault({key: None}) or state_fault(value, self._codecs):
+                raise UsageError(
+                    f"state[{key!r}]{fault.path} {fault.says}, so it cannot cross a boundary",
+                    help=fault.help,
+                )
+        packed = pack(given, self._codecs)
+        _check_size("state", packed)
+        return json.loads(json.dumps(packed))
 
     async def message_of(
         self, message: Any, run_id: str, user_id: str
@@ -210,7 +262,7 @@ class Station:
         entry = None if recalled is None else recalled.entry
         if recalled is None or not recalled.is_begun:
             message = await self._message(call)
-            await self._backend.run(compiled, message, state=call.state or None, **where)
+            await self._backend.run(compiled, message, state=_unpacked(call.state), **where)
         elif entry is not None:
             answers = [each for each in call.given() if each.id in entry.waits]
             if answers or entry.status != "waiting":
@@ -233,40 +285,14 @@ class Station:
             status,
             segment,
             answer=result.text,
-            state=result.state,
+            state=shown(result.state, self._codecs),
             pending=[asdict(each) for each in result.pending] if status == "waiting" else [],
             error=error,
         )
 
 
-def state_of(state: Any) -> dict[str, Any]:
-    """The state that a run starts with, as it crosses.
-
-    Raises:
-        UsageError: JSON cannot hold it, a key is of one invocation only, or it is too large.
-    """
-    given: dict[Any, Any] = {} if state is None else {None: state}
-    if isinstance(state, Mapping):
-        given = {**cast("Mapping[Any, Any]", state)}
-    if not all(isinstance(key, str) for key in given):
-        raise UsageError(
-            "state= is a mapping with text as keys",
-            found=describe(state),
-            help='such as {"order": "A1"}',
-        )
-    for key in given:
-        if key.startswith("temp:"):
-            raise UsageError(
-                f"state key {key!r} cannot cross a boundary",
-                found="a `temp:` key, which ends with the process",
-                help="use a key without the prefix",
-            )
-    if fault := storage_fault(given):
-        raise UsageError(
-            f"state{fault.path} {fault.says}, so it cannot cross a boundary", help=fault.help
-        )
-    _check_size("state", given)
-    return json.loads(json.dumps(given))
+def _unpacked(state: dict[str, Any]) -> dict[str, Any] | None:
+    return {key: unpack(value) for key, value in state.items()} or None
 
 
 def _check_size(what: str, data: Any) -> None:
@@ -292,7 +318,9 @@ def _traced(trace: Mapping[str, str]) -> otel.Context:
 
 def _told(error: BaseException) -> dict[str, str]:
     node = getattr(error, "node", None) or ""
-    message = error.what if isinstance(error, AdkFluentError) else str(error)
+    message = str(error)
+    if isinstance(error, AdkFluentError):
+        message = f"{error.what}: {error.found}" if error.found else error.what
     notes = [str(each) for each in getattr(error, "__notes__", ())]
     return {
         "type": type(error).__name__,

@@ -25,15 +25,18 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
 from adk_fluent.distributed._bytes_adk import keep_bytes, kept_bytes, put_back, take_out
+from adk_fluent.distributed._codecs import MARK, names_in, pack, state_fault, unpack, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from google.adk.sessions.base_session_service import GetSessionConfig
     from google.genai import types
     from sqlalchemy import Connection
 
+    from adk_fluent.distributed._codecs import Codec
     from adk_fluent.distributed._database import Database
+    from adk_fluent.extend import StorageFault
 
 T = TypeVar("T")
 Key = tuple[str, str, str]
@@ -76,8 +79,9 @@ class _Read:
         made: When it was made; another one of the same id has another time.
         updated: When it was written to last; each write has a time of its own.
         state: The session's own keys, as JSON.
-        shared: Those of the app and of the user, with their prefixes.
+        shared: Those of the app and of the user, with their prefixes, as JSON data.
         events: What has happened.
+        kept: Large bytes of the state, by name.
     """
 
     made: float
@@ -85,6 +89,7 @@ class _Read:
     state: str
     shared: dict[str, Any] = field(default_factory=dict[str, Any])
     events: tuple[Event, ...] = ()
+    kept: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def session(self, key: Key, config: GetSessionConfig | None = None) -> Session:
         """The session, of which whoever has it may change everything but contents."""
@@ -97,7 +102,10 @@ class _Read:
             app_name=key[0],
             user_id=key[1],
             id=key[2],
-            state={**json.loads(json.dumps(self.shared)), **json.loads(self.state)},
+            state={
+                **unpacked(json.dumps(self.shared), self.kept.__getitem__),
+                **unpacked(self.state, self.kept.__getitem__),
+            },
             events=[each.model_copy() for each in events],
             last_update_time=self.updated,
         )
@@ -108,13 +116,21 @@ class RunSessions(BaseSessionService):
 
     Args:
         database: The database.
+
+    Attributes:
+        codecs: What carries state that JSON cannot hold.
     """
 
     def __init__(self, database: Database) -> None:
+        self.codecs: Sequence[Codec] = ()
         self._database = database
         self._read: dict[Key, _Read] = {}
         self._at_work: Counter[Key] = Counter()
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="adk-fluent-sessions")
+
+    def __state_fault__(self, value: object) -> StorageFault | None:
+        """Why a value cannot be kept in state, for core; None where it can."""
+        return state_fault(value, self.codecs)
 
     @asynccontextmanager
     async def at_work(self, app_name: str, user_id: str, session_id: str) -> AsyncGenerator[None]:
@@ -144,13 +160,16 @@ class RunSessions(BaseSessionService):
         """
         key = (app_name, user_id, session_id or uuid.uuid4().hex)
         own, shared = _split(state or {})
+        found = dict[str, bytes]()
+        own, shared = pack(own, self.codecs, found), pack(shared, self.codecs)
 
         def make(db: Connection) -> _Read:
             now = time.time()
             if not db.execute(_MAKE, {**_named(key), "state": _json(own), "now": now}).rowcount:
                 raise AlreadyExistsError(f"Session with id {key[2]} already exists.")
+            keep_bytes(db, _named(key), found)
             _share(db, key, shared)
-            return _Read(now, now, _json(own), _shared(db, key))
+            return _Read(now, now, _json(own), _shared(db, key), kept=found)
 
         return self._remember(key, await self._do(make)).session(key)
 
@@ -181,7 +200,9 @@ class RunSessions(BaseSessionService):
             rows = db.execute(text(query), {"app": app_name, "owner": user_id})
             for owner, id, made, updated, state in rows:
                 key = (app_name, owner, id)
-                found.append(_Read(made, updated, state, _shared(db, key)).session(key))
+                kept = _kept(db, key, state, {})
+                read = _Read(made, updated, state, _shared(db, key), kept=kept)
+                found.append(read.session(key))
             return found
 
         return ListSessionsResponse(sessions=await self._do(find))
@@ -199,7 +220,8 @@ class RunSessions(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """What the sessions of a user share, without the prefix ``user:``."""
-        shared = await self._do(lambda db: _shared(db, (app_name, user_id, "")))
+        stored = await self._do(lambda db: _shared(db, (app_name, user_id, "")))
+        shared = unpacked(json.dumps(stored))
         return {k.removeprefix("user:"): v for k, v in shared.items() if k.startswith("user:")}
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -221,7 +243,7 @@ class RunSessions(BaseSessionService):
             raise _stale(session.id)
         before, kept = known, _without_temporary(event)
         try:
-            written = await self._do(lambda db: _written(db, key, before, kept))
+            written = await self._do(lambda db: _written(db, key, before, kept, self.codecs))
         except BaseException:
             self._read.pop(key, None)  # whether it was written, the next look will tell
             raise
@@ -281,7 +303,13 @@ def _found(db: Connection, key: Key, known: _Read | None) -> _Read | None:
     if known is None or known.updated != updated or known.made != made:
         rows = db.execute(_READ, {**_named(key), "number": len(events)})
         events = (*events, *(_event(db, key, *each) for each in rows))
-    return _Read(made, updated, state, shared, events)
+    kept = _kept(db, key, state, {} if known is None else known.kept)
+    return _Read(made, updated, state, shared, events, kept)
+
+
+def _kept(db: Connection, key: Key, state: str, known: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The large bytes of a state."""
+    return {name: known.get(name) or kept_bytes(db, _named(key), name) for name in names_in(state)}
 
 
 def _event(db: Connection, key: Key, data: str, digests: str | None) -> Event:
@@ -289,22 +317,38 @@ def _event(db: Connection, key: Key, data: str, digests: str | None) -> Event:
     if digests is not None and event.content is not None:
         kept = json.loads(digests)
         event.content = put_back(event.content, kept, lambda d: kept_bytes(db, _named(key), d))
+    if MARK in data:
+        event.actions.state_delta = _unpacked(db, key, event.actions.state_delta)
+        if event.custom_metadata:  # has the state that a run begins with
+            event.custom_metadata = _unpacked(db, key, event.custom_metadata)
     return event
 
 
-def _written(db: Connection, key: Key, read: _Read, event: Event) -> _Read:
+def _unpacked(db: Connection, key: Key, packed: Mapping[str, Any]) -> dict[str, Any]:
+    def kept(name: str) -> bytes:
+        return kept_bytes(db, _named(key), name)
+
+    return {name: unpack(value, kept) for name, value in packed.items()}
+
+
+def _written(db: Connection, key: Key, read: _Read, event: Event, codecs: Sequence[Codec]) -> _Read:
     """The session after an event was written.
 
     Raises:
         StaleSessionError: It is not as it was read.
     """
+    large = dict[str, bytes]()
     own, shared = _split(event.actions.state_delta)
+    own, shared = pack(own, codecs, large), pack(shared, codecs)
     state = _json({**json.loads(read.state), **own}) if own else read.state
     now = max(time.time(), read.updated + 1e-6)
-    small, digests, found = event, dict[str, str](), dict[str, bytes]()
+    actions = event.actions.model_copy(update={"state_delta": {**own, **shared}})
+    small, digests = event.model_copy(update={"actions": actions}), dict[str, str]()
+    if event.custom_metadata:
+        small.custom_metadata = pack(event.custom_metadata, codecs, large)
     if event.content is not None:
-        content, digests, found = take_out(event.content)
-        small = event if not found else event.model_copy(update={"content": content})
+        small.content, digests, found = take_out(event.content)
+        large |= found
     row: dict[str, Any] = {
         **_named(key),
         "state": state,
@@ -318,10 +362,13 @@ def _written(db: Connection, key: Key, read: _Read, event: Event) -> _Read:
     if not db.execute(_MOVE, row).rowcount:
         raise _stale(key[2])
     db.execute(_ADD, row)
-    keep_bytes(db, _named(key), found)
+    keep_bytes(db, _named(key), large)
     _share(db, key, shared)
     shared = {**read.shared, **shared} if shared else read.shared
-    return replace(read, updated=now, state=state, shared=shared, events=(*read.events, event))
+    known = {**read.kept, **large}
+    kept = {name: known[name] for name in names_in(state)} if known else known
+    events = (*read.events, event)
+    return replace(read, updated=now, state=state, shared=shared, events=events, kept=kept)
 
 
 def _named(key: Key) -> dict[str, Any]:

@@ -117,7 +117,7 @@ RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "concurrency": _whole(1),
     },
     ir.ExecutionBoundary: {
-        "serialization": _one_of("json", "protobuf", "arrow"),
+        "serialization": _one_of(*ir.SERIALIZATIONS),
         "isolation": _one_of("none", "process", "container"),
     },
     ir.CompactionConfig: {

@@ -39,7 +39,7 @@ from adk_fluent.errors import (
 from adk_fluent.ir import AppNode, ExecutionConfig, why_reserved
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
@@ -152,6 +152,7 @@ def compile_ir(
     *,
     standalone: bool = False,
     segment: str | None = None,
+    beside: Collection[str] = (),
 ) -> Compiled:
     """Compile a pipeline.
 
@@ -160,6 +161,7 @@ def compile_ir(
         config: How it runs; None is the configuration of its `AppNode`, or the default.
         standalone: The root agent will run without the App that belongs to it.
         segment: The segment whose steps its runs do; None does all.
+        beside: Segments whose steps they do, too, in branches that run at the same time.
 
     Raises:
         UsageError: A field of the configuration holds a value that has no meaning.
@@ -204,6 +206,7 @@ def compile_ir(
         opens=True,
         limit=config.timeout_seconds,
         segment=segment,
+        beside=beside,
     )
     agent = FlowAgent(name=name, description=description or "", plan=plan, sub_agents=agents)
     if config.streaming_mode == "bidi":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -52,11 +52,13 @@ class Plan:
         opens: Whether a run of it makes the resources; a flow below another one finds them made.
         promises: What it promises about state.
         segment: The segment whose steps a run of it does; None does all.
+        beside: Segments whose steps it does, too, in branches that run at the same time.
         needs_plugin: Whether there is something for our plugin to do.
     """
 
     __slots__ = (
         "answers",
+        "beside",
         "closers",
         "compaction",
         "config",
@@ -91,6 +93,7 @@ class Plan:
         opens: bool = False,
         limit: float | None = None,
         segment: str | None = None,
+        beside: Collection[str] = (),
     ) -> None:
         self.node: Node = node
         self.pipeline: Pipeline = Pipeline(node)
@@ -106,6 +109,7 @@ class Plan:
         self.opens: bool = opens
         self.limit: float | None = limit
         self.segment: str | None = segment
+        self.beside: Collection[str] = beside
         self.scopes: Mapping[int, Scoped] = scopes_of(node)
         self.promises: Promises | None = promises_of(node)
         acts = bool(middlewares or self.scopes)

@@ -161,6 +161,7 @@ class FlowAgent(BaseAgent):
                 around=around if around is not None and around.is_needed else None,
                 promises=promises,
                 segment=None if outer is not None else plan.segment,
+                beside=plan.beside,
                 order=None if around is None else around.order,
             )
             await stack.enter_async_context(aclosing(events))

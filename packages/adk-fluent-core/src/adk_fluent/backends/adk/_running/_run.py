@@ -46,7 +46,7 @@ from adk_fluent.ir import ExecutionConfig
 from adk_fluent.protocol import BackendBase, RunResult, collect_discarded, resume_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 
     from google.adk.apps.app import App
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
@@ -139,7 +139,12 @@ class ADKBackend(BackendBase[Compiled]):
         return compile_ir(node, config)
 
     def compile_segment(
-        self, node: Node, config: ExecutionConfig | None = None, *, segment: str
+        self,
+        node: Node,
+        config: ExecutionConfig | None = None,
+        *,
+        segment: str,
+        beside: Collection[str] = (),
     ) -> Compiled:
         """Compile a pipeline of which runs do the steps of one segment alone.
 
@@ -149,11 +154,13 @@ class ADKBackend(BackendBase[Compiled]):
             node: The pipeline.
             config: How it runs.
             segment: The step with the execution boundary; "" is what stands outside of every one.
+            beside: Segments whose steps are done, too, where they stand in branches or items that
+                run at the same time as others.
 
         Raises:
             BuildError: As for `compile`.
         """
-        return compile_ir(node, config, segment=segment)
+        return compile_ir(node, config, segment=segment, beside=beside)
 
     async def stream(
         self,

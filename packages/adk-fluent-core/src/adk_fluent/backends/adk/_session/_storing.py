@@ -48,11 +48,14 @@ class Keeping:
         service: The service.
     """
 
-    __slots__ = ("_encoded", "_kind", "_stores")
+    __slots__ = ("_encoded", "_fault", "_kind", "_stores")
 
     def __init__(self, service: BaseSessionService) -> None:
         self._kind = type(service).__name__
-        self._stores = not isinstance(service, InMemorySessionService)
+        #: What a service cannot hold that says so itself: one may hold more than JSON.
+        self._fault = getattr(service, "__state_fault__", storage_fault)
+        in_memory = isinstance(service, InMemorySessionService)
+        self._stores = not in_memory or self._fault is not storage_fault
         #: Keys of which the service itself makes JSON: a `SchemaSessionService` does.
         rules: StateRules | None = getattr(service, "__state_rules__", None)
         self._encoded: Collection[str] = () if rules is None else rules.__state_fields__
@@ -79,7 +82,7 @@ class Keeping:
                 )
             if not self._stores or key.startswith(_TEMP) or key in self._encoded:
                 continue
-            fault = state_text_fault(key) or storage_fault(value)
+            fault = state_text_fault(key) or self._fault(value)
             if fault is None or _is_adks(fault.part):
                 continue
             path = f"state[{key!r}]{fault.path}"
@@ -196,4 +199,4 @@ def _writer(event: Event) -> str:
 
 def _is_adks(part: object) -> bool:
     """Whether it is ADK's own, such as a credential: what becomes of it is for its service."""
-    return type(part).__module__.startswith("google.adk.")
+    return str(type(part).__module__).startswith("google.adk.")  # of a message of protobuf: None
