@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +14,11 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 from sqlalchemy import text
 
-from adk_fluent import Agent
-from adk_fluent.distributed import DbosEngine
+from adk_fluent import Agent, gate
+from adk_fluent.distributed import DbosEngine, SegmentCall
 from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._database import Address, Database
+from adk_fluent.distributed._station_adk import Station, stores
 from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import SessionStoreError, UsageError
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.models.llm_request import LlmRequest
+    from google.adk.sessions.session import Session
 
 pytestmark = [
     pytest.mark.adk,
@@ -184,3 +187,61 @@ async def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:
         await ADKBackend(RunSessions(database)).run(
             ADKBackend().compile(Agent("a").mock("A").to_ir()), "Go.", session_id="s"
         )
+
+
+async def test_a_message_is_said_once_where_a_worker_died_before_its_first_step(
+    database: Database,
+) -> None:
+    heard: list[list[str]] = []
+
+    def look(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        heard.append([part.text or "" for c in llm_request.contents for part in c.parts or ()])
+
+    pipeline = Agent("a").mock("A").before_model(look) >> Agent("b").mock("B").execution_boundary()
+    station = Station(pipeline, None, *stores(database), url=database.address.url)
+    said, _ = await station.message_of("Go.", "r", "user")
+    dead = RunSessions(database)
+    session = await dead.create_session(
+        app_name="adk_fluent_app", user_id="user", session_id="r", state={"n": 1}
+    )
+    message = types.Content(role="user", parts=[types.Part(text="Go.")])
+    await dead.append_event(session, Event(author="user", content=message, invocation_id="i"))
+    first = SegmentCall("r", "pipeline", 0, station.plan.fingerprint, "user", said, {"n": 1})
+    assert (await station.advance(first)).next == "b"
+    assert heard == [["Go."]]
+    result = await station.advance(first.next("b"))
+    assert (result.status, result.answer, result.state) == ("completed", "B", {"n": 1})
+    with pytest.raises(ValueError, match="was written to since it was read"):
+        await dead.append_event(session, writing({"n": 2}))
+
+
+async def test_an_answer_is_said_once_where_a_worker_died_with_it(database: Database) -> None:
+    pipeline = Agent("a").mock("A") >> gate(message="Go on?", name="ok") >> Agent("b").mock("B")
+    here, there = (Station(pipeline, None, *stores(database)) for _ in range(2))
+    said, _ = await here.message_of("Go.", "r", "user")
+    first = SegmentCall("r", "pipeline", 0, here.plan.fingerprint, "user", said)
+    asked = await here.advance(first)
+    call = replace(first, number=1, answers={asked.pending[0]["id"]: True})
+    sessions, dead = here._backend.session_service, list[Event]()
+    append = sessions.append_event
+
+    async def dies(session: Session, event: Event) -> Event:
+        if dead:
+            raise asyncio.CancelledError
+        made = await append(session, event)
+        if event.author == "user":
+            dead.append(event)
+            raise asyncio.CancelledError
+        return made
+
+    setattr(sessions, "append_event", dies)  # noqa: B010  # it is a method
+    with pytest.raises(asyncio.CancelledError):
+        await here.advance(call, lambda _: False)
+    assert dead
+    result = await there.advance(call, lambda _: False)
+    assert (result.status, result.answer) == ("completed", "B")
+    with database.begin() as db:
+        rows = db.execute(text("select data from adk_fluent_events order by number")).scalars()
+        events = [Event.model_validate_json(row) for row in rows]
+    answers = [each for each in events if each.get_function_responses()]
+    assert [each.author for each in answers] == ["user"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._key import idempotency_key
     from adk_fluent.distributed._processes import ProcessIsolation
     from adk_fluent.distributed._segments import Pipeline, Segment, SegmentPlan, split
+    from adk_fluent.distributed._summaries import RunSummary, WorkerSummary
     from adk_fluent.ir import ExecutionBoundary, ScalingConfig, TransportConfig
 else:
     _MODULES = {
@@ -30,6 +31,7 @@ else:
         "distributed._key": ("idempotency_key",),
         "distributed._processes": ("ProcessIsolation",),
         "distributed._segments": ("Pipeline", "Segment", "SegmentPlan", "split"),
+        "distributed._summaries": ("RunSummary", "WorkerSummary"),
         "ir": ("ExecutionBoundary", "ScalingConfig", "TransportConfig"),
     }
     _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -52,6 +54,7 @@ __all__ = [
     "Pipeline",
     "ProcessIsolation",
     "RunStatus",
+    "RunSummary",
     "ScalingConfig",
     "Segment",
     "SegmentCall",
@@ -60,6 +63,7 @@ __all__ = [
     "SegmentResult",
     "Status",
     "TransportConfig",
+    "WorkerSummary",
     "idempotency_key",
     "split",
 ]

@@ -6,9 +6,10 @@ import asyncio
 import json
 import logging
 import signal
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,15 +18,21 @@ from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._dbos import DbosEngine
 from adk_fluent.distributed._deploy import files, write
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
+from adk_fluent.distributed._page import page
 from adk_fluent.distributed._processes import ProcessIsolation
+from adk_fluent.distributed._runs import unknown_run
 from adk_fluent.distributed._segments import split
+from adk_fluent.distributed._watch import counted, table, watch
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine, Generator, Sequence
 
     from adk_fluent.distributed._call import RunStatus
+    from adk_fluent.distributed._summaries import RunSummary
     from adk_fluent.protocol import Answer, Pending
+
+T = TypeVar("T")
 
 _database = click.option(
     "--database",
@@ -77,12 +84,99 @@ def submit(  # noqa: PLR0917  # click calls it by name
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", required=False)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page of all runs and workers.",
+)
+@click.option("--watch", "live", is_flag=True, help="Go on showing it until Ctrl-C.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks of --watch.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Show so many runs, those submitted last.",
+)
 @_database
 @_json
-def status(run: str, database: str, as_json: bool) -> None:
-    """Show how RUN stands: its answer, state, open questions and error."""
-    _show(_of_run(database, lambda engine: engine.status(run)), as_json=as_json)
+def status(  # noqa: PLR0917  # click calls it by name
+    run: str | None,
+    html: Path | None,
+    live: bool,
+    interval: float,
+    limit: int,
+    database: str,
+    as_json: bool,
+) -> None:
+    """Show how RUN stands: its answer, state, open questions and error. Without RUN, list runs.
+
+    With --watch, RUN is shown until it is over or waits, all runs until Ctrl-C.
+    """
+    if html is not None and (run is not None or live or as_json):
+        raise UsageError("--html is a page of all runs", help="leave out RUN, --watch and --json")
+    if live and as_json:
+        raise UsageError("--watch is for people", help="leave out --json, or --watch")
+    if html is not None:
+        _write_page(database, html, limit)
+    elif live:
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            _on_runs(database, lambda engine: _watched(engine, run, interval, limit))
+    elif run is None:
+        runs = _on_runs(database, lambda engine: engine.runs(limit=limit))
+        data = [each.to_dict() for each in runs]
+        told = [counted(runs), *(table(runs) if runs else ())]
+        click.echo(json.dumps(data, ensure_ascii=False, indent=2) if as_json else "\n".join(told))
+    else:
+        _show(_on_runs(database, lambda engine: engine.status(run)), as_json=as_json)
+
+
+def _write_page(database: str, file: Path, limit: int) -> None:
+    """Write the page of runs.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+
+    async def read(engine: DbosEngine) -> str:
+        runs, workers = await engine.runs(limit=limit), await engine.workers()
+        return page(engine.url, runs, workers, limit=limit, now=time.time())
+
+    made = _on_runs(database, read)
+    try:
+        file.write_text(made, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("the page cannot be written", found=f"{file}: {error.strerror}") from error
+    note(f"[wrote {file}]")
+
+
+async def _watched(engine: DbosEngine, run: str | None, seconds: float, limit: int) -> None:
+    """Show one run until it is over, or all of them.
+
+    Raises:
+        DistributedRunError: There is no such run.
+    """
+
+    async def read() -> list[RunSummary]:
+        found = await engine.runs(limit=limit, run_id=run)
+        if run is not None and not found:
+            raise unknown_run(run)
+        return found
+
+    def over(runs: Sequence[RunSummary]) -> bool:
+        return run is not None and runs[0].status != "running"
+
+    await watch(read, seconds=seconds, over=over)
 
 
 @click.command()
@@ -101,7 +195,7 @@ def answer(run: str, values: tuple[str, ...], database: str, as_json: bool) -> N
         stands = await engine.status(run)
         return await engine.answer(run, *_answers(stands, values))
 
-    _show(_of_run(database, call), as_json=as_json)
+    _show(_on_runs(database, call), as_json=as_json)
 
 
 @click.command()
@@ -110,7 +204,7 @@ def answer(run: str, values: tuple[str, ...], database: str, as_json: bool) -> N
 @_json
 def cancel(run: str, database: str, as_json: bool) -> None:
     """Cancel RUN: a step that is running is cancelled, and nothing after it runs."""
-    _show(_of_run(database, lambda engine: engine.cancel(run)), as_json=as_json)
+    _show(_on_runs(database, lambda engine: engine.cancel(run)), as_json=as_json)
 
 
 @click.command()
@@ -243,8 +337,8 @@ def _in_engine(
     return asyncio.run(main())
 
 
-def _of_run(url: str, call: Callable[[DbosEngine], Coroutine[Any, Any, RunStatus]]) -> RunStatus:
-    """The same for a run that is there: a database that is missing is not made.
+def _on_runs(url: str, call: Callable[[DbosEngine], Coroutine[Any, Any, T]]) -> T:
+    """The same for runs that are there: a database that is missing is not made.
 
     Raises:
         EngineError: It is missing.

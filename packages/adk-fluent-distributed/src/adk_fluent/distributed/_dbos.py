@@ -6,7 +6,7 @@ import asyncio
 import math
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
@@ -17,6 +17,7 @@ from adk_fluent.distributed._runs import (
     answering,
     checked_id,
     checked_user,
+    error_in,
     failed_run,
     new_id,
     refuse_other,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._runtime import Runtime
     from adk_fluent.distributed._segments import Pipeline, SegmentPlan
     from adk_fluent.distributed._station_adk import Station
+    from adk_fluent.distributed._summaries import RunSummary, WorkerSummary
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import Answer, RunResult
 
@@ -343,6 +345,37 @@ class DbosEngine:
             await asyncio.to_thread(control.destroy)
         await asyncio.to_thread(self._database.close)
 
+    async def runs(self, *, limit: int = 1000, run_id: str | None = None) -> list[RunSummary]:
+        """Return the runs whose calls were submitted last, those that changed last first.
+
+        Args:
+            limit: How many at most.
+            run_id: Only the run with this id.
+
+        Raises:
+            EngineError: The database cannot be used.
+            UsageError: The limit is no number above 0, or the id is none.
+        """
+        from adk_fluent.distributed import _overview as overview  # noqa: PLC0415  # imports DBOS
+
+        _check_number("limit", limit, whole=True)
+        prefix = None if run_id is None else f"{checked_id(run_id)}#"
+        client = await self._client()
+        try:
+            return await overview.runs_in(client, limit, prefix)
+        except Exception as error:
+            raise unusable(error, self._address) from error
+
+    async def workers(self) -> list[WorkerSummary]:
+        """Return the workers of the database; one that died is among them until it is noticed.
+
+        Raises:
+            EngineError: The database cannot be used.
+        """
+        from adk_fluent.distributed._workers import Workers  # noqa: PLC0415  # as with `serve`
+
+        return await asyncio.to_thread(Workers(self._database, lease=self._lease).summaries)
+
     # --- what is served ------------------------------------------------------------------------
 
     def _station(self, pipeline: Pipeline | Node) -> Station:
@@ -581,15 +614,6 @@ def _result_in(row: WorkflowStatus) -> dict[str, Any]:
     return result_in(row)
 
 
-def _error_in(row: WorkflowStatus) -> dict[str, str]:
-    """The error of a call that did not come to a result, such as one of the database."""
-    kept: Any = row.error
-    if not isinstance(kept, dict):  # it began too often: each worker that took it has died
-        return {"type": row.status, "message": str(kept or "the call never ended"), "node": ""}
-    told = cast("dict[str, str]", kept)
-    return {"type": told["error"], "message": told["message"].partition("\n")[0], "node": ""}
-
-
 class _Found(NamedTuple):
     row: WorkflowStatus
     rest: dict[str, Any] | None
@@ -604,7 +628,7 @@ def _status(found: _Found) -> RunStatus:
         case "CANCELLED":
             result = {"status": "cancelled"}
         case "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
-            result = {"status": "failed", "error": _error_in(row)}
+            result = {"status": "failed", "error": error_in(row)}
         case _:
             result = None
     return status_of(call, result, rest)

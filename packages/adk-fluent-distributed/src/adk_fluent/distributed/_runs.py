@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.distributed._errors import DistributedRunError
 from adk_fluent.errors import UsageError
@@ -13,6 +13,8 @@ from adk_fluent.protocol import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dbos import WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus, SegmentCall
     from adk_fluent.distributed._segments import SegmentPlan
@@ -147,3 +149,12 @@ def answering(stands: RunStatus, answers: Sequence[Any]) -> dict[str, Any]:
             what = f"the answer to {asked[each.id].name!r} cannot cross"
             raise UsageError(what, found=f"it{problem.path} {problem.says}", help=problem.help)
     return {each.id: each.value for each in answers}
+
+
+def error_in(row: WorkflowStatus) -> dict[str, str]:
+    """The error of a call that did not come to a result, such as one of the database."""
+    kept: Any = row.error
+    if not isinstance(kept, dict):  # it began too often: each worker that took it has died
+        return {"type": row.status, "message": str(kept or "the call never ended"), "node": ""}
+    told = cast("dict[str, str]", kept)
+    return {"type": told["error"], "message": told["message"].partition("\n")[0], "node": ""}

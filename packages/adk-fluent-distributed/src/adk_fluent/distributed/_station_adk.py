@@ -255,6 +255,8 @@ class Station:
         return self._store.at_work(self._config.app_name, **where)
 
     async def _run(self, compiled: Compiled, call: SegmentCall, where: Any) -> None:
+        if self._store is not None:  # what somebody wrote and died is not said twice
+            await self._store.drop_unheard((self._config.app_name, call.user_id, call.run_id))
         try:
             recalled = await self._backend.recall(compiled, **where)
         except SessionError:  # there is no session yet

@@ -58,6 +58,10 @@ _MOVE: Final = text(
 _ADD: Final = text(
     "insert into adk_fluent_events values (:app, :owner, :session, :number, :id, :data, :bytes)"
 )
+_DROP: Final = text(  # another `made`, so that nobody takes what was dropped for known
+    "update adk_fluent_sessions set made = :now, updated = :now, events = :events"
+    f" {_WHERE} and updated = :updated"
+)
 _SHARED: Final = text(
     "select owner, key, value from adk_fluent_states where app = :app and owner in ('', :owner)"
 )
@@ -250,6 +254,30 @@ class RunSessions(BaseSessionService):
         self._remember(key, written)
         session.last_update_time = written.updated
         return await super().append_event(session=session, event=event)
+
+    async def drop_unheard(self, key: Key) -> None:
+        """Remove what the user has said last and nobody has acted on, unless somebody writes.
+
+        The call in which it was said says it again.
+        """
+        known = await self._look(key)
+        heard = [] if known is None else list(known.events)
+        while heard and heard[-1].author == "user":
+            heard.pop()
+        if known is None or len(heard) == len(known.events):
+            return
+        row = {**_named(key), "updated": known.updated, "events": len(heard)}
+        row["now"] = max(time.time(), known.updated + 1e-6)
+
+        def remove(db: Connection) -> None:
+            if db.execute(_DROP, row).rowcount:
+                db.execute(
+                    text(f"delete from adk_fluent_events {_WHERE} and number >= :events"), row
+                )
+
+        self._read.pop(key, None)
+        await self._do(remove)
+        await self._look(key)
 
     async def put_content(
         self, key: Key, content: types.Content

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.distributed._database import unusable
 from adk_fluent.distributed._errors import BoundaryError
+from adk_fluent.distributed._summaries import WorkerSummary
 from adk_fluent.extend import this_process
 
 if TYPE_CHECKING:
@@ -102,6 +103,19 @@ class Workers:
     def leave(self) -> None:
         """Be a worker no more."""
         self.bury(self.id)
+
+    def summaries(self) -> list[WorkerSummary]:
+        """All workers, those who have died among them until somebody takes over."""
+        with self._table(lock=False) as (do, now):
+            return [
+                WorkerSummary(
+                    each.id,
+                    tuple(name.partition("/")[2] for name in json.loads(each.segments)),
+                    max(now - each.beat, 0.0),
+                    each.is_alive(now),
+                )
+                for each in _all(do)
+            ]
 
     def take_dead(self) -> list[str]:
         """Take the dead workers that no living one looks after; `bury` them when that is done."""
