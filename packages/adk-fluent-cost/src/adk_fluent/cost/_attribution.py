@@ -23,7 +23,7 @@ from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc, SystemClock, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
@@ -56,7 +56,7 @@ class CostAttributionMiddleware(Middleware):
         prices: The price books, in order.
     """
 
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 

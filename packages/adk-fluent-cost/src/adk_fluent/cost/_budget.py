@@ -45,6 +45,7 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from adk_fluent.cost._ledger._ledger import Reservation
@@ -105,7 +106,7 @@ class Budget(Middleware):
         name: What it is called.
     """
 
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 

@@ -18,6 +18,7 @@ from adk_fluent.extend import describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import Self
 
@@ -69,7 +70,7 @@ class Recorder(Middleware):
     """
 
     at_boundary = True
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
     from typing import Self
 
     from adk_fluent.debug._interactions import Interaction
@@ -315,7 +315,7 @@ class Replayer(Middleware):
     """What stands in the place of models and tools; see `ReplayerBackend`."""
 
     at_boundary = True
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
 
     def __init__(self, backend: ReplayerBackend) -> None:
         self._backend = backend

@@ -104,7 +104,7 @@ class RunRecorder(Middleware):
     """
 
     at_boundary = True
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
 
     def __init__(self, recorder: Keeper) -> None:
         self.tape: list[Data] = []

@@ -14,7 +14,7 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import Middleware, ModelReply, RemoteReply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redaction
@@ -78,7 +78,7 @@ class RunReplayer(Middleware):
     """
 
     at_boundary = True
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
 
     def __init__(self, backend: Source) -> None:
         self._backend = backend

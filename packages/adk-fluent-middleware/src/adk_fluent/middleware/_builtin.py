@@ -98,7 +98,7 @@ class _Described:
 class BuiltIn(Middleware):
     """A middleware with options."""
 
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
     #: What it is called in references, files and on the command line.
     name: ClassVar[str] = ""
     #: Its name, what it does, and the JSON Schema of its options.

@@ -43,7 +43,7 @@ class ModelSelection(Middleware):
         choices: By the names of agents.
     """
 
-    adds_tools = ()
+    adds_tools: Sequence[str] | None = ()
     outermost: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, choices: Mapping[str, Choice]) -> None:

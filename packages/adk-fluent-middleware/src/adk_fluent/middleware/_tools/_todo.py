@@ -49,7 +49,7 @@ class TodoListMiddleware(BuiltIn):
         instruction: What agents are told about it, in the place of our own words.
     """
 
-    adds_tools = (TODO,)
+    adds_tools: Sequence[str] | None = (TODO,)
     agents: bool | Sequence[str] = True
     key: Annotated[str, Field(min_length=1)] = "todos"
     max_items: Annotated[int, Field(ge=1)] = 50
