@@ -132,9 +132,17 @@ def children() -> list[str]:
     return [
         pid
         for task in Path("/proc/self/task").iterdir()
-        for pid in (task / "children").read_text("utf-8").split()
+        for pid in children_of(task).split()
         if "_child_adk" in command_of(pid)
     ]
+
+
+def children_of(task: Path) -> str:
+    """The processes that a thread has started; "" of one that has ended."""
+    try:
+        return (task / "children").read_text("utf-8")
+    except FileNotFoundError:
+        return ""
 
 
 def command_of(pid: object) -> str:

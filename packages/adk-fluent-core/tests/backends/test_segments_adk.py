@@ -110,9 +110,9 @@ async def test_code_knows_the_step_it_runs_in() -> None:
     nested = Agent("boss").mock("Fine.")
     await (nested >> Pipeline("p", look, look) * 2).run("Go.")
     assert [tuple(each) for each in seen if each is not None] == [
-        ("s1.l0.s0", "look"),
-        ("s1.l0.s1", "look"),
-        ("s1.l1.s0", "look"),
-        ("s1.l1.s1", "look"),
+        ("s1.l0.s0", "look", ""),
+        ("s1.l0.s1", "look", ""),
+        ("s1.l1.s0", "look", ""),
+        ("s1.l1.s1", "look", ""),
     ]
     assert current_step() is None
