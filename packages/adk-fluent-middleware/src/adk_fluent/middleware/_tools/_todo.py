@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
@@ -49,7 +49,7 @@ class TodoListMiddleware(BuiltIn):
         instruction: What agents are told about it, in the place of our own words.
     """
 
-    adds_tools: Sequence[str] | None = (TODO,)
+    adds_tools: ClassVar[Sequence[str] | None] = (TODO,)  # pyright: ignore[reportIncompatibleVariableOverride]
     agents: bool | Sequence[str] = True
     key: Annotated[str, Field(min_length=1)] = "todos"
     max_items: Annotated[int, Field(ge=1)] = 50
