@@ -128,9 +128,11 @@ def authorities_are_not_read() -> Iterator[None]:
         if cafile is not None and Path(cafile).name not in of_all:
             load(context, cafile, *args, **options)
 
+    def load_none(_context: ssl.SSLContext) -> None: ...
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_verify_locations", load_own)
-        patch.setattr(ssl.SSLContext, "set_default_verify_paths", lambda _context: None)
+        patch.setattr(ssl.SSLContext, "set_default_verify_paths", load_none)
         yield
 
 
