@@ -32,6 +32,15 @@ if find_spec("pyarrow") and "codec_values" not in sys.modules:
     _provide("codec_values")
 
 
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]  # pytest calls it
+    """Close what a test that fails has left open: a process runs one engine."""
+    yield
+    runtime = sys.modules.get("adk_fluent.distributed._runtime")
+    if runtime is not None:
+        runtime.Runtime.close_any()
+
+
 @pytest.fixture(scope="session")
 def postgres_address() -> Iterator[str]:
     """A server of these tests; without Postgres on this machine, the test is skipped."""

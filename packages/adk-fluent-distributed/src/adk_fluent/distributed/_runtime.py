@@ -43,6 +43,8 @@ ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
 _PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
+_TAKERS: Final = "queue-worker-"  # names of DBOS's threads that look into queues
+_PARTING: Final = 10.0  # seconds that one of them gets to end
 
 
 def queue_of(fingerprint: str, segment: str) -> str:
@@ -208,6 +210,7 @@ class Runtime:
             self._processes = Processes(isolation, database.address.url, lease=lease)
         self._lease, self._poll = lease, poll
         self._over = threading.Event()
+        self._dbos: DBOS | None = None
         self._watchers: list[threading.Thread] = []
         self._until = math.inf
         self._beaten = time.monotonic()
@@ -220,6 +223,14 @@ class Runtime:
         """The one of this process."""
         assert cls._current is not None  # noqa: S101  # a workflow runs in a launched one
         return cls._current
+
+    @classmethod
+    def close_any(cls) -> bool:
+        """Close the one of this process, such as one that nobody holds; whether there was one."""
+        left = cls._current
+        if left is not None:
+            left.close()
+        return left is not None
 
     def launch(self, queues: Mapping[str, int], most: Mapping[str, int | None]) -> None:
         """Begin to take calls from queues.
@@ -249,7 +260,7 @@ class Runtime:
                 )
             Runtime._current = self
             _keep_quiet()
-            DBOS(config=self._config())
+            self._dbos = DBOS(config=self._config())
             DBOS.listen_queues([*queues])
             DBOS.launch()
         except BaseException:
@@ -359,7 +370,18 @@ class Runtime:
         with SetWorkflowID(id):
             DBOS.start_workflow(_whole, call.to_dict())
 
+    def _take_no_more(self) -> None:
+        """End the threads that take calls, before the event loop they hand them to is closed."""
+        if self._dbos is None:
+            return
+        for over in self._dbos.background_thread_stop_events:
+            over.set()
+        for each in threading.enumerate():
+            if each.name.startswith(_TAKERS):
+                each.join(_PARTING)
+
     def _stop(self) -> None:
+        self._take_no_more()
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
         if self._processes is not None:
