@@ -483,3 +483,18 @@ def test_a_candidates_price_is_held_against_the_known_one() -> None:
         Agent("a").model_select(candidates=[misspelt]).to_app()
     good = ModelCandidate("gemini-2.5-pro", 0.00125, 0.01)
     assert not Agent("a").model_select(candidates=[good]).check().errors
+
+
+async def test_an_error_of_a_condition_or_a_judge_says_whose_it_is() -> None:
+    def breaks(*_: Any) -> bool:
+        raise KeyError("plan")
+
+    desk = Desk()
+    with pytest.raises(KeyError, match="plan") as caught:
+        await desk.agent(candidates=[desk.candidate("good", condition=breaks)]).run("hi")
+    assert "in the condition of the candidate 'good'" in caught.value.__notes__
+    with pytest.raises(KeyError, match="plan") as caught:
+        await desk.agent(strategy="adaptive", judge=breaks).run("hi")
+    assert caught.value.__notes__[0] == "in the judge of the answers of 'cheap'"
+    assert caught.value.__notes__[1].startswith("in node 'a' at ")
+    assert desk.asked == {"cheap": 1}

@@ -33,12 +33,14 @@ if find_spec("pyarrow") and "codec_values" not in sys.modules:
 
 
 @pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]  # pytest calls it
-    """Close what a test that fails has left open: a process runs one engine."""
+def no_engine_is_left() -> Iterator[None]:
+    """A test that leaves an engine open fails, and not those behind it: there is one a process."""
     yield
-    runtime = sys.modules.get("adk_fluent.distributed._runtime")
-    if runtime is not None:
-        runtime.Runtime.close_any()
+    module = sys.modules.get("adk_fluent.distributed._runtime")
+    left = None if module is None else module.Runtime._current
+    if left is not None:
+        left.close()
+        pytest.fail(f"the test left the engine of {left.address.shown} open")
 
 
 @pytest.fixture(scope="session")

@@ -224,14 +224,6 @@ class Runtime:
         assert cls._current is not None  # noqa: S101  # a workflow runs in a launched one
         return cls._current
 
-    @classmethod
-    def close_any(cls) -> bool:
-        """Close the one of this process, such as one that nobody holds; whether there was one."""
-        left = cls._current
-        if left is not None:
-            left.close()
-        return left is not None
-
     def launch(self, queues: Mapping[str, int], most: Mapping[str, int | None]) -> None:
         """Begin to take calls from queues.
 

@@ -130,11 +130,15 @@ class Choice:
             yield Option(at, usd, each.quality_tier)
 
     async def _holds(self, option: Option, call: ModelCall) -> bool:
-        condition = self._candidates[option.at].condition
-        if condition is None:
+        candidate = self._candidates[option.at]
+        if candidate.condition is None:
             return True
-        said: Any = condition.value(call.ctx, call.request)
-        return bool(await said if isawaitable(said) else said)
+        try:
+            said: Any = candidate.condition.value(call.ctx, call.request)
+            return bool(await said if isawaitable(said) else said)
+        except Exception as error:
+            error.add_note(f"in the condition of the candidate {candidate.name!r}")
+            raise
 
     def _none(self, call: ModelCall, fitting: Sequence[Option]) -> NoCandidateError:
         fit = {each.at for each in fitting}

@@ -198,8 +198,12 @@ class _Selecting:
         final = reply.final
         if final is None or final.error_code is not None:
             return False
-        said: Any = self._choice.judge(reply)
-        score = await said if isawaitable(said) else said
+        try:
+            said: Any = self._choice.judge(reply)
+            score = await said if isawaitable(said) else said
+        except Exception as error:
+            error.add_note(f"in the judge of the answers of {self._choice.names[self.asked]!r}")
+            raise
         if not (isinstance(score, int | float) and 0 <= score <= 1):
             raise UsageError(
                 f"the judge of agent {self._call.agent} gives a bool, or a score from 0 to 1",
