@@ -464,10 +464,46 @@ async def test_closing_waits_for_who_takes_a_call(
         with pytest.raises(asyncio.CancelledError):
             await serving
     assert [each.getMessage() for each in caplog.records if each.name == "dbos"] == []
-    serving = asyncio.ensure_future(engine.serve())
-    stands = await over(engine, "r")
-    assert (stands.status, stands.error) == ("completed", None)
-    serving.cancel()
+    stands = await engine.status("r")
+    assert (stands.status, stands.error) == ("running", None)
+
+
+async def test_a_call_that_begins_as_its_engine_closes_is_left_to_others(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbos._event_loop import BackgroundEventLoop
+
+    taking, closing, taken = threading.Event(), threading.Event(), threading.Event()
+    submit, stop = BackgroundEventLoop.submit_coroutine, BackgroundEventLoop.stop
+
+    def late(self: BackgroundEventLoop, coroutine: Any) -> Any:
+        taking.set()
+        closing.wait(SECONDS)
+        try:
+            return submit(self, coroutine)
+        finally:
+            taken.set()
+
+    def stopping(self: BackgroundEventLoop, timeout: float | None = 10.0) -> None:
+        closing.set()
+        taken.wait(SECONDS)
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), self._loop).result()
+        stop(self, timeout)
+
+    pipeline = doubled([])
+    with monkeypatch.context() as patched:
+        patched.setattr(BackgroundEventLoop, "submit_coroutine", late)
+        patched.setattr(BackgroundEventLoop, "stop", stopping)
+        patched.setattr(Runtime, "_take_no_more", lambda _: None)
+        await engine.submit(pipeline, "Go.", run_id="r")
+        serving = asyncio.ensure_future(engine.serve())
+        assert await asyncio.to_thread(taking.wait, SECONDS)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    stands = await engine.status("r")
+    assert (stands.status, stands.error) == ("running", None)
 
 
 async def test_an_engine_whose_launch_is_cancelled_is_closed(

@@ -155,7 +155,7 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 @DBOS.workflow(name=WHOLE)
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
-    runtime = Runtime.current()  # there is none any more when a closing engine cancels this
+    runtime = Runtime.current()  # a closing engine is there no more when it cancels this
     await _check_ours(data, whole=True)
     try:
         while True:
@@ -220,8 +220,13 @@ class Runtime:
 
     @classmethod
     def current(cls) -> Runtime:
-        """The one of this process."""
-        assert cls._current is not None  # noqa: S101  # a workflow runs in a launched one
+        """The one of this process.
+
+        Raises:
+            _ClosedError: It was closed as a call of it began.
+        """
+        if cls._current is None:
+            raise _ClosedError
         return cls._current
 
     def launch(self, queues: Mapping[str, int], most: Mapping[str, int | None]) -> None:
@@ -370,7 +375,8 @@ class Runtime:
             over.set()
         for each in threading.enumerate():
             if each.name.startswith(_TAKERS):
-                each.join(_PARTING)
+                with suppress(RuntimeError):  # one that is being started takes nothing any more
+                    each.join(_PARTING)
 
     def _stop(self) -> None:
         self._take_no_more()
