@@ -476,6 +476,9 @@ async def test_a_call_that_begins_as_its_engine_closes_is_left_to_others(
     taking, closing, taken = threading.Event(), threading.Event(), threading.Event()
     submit, stop = BackgroundEventLoop.submit_coroutine, BackgroundEventLoop.stop
 
+    def go_on(_: Runtime) -> None:
+        """Let threads take calls on."""
+
     def late(self: BackgroundEventLoop, coroutine: Any) -> Any:
         taking.set()
         closing.wait(SECONDS)
@@ -495,7 +498,7 @@ async def test_a_call_that_begins_as_its_engine_closes_is_left_to_others(
     with monkeypatch.context() as patched:
         patched.setattr(BackgroundEventLoop, "submit_coroutine", late)
         patched.setattr(BackgroundEventLoop, "stop", stopping)
-        patched.setattr(Runtime, "_take_no_more", lambda _: None)
+        patched.setattr(Runtime, "_take_no_more", go_on)
         await engine.submit(pipeline, "Go.", run_id="r")
         serving = asyncio.ensure_future(engine.serve())
         assert await asyncio.to_thread(taking.wait, SECONDS)

@@ -319,7 +319,7 @@ def _traced(trace: Mapping[str, str]) -> otel.Context:
 
 
 def _told(error: BaseException) -> dict[str, str]:
-    return {**error_parts(error)}
+    return {name: str(each) for name, each in error_parts(error).items()}
 
 
 def stores(database: Database) -> tuple[RunSessions, RunArtifacts]:
