@@ -15,6 +15,7 @@ from adk_fluent.backends.adk import to_agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Budget,
+    FunctionError,
     MemoryLedger,
     NoCandidateError,
     PriceError,
@@ -22,7 +23,7 @@ from adk_fluent.cost import (
     cost_of,
 )
 from adk_fluent.errors import AdkFluentError, BuildError, UsageError
-from adk_fluent.ir import ModelCandidate, from_json, to_json
+from adk_fluent.ir import AgentNode, ModelCandidate, from_json, to_json
 from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -157,6 +158,31 @@ async def test_where_none_takes_it_the_error_says_why() -> None:
     assert (await with_fallback.run("hello")).text == "good says"
 
 
+def raising(*_: Any) -> bool:
+    raise KeyError("tier")
+
+
+async def test_a_condition_that_fails_is_an_error_that_says_where() -> None:
+    desk = Desk()
+    candidates = [desk.candidate("cheap", condition=raising)]
+    agent = desk.agent(candidates=candidates, fallback_model=desk.models["good"])
+    with pytest.raises(FunctionError, match="the condition of cheap of agent a has fail") as caught:
+        await agent.run("hi")
+    error = caught.value
+    assert (error.code, error.found) == ("ADKF805", "KeyError: 'tier'")
+    assert str(error.location).rpartition("/")[2].startswith("test_selecting_adk.py:")
+    assert isinstance(error.__cause__, KeyError)
+    assert error.help == "correct it; it is written as lambda ctx, request: ..."
+    assert desk.asked == {}
+
+
+async def test_a_model_beside_candidates_is_refused() -> None:
+    chooses = Desk().agent().to_ir()
+    assert isinstance(chooses, AgentNode)
+    with pytest.raises(BuildError, match="agent 'a' has a model, and chooses one"):
+        to_agent(chooses.replace(model="gemini-2.5-pro"))
+
+
 # --- a budget ------------------------------------------------------------------------------------
 
 
@@ -257,6 +283,13 @@ async def test_a_judge_may_give_a_score_and_be_async() -> None:
         with pytest.raises(UsageError, match="gives a bool, or a score from 0 to 1") as raised:
             await desk.agent(strategy="adaptive", judge=wrong).run("hi")
         assert f"found: {said}" in str(raised.value)
+
+
+async def test_a_judge_that_fails_is_an_error_that_says_where() -> None:
+    with pytest.raises(FunctionError, match="the judge of agent a has failed") as caught:
+        await Desk().agent(strategy="adaptive", judge=raising).run("hi")
+    assert (caught.value.found, caught.value.node) == ("KeyError: 'tier'", "a")
+    assert caught.value.location is not None
 
 
 async def test_the_last_one_is_not_judged() -> None:
@@ -483,18 +516,3 @@ def test_a_candidates_price_is_held_against_the_known_one() -> None:
         Agent("a").model_select(candidates=[misspelt]).to_app()
     good = ModelCandidate("gemini-2.5-pro", 0.00125, 0.01)
     assert not Agent("a").model_select(candidates=[good]).check().errors
-
-
-async def test_an_error_of_a_condition_or_a_judge_says_whose_it_is() -> None:
-    def breaks(*_: Any) -> bool:
-        raise KeyError("plan")
-
-    desk = Desk()
-    with pytest.raises(KeyError, match="plan") as caught:
-        await desk.agent(candidates=[desk.candidate("good", condition=breaks)]).run("hi")
-    assert "in the condition of the candidate 'good'" in caught.value.__notes__
-    with pytest.raises(KeyError, match="plan") as caught:
-        await desk.agent(strategy="adaptive", judge=breaks).run("hi")
-    assert caught.value.__notes__[0] == "in the judge of the answers of 'cheap'"
-    assert caught.value.__notes__[1].startswith("in node 'a' at ")
-    assert desk.asked == {"cheap": 1}

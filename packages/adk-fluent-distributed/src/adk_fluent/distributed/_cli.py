@@ -20,13 +20,13 @@ from adk_fluent.distributed._deploy import files, write
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
 from adk_fluent.distributed._page import page
 from adk_fluent.distributed._processes import ProcessIsolation
-from adk_fluent.distributed._runs import unknown_run
+from adk_fluent.distributed._runs import said, unknown_run
 from adk_fluent.distributed._segments import split
 from adk_fluent.distributed._watch import counted, table, watch
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Sequence
+    from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.distributed._summaries import RunSummary
@@ -361,13 +361,23 @@ def _show(stands: RunStatus, *, as_json: bool) -> None:
         for each in stands.pending:
             click.echo(f"  {each.name or each.id} asks: {each.message}")
         if stands.error is not None:
-            click.echo(f"  {stands.error['type']}: {stands.error['message']}")
+            for line in _explained(stands.error):
+                click.echo(f"  {line}")
             if stands.status == "failed":
                 click.echo(f"  adk-fluent answer {stands.run_id} goes on with it")
         if stands.answer and stands.is_over:
             click.echo(stands.answer)
     if stands.status == "failed":
         click.get_current_context().exit(FINDINGS)
+
+
+def _explained(error: Mapping[str, str]) -> Iterator[str]:
+    """An error, a line for each part of it."""
+    yield said(error)
+    if error["node"]:
+        yield f"where: node {error['node']!r}" + (error["location"] and f" at {error['location']}")
+    if error["help"]:
+        yield f"help: {error['help']}"
 
 
 def _answers(stands: RunStatus, values: tuple[str, ...]) -> list[Answer]:
