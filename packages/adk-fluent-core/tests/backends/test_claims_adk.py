@@ -132,6 +132,24 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Holder, "take", take)
 
 
+async def both(desk: Desk, *meet: dict[str, Callable[[], Awaitable[object]]]) -> list[Any]:
+    """What two get that answer one run, and write their claims at the same time."""
+    answer, options = await desk.options()
+    desk.goes_on.set()
+    barriers = [asyncio.Barrier(2) for _ in meet]
+    for at, barrier in zip(meet, barriers, strict=True):
+        at["claim"] = barrier.wait
+
+    async def resumed() -> Any:
+        try:
+            return await desk.pipeline().resume(answer, **options)
+        finally:  # the other must not wait for one that never came so far
+            for barrier in barriers:
+                await barrier.abort()
+
+    return list(await asyncio.gather(resumed(), resumed(), return_exceptions=True))
+
+
 @pytest.mark.usefixtures("apart")
 async def test_a_claim_that_comes_late_takes_nothing_back() -> None:
     desk = Desk()
@@ -220,10 +238,7 @@ async def test_who_comes_second_in_one_process_is_told_before_anything_is_writte
 async def test_where_a_service_keeps_both_claims_both_may_be_told_and_neither_goes_on() -> None:
     service = Hooked(InMemorySessionService())
     desk = Desk(service)
-    answer, options = await desk.options()
-    service.before["claim"], service.after["claim"] = (asyncio.Barrier(2).wait for _ in range(2))
-    resumed = (desk.pipeline().resume(answer, **options) for _ in range(2))
-    came = await asyncio.gather(*resumed, return_exceptions=True)
+    came = await both(desk, service.before, service.after)
     assert [type(each) for each in came] == [SessionError, SessionError]
     assert desk.calls == []
 
@@ -234,11 +249,7 @@ async def test_where_a_service_keeps_events_apart_by_their_ids_one_goes_on(
 ) -> None:
     service = Hooked(store)
     desk = Desk(service)
-    answer, options = await desk.options()
-    desk.goes_on.set()
-    service.before["claim"] = asyncio.Barrier(2).wait
-    resumed = (desk.pipeline().resume(answer, **options) for _ in range(2))
-    came = await asyncio.gather(*resumed, return_exceptions=True)
+    came = await both(desk, service.before)
     told = [each for each in came if isinstance(each, SessionError)]
     assert [TAKEN in str(each) for each in told] == [True], came
     session = await store.get_session(**WHERE)

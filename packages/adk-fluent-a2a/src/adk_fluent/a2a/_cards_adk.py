@@ -16,6 +16,7 @@ from google.protobuf.json_format import MessageToDict, ParseError
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from adk_fluent.a2a._addresses import address_fault, origin
+from adk_fluent.a2a._agent_card import GRPC
 from adk_fluent.a2a._entries import DirectoryEntry
 from adk_fluent.a2a._failures_adk import failure, failure_of, shown
 from adk_fluent.errors import UsageError
@@ -108,8 +109,8 @@ def checked(text: str) -> tuple[AgentCard | None, str | None]:
 def fault_of(card: AgentCard, source: str | None) -> str | None:
     """What is wrong with where a card sends requests; None if nothing is.
 
-    Every address must be https, or http on this machine, and all have the origin from which the
-    card came, for that is where the credentials go.
+    Every address that may be asked must be https, or http on this machine, and all have the origin
+    from which the card came, for that is where the credentials go.
 
     Args:
         card: The card.
@@ -122,7 +123,8 @@ def fault_of(card: AgentCard, source: str | None) -> str | None:
             f", only {offered}" if offered else ""
         )
     wanted = origin(source or urls[0])
-    for url in [each.url for each in card.supported_interfaces]:
+    # gRPC has an origin of its own, and is never asked
+    for url in [each.url for each in card.supported_interfaces if each.protocol_binding != GRPC]:
         place = public_address(url)
         if (fault := address_fault(url)) is not None:
             return f"has the address {place}, which {fault}"

@@ -29,6 +29,8 @@ TOKENS = "ADK_FLUENT_SERVE_TOKENS"
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: a free one."
 )
+@click.option("--grpc-port", type=click.IntRange(0, 65535), help="Serve gRPC there, too.")
+@click.option("--grpc-endpoint", metavar="URL", help="Where clients come in for gRPC.")
 @click.option(
     "--endpoint", metavar="URL", help="Where clients come in; without it the address itself."
 )
@@ -66,7 +68,11 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
     auth = None if tokens is None else BearerAuth(tokens_in(tokens))
     return A2AServer(
         pipeline,
-        card=None if endpoint is None else pipeline.to_agent_card(endpoint=endpoint, auth=auth),
+        card=None
+        if endpoint is None
+        else pipeline.to_agent_card(
+            endpoint=endpoint, auth=auth, grpc_endpoint=options["grpc_endpoint"]
+        ),
         config=None if model is None else ExecutionConfig(default_model=model),
         auth=auth,
         task_store=options["task_store"],
@@ -89,7 +95,7 @@ def tokens_in(text: str) -> dict[str, str]:
 
 async def _serve(server: A2AServer, options: dict[str, Any]) -> None:
     ended = interruption()
-    await server.start(host=options["host"], port=options["port"])
+    await server.start(host=options["host"], port=options["port"], grpc_port=options["grpc_port"])
     note(f"[serving at {server.url}; the card is at {server.card_url}]")
     await ended.wait()
     note("[stopping]")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import inspect
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import (
@@ -129,6 +130,8 @@ class Injection:
     @asynccontextmanager
     async def open(self, owner: Owner) -> AsyncGenerator[Table]:
         """The resources of one run, while it goes on."""
+        if _GONE:
+            await _tidy_gone()
         async with AsyncExitStack() as stack:
             table: dict[str, Any] = {}
             for node in self._nodes:
@@ -344,6 +347,27 @@ async def _make_kept(key: _Key, kept: _Kept, table: Table) -> Any:
 
 
 NOTHING: Final = Injection()
+
+#: Sessions that are no more. Garbage collection tells of them, at any point and in any thread: so
+#: the lock is not taken then, and the next run tidies up.
+_GONE: Final[deque[Owner]] = deque()
+
+
+def session_is_gone(owner: Owner) -> None:
+    """Let the next run tidy up what lives as long as a session that is no more."""
+    if any(key[2] == owner for key in list(_TABLE)):
+        _GONE.append(owner)
+
+
+async def _tidy_gone() -> None:
+    while _GONE:
+        owner = _GONE.popleft()
+        with _LOCK:
+            taken = [_TABLE.pop(key) for key in reversed(list(_TABLE)) if key[2] == owner]
+        try:
+            await _close(taken)
+        except Exception:  # noqa: BLE001  # of another session, which nobody waits for
+            LOG.exception("tidying up the resources of session %r failed", owner.session_id)
 
 
 def _take(nodes: Iterable[ResourceNode]) -> list[_Kept]:

@@ -17,6 +17,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends._config import check_state
 from adk_fluent.backends._listeners import Listeners
+from adk_fluent.backends._resources import Owner, session_is_gone
 from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends.adk._config import run_config
 from adk_fluent.backends.adk._lowering._compile import Compiled, compile_ir
@@ -372,6 +373,8 @@ class ADKBackend(BackendBase[Compiled]):
     def forget(self, app_name: str, user_id: str, session_id: str) -> None:
         """Forget a session and its artifacts, as far as the backend keeps them in memory itself.
 
+        Resources of the session are tidied up by the next run.
+
         Args:
             app_name: The app.
             user_id: Whose session it is.
@@ -385,6 +388,7 @@ class ADKBackend(BackendBase[Compiled]):
             for path in list(held):  # at once: garbage collection may call this at any point
                 if path.startswith(under):
                     held.pop(path, None)
+        session_is_gone(Owner(app_name, user_id, session_id))
 
     async def _events(
         self,
