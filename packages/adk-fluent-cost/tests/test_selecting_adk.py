@@ -21,9 +21,10 @@ from adk_fluent.cost import (
     PriceError,
     cost_attribution,
     cost_of,
+    estimate_cost,
 )
 from adk_fluent.errors import AdkFluentError, BuildError, UsageError
-from adk_fluent.ir import AgentNode, ModelCandidate, from_json, to_json
+from adk_fluent.ir import ModelCandidate, from_json, to_json
 from adk_fluent.protocol import Usage
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -176,11 +177,16 @@ async def test_a_condition_that_fails_is_an_error_that_says_where() -> None:
     assert desk.asked == {}
 
 
-async def test_a_model_beside_candidates_is_refused() -> None:
-    chooses = Desk().agent().to_ir()
-    assert isinstance(chooses, AgentNode)
-    with pytest.raises(BuildError, match="agent 'a' has a model, and chooses one"):
-        to_agent(chooses.replace(model="gemini-2.5-pro"))
+async def test_candidates_come_instead_of_a_model_that_stays_with_those_below() -> None:
+    desk = Desk()
+    desk.models["cheap"] = ScriptedModel(
+        Call("transfer_to_agent", {"agent_name": "b"}), model="cheap"
+    )
+    below = ScriptedModel("below says", model="below")
+    agent = Agent("a", below).model_select(candidates=[desk.candidate("cheap")])
+    assert (await agent.delegates(Agent("b")).run("hi")).text == "below says"
+    assert (len(below.calls), desk.asked) == (1, {"cheap": 1})
+    assert estimate_cost(agent).per_model.keys() == {"cheap"}
 
 
 # --- a budget ------------------------------------------------------------------------------------

@@ -189,12 +189,6 @@ CASES = [
         help="judge=lambda reply: len(reply.text) > 20",
     ),
     Case(
-        lambda: a.clone("b").model("gemini-2.5-pro").model_select(candidates=[FLASH]).to_ir(),
-        "agent 'b' has a model, and .model_select(...) chooses one",
-        found="'gemini-2.5-pro' beside candidates",
-        help="leave one out; a model for when money is short is fallback_model=",
-    ),
-    Case(
         lambda: a.model_select(strategy="cheap", candidates=[FLASH]),
         "strategy is one of 'cost_optimized', 'quality_optimized', 'budget_bounded', 'adaptive'",
         found="'cheap'",

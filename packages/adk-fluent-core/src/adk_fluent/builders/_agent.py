@@ -378,14 +378,6 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
 
     def _freeze(self) -> Node:
         fields = self._fields
-        model = self._model
-        if model is not None and "selector" in fields:
-            raise UsageError(
-                f"agent {self.name!r} has a model, and .model_select(...) chooses one",
-                location=fields["selector"].location,
-                found=f"{model if isinstance(model, str) else model.name!r} beside candidates",
-                help="leave one out; a model for when money is short is fallback_model=",
-            )
         for text in (fields.get("instruction"), self._settings.get("global_instruction")):
             if isinstance(text, str) and "{" in text:
                 reads = _templated(fields.get("reads_keys", ()), placeholders(text))
@@ -393,7 +385,7 @@ class Agent(AdkSetters, Capabilities, Builder[Out_co]):
                 fields["reads_keys"] = reads
         return AgentNode(
             self.name,
-            model,
+            self._model,
             callbacks=tuple(self._callbacks.items()),
             settings=tuple(sorted(self._settings.items())) if self._settings else (),
             description=self._description,

@@ -110,9 +110,9 @@ class Capabilities:
         fallback_model: ModelLike | None = None,
         judge: Callable[[ModelReply], JudgeSays | Awaitable[JudgeSays]] | None = None,
     ) -> Self:
-        """Choose the model at run time, from several; needs the layer ``cost``.
+        """Choose the model at run time, from several, instead of its own; needs the layer ``cost``.
 
-        An agent that chooses has no model of its own.
+        Agents below it that name no model still have its own one, where it has one.
 
         Args:
             strategy: ``cost_optimized`` takes the one whose call is the cheapest, of those whose

@@ -30,7 +30,7 @@ def select(root: Node, cx: Any) -> Node:
     """Put the first candidate in the place of each selector, and who chooses around all calls.
 
     Raises:
-        BuildError: Two agents of one name choose among different models, or one has its own, too.
+        BuildError: Two agents of one name choose among different models.
         PriceError: A candidate's price is none.
     """
     if not any(isinstance(each, ModelSelectorNode) for each in walk(root)):
@@ -39,12 +39,6 @@ def select(root: Node, cx: Any) -> Node:
     of: dict[str, ModelSelectorNode] = {}
     made: dict[int, Choice] = {}
     for agent, selector in _selecting(root):
-        if agent.selector is not None and agent.model is not None:  # from a file, or by hand
-            raise BuildError(
-                f"agent {agent.name!r} has a model, and chooses one",
-                node=agent,
-                help="leave out its model or its selector",
-            )
         known = of.setdefault(agent.name, selector)
         if known != selector:
             raise BuildError(
