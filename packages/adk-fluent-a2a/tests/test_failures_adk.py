@@ -24,7 +24,7 @@ from remote_kit import (
 
 from adk_fluent import Agent, RemoteAgent
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, RemoteError
-from adk_fluent.ir import RetryConfig
+from adk_fluent.ir import RetryConfig, StateFieldRef
 from adk_fluent.protocol import classify
 from adk_fluent.testing import ScriptedModel
 
@@ -252,7 +252,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(waits: list[float]) -> No
     [
         (task("COMPLETED", {"data": {"total": "much"}}), OutputInvalidError),
         (task("COMPLETED", text("much")), OutputInvalidError),
-        (task("COMPLETED", {"data": {"other": 1}}), OutputInvalidError),
+        (task("COMPLETED", {"data": {"other": 1}}), OutputMissingError),
         (task("COMPLETED"), OutputInvalidError),
         ({"message": message(text("much"))}, OutputInvalidError),
     ],
@@ -260,8 +260,6 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(waits: list[float]) -> No
 async def test_an_answer_that_is_not_what_was_declared_starts_the_fallback(
     answer: Any, error: type[Exception]
 ) -> None:
-    from adk_fluent.ir import StateFieldRef
-
     total = StateFieldRef("total", int)
     async with peer(says(answer)) as far:
         made = RemoteAgent("pay", endpoint=far.url, outputs=total)
@@ -276,6 +274,41 @@ async def test_an_answer_without_the_output_is_missing() -> None:
     async with peer(says(task("COMPLETED"))) as far:
         with pytest.raises(OutputMissingError):
             await RemoteAgent("pay", endpoint=far.url, outputs="receipt").run("Pay.")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sent"),
+    [
+        ("reciept", {"data": {"receipt": "R1", "total": 12}}),
+        (("reciept", "total"), {"data": {"receipt": "R1", "total": 12}}),
+        (("reciept", "total"), text('{"receipt": "R1", "total": 12}')),
+        (StateFieldRef("reciept", int), {"data": {"receipt": 1, "total": 12}}),
+    ],
+    ids=["single", "several", "text", "typed"],
+)
+async def test_a_misspelt_output_is_told_with_what_came(outputs: Any, sent: Any) -> None:
+    async with peer(says(task("COMPLETED", sent))) as far:
+        made = RemoteAgent("pay", endpoint=far.url, outputs=outputs)
+        with pytest.raises(OutputMissingError, match="did not send 'reciept'") as caught:
+            await made.run("Pay.")
+    assert caught.value.keys == ("reciept",)
+    assert "found: data with 'receipt', 'total'" in str(caught.value)
+    assert "did you mean 'receipt'?" in str(caught.value)
+
+
+async def test_beside_a_text_only_a_name_like_it_is_a_mistake() -> None:
+    answer = task("COMPLETED", text("Paid."), {"data": {"receipt": "R1"}})
+    async with peer(says(answer)) as far:
+        with pytest.raises(OutputMissingError, match="did you mean 'receipt'"):
+            await RemoteAgent("pay", endpoint=far.url, outputs="reciept").run("Pay.")
+        result = await RemoteAgent("pay", endpoint=far.url, outputs="words").run("Pay.")
+    assert result.state["words"] == "Paid."
+
+
+async def test_a_text_that_holds_no_outputs_is_shown_as_it_came() -> None:
+    async with peer(says(task("COMPLETED", text("much")))) as far:
+        with pytest.raises(OutputInvalidError, match="found: 'much'"):
+            await RemoteAgent("pay", endpoint=far.url, outputs=("receipt", "total")).run("Pay.")
 
 
 async def test_what_the_peer_says_is_told_short_and_on_one_line() -> None:

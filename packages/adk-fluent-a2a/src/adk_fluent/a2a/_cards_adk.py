@@ -18,7 +18,8 @@ from a2a.types import AgentCard
 from adk_fluent.a2a._addresses import address_fault, origin
 from adk_fluent.a2a._agent_card import GRPC
 from adk_fluent.a2a._entries import DirectoryEntry
-from adk_fluent.a2a._failures_adk import failure, failure_of, shown
+from adk_fluent.a2a._failures_adk import failure, failure_of
+from adk_fluent.a2a._said import shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
 

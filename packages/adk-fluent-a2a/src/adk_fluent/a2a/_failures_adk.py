@@ -12,6 +12,7 @@ from google.protobuf.json_format import ParseError
 
 from a2a.client.errors import A2AClientError
 from a2a.utils.errors import A2AError
+from adk_fluent.a2a._said import shown
 from adk_fluent.errors import AdkFluentError, RemoteError
 from adk_fluent.extend import public_address
 
@@ -37,7 +38,6 @@ Kind = Literal[
 
 #: Statuses with which a server says that it has not taken the request up.
 _NOT_TAKEN: Final = frozenset({429, 502, 503, 504})
-_SHOWN: Final = 300  # characters of what a peer says, in an error
 _HELP: Final[dict[str, str]] = {
     "CONNECT": "check that the agent runs there; a retry= or a fallback= bridges an outage",
     "CARD": "correct the agent's card, or the endpoint",
@@ -73,12 +73,6 @@ def failure(
         found=None if not found else shown(found),
         help=_HELP[kind],
     )
-
-
-def shown(text: str) -> str:
-    """What a peer said, short, on one line, and without what would move a cursor."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
 def failure_of(

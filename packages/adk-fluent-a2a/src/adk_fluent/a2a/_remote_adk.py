@@ -31,6 +31,7 @@ from pydantic import PrivateAttr
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
 from a2a.types import Part, TaskState
+from adk_fluent.a2a._asking import asking_of, responses_to
 from adk_fluent.a2a._auth_adk import Credentials
 from adk_fluent.a2a._cards_adk import BINDINGS, Cards
 from adk_fluent.a2a._exchange_adk import WAITING, Exchange, Tries
@@ -198,18 +199,25 @@ class RemoteAgent(BaseAgent):
     def _question(self, ctx: InvocationContext, exchange: Exchange) -> Event:
         """What the agent wants to know before it goes on, as a question that pauses the run."""
         text, data, _ = _read(exchange)
+        calls = _calls(exchange)
+        asks = asking_of(self.name, text, data, calls)
         id = f"a2a-{uuid.uuid4()}"
+        args: dict[str, Any] = {"name": asks.name, "message": asks.message}
         if exchange.state == TaskState.TASK_STATE_AUTH_REQUIRED:
-            name, args = _REQUEST_CREDENTIAL, {"authConfig": {"message": text, "data": data}}
+            name = _REQUEST_CREDENTIAL
+            args["authConfig"] = {"message": text, "data": data}
         else:
-            name, args = _REQUEST_INPUT, {"interruptId": id, "message": text, "payload": data}
+            name = _REQUEST_INPUT
+            args |= {"interruptId": id, "payload": asks.payload, "response_schema": asks.schema}
         call = types.FunctionCall(id=id, name=name, args=args)
-        event = self._event(ctx, exchange, [types.Part(function_call=call)], question=id)
+        waiting = [{"id": each["id"], "name": each["name"]} for each in calls]
+        parts = [types.Part(function_call=call)]
+        event = self._event(ctx, exchange, parts, question=id, calls=waiting)
         event.long_running_tool_ids = {id}
         return event
 
     def _event(
-        self, ctx: InvocationContext, exchange: Exchange, parts: list[types.Part], **ids: str
+        self, ctx: InvocationContext, exchange: Exchange, parts: list[types.Part], **ids: Any
     ) -> Event:
         return Event(
             author=self.name,
@@ -312,6 +320,12 @@ def _data_part(values: Mapping[str, Any]) -> Part:
 def _answer_parts(asked: Asked) -> list[Part]:
     """What a person answered, as parts of a message."""
     value: Any = asked.value
+    if asked.calls:  # ADK goes on with responses alone
+        made = [
+            types.Part(function_response=types.FunctionResponse(**each))
+            for each in responses_to(asked.calls, value)
+        ]
+        return [part for each in made for part in _listed(convert_genai_part_to_a2a_part(each))]
     if isinstance(value, dict | list):
         return [Part(data=ParseDict(cast("dict[str, Any]", value), Value()))]
     return [Part(text=value if isinstance(value, str) else json.dumps(value))]
@@ -328,6 +342,17 @@ def _read(exchange: Exchange) -> tuple[str, dict[str, Any] | None, list[types.Pa
         elif _TYPE not in part.metadata:
             data = {**(data or {}), **plain(MessageToDict(part.data))}
     return "".join(part.text or "" for part in shown), data, shown
+
+
+def _calls(exchange: Exchange) -> list[dict[str, Any]]:
+    """ADK's calls that wait for a response over there."""
+    marked = [part for part in exchange.parts if _TYPE in part.metadata]
+    made = [convert_a2a_part_to_genai_part(part) for part in marked]
+    return [
+        {"id": call.id, "name": call.name, "args": plain(call.args or {})}
+        for each in made
+        if each and (call := each.function_call) and call.id and call.name
+    ]
 
 
 def _plain(parts: list[types.Part]) -> list[types.Part]:

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,8 @@ from adk_fluent.errors import UsageError
 from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from adk_fluent.serve import A2AServer
 
 #: JSON of tokens and their principals.
@@ -65,6 +67,12 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
 
     tokens = os.environ.get(TOKENS)
     endpoint, model = options["endpoint"], options["model"]
+    if endpoint is None and options["grpc_endpoint"] is not None:
+        raise UsageError(
+            "--grpc-endpoint stands in a card with --endpoint",
+            found="no --endpoint",
+            help="give --endpoint, too; without both, the card has the addresses themselves",
+        )
     auth = None if tokens is None else BearerAuth(tokens_in(tokens))
     return A2AServer(
         pipeline,
@@ -95,11 +103,27 @@ def tokens_in(text: str) -> dict[str, str]:
 
 async def _serve(server: A2AServer, options: dict[str, Any]) -> None:
     ended = interruption()
-    await server.start(host=options["host"], port=options["port"], grpc_port=options["grpc_port"])
+    with address_told(options):
+        await server.start(
+            host=options["host"], port=options["port"], grpc_port=options["grpc_port"]
+        )
     note(f"[serving at {server.url}; the card is at {server.card_url}]")
     await ended.wait()
     note("[stopping]")
     await server.stop(grace=options["grace"])
+
+
+@contextmanager
+def address_told(options: dict[str, Any]) -> Generator[None]:
+    """Say which address cannot be listened at."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"nothing can listen at {options['host']}:{options['port']}",
+            found=error.strerror or str(error),
+            help="give another --port, or 0 for a free one",
+        ) from error
 
 
 def interruption() -> asyncio.Event:

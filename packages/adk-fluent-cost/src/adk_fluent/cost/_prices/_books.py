@@ -266,11 +266,21 @@ class PriceBooks:
         """Return what one model call cost, and which book says so."""
         unknown: Unknown | None = None
         for price, source in self._asked:
-            made = price(model, usage, at, tier=tier)
-            if not isinstance(made, Unknown):
+            try:
+                made: Any = price(model, usage, at, tier=tier)
+            except Exception as error:  # noqa: BLE001  # an answer that is paid for is not lost
+                return _failed(source, model, f"raised {type(error).__name__}: {error}")
+            if isinstance(made, Money):
                 return Quote(made, source)
+            if not isinstance(made, Unknown):
+                return _failed(source, model, f"gives {describe(made)}")
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
+
+
+def _failed(source: str, model: str, how: str) -> Quote:
+    """No price: what books behind a broken one say may be another one."""
+    return Quote(Unknown(f"no price of {model!r}: the price book {source} {how}"))
 
 
 def source_of(book: PriceBook) -> str:
