@@ -184,6 +184,8 @@ async def test_each_failure_has_its_kind_and_starts_the_fallback(
             assert caught.value.error_code == f"A2A_{case.code}", caught.value
             assert "where: node 'pay' at" in str(caught.value)
             assert caught.value.endpoint.startswith("http://127.0.0.1")
+            if case.name == "refused":
+                assert "found: http://127.0.0.1:9: " in str(caught.value)
             again = case.again or (idempotent and case.idempotent)
             assert classify(caught.value) == ("retriable" if again else "permanent")
         tries = 3 if retry and (case.again or (idempotent and case.idempotent)) else 1
