@@ -85,7 +85,7 @@ class CostReport:
         """
         given: list[Any] = list(records) if isinstance(records, Iterable) else [records]  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
         for each in given:
-            if not isinstance(each, CostRecord):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            if not isinstance(each, CostRecord):
                 raise PriceError("CostReport takes records of costs", found=describe(each))
         self.records: list[CostRecord] = given
 
