@@ -19,7 +19,7 @@ import ast
 import sys
 import tomllib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,16 @@ def imports(path: Path, module: str) -> Iterator[Import]:
     `if TYPE_CHECKING:` are not run when the module is imported.
     """
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
-    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text("utf-8")), True)]
+    yield from _imports(path.read_text("utf-8"), package)
+
+
+@cache  # several rules ask for the same
+def _imports(text: str, package: str) -> tuple[Import, ...]:
+    return tuple(_found_imports(ast.parse(text), package))
+
+
+def _found_imports(tree: ast.Module, package: str) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
     while waiting:
         node, at_import = waiting.pop()
         match node:
@@ -163,7 +172,6 @@ def _strangers(package: Package, others: dict[str, str]) -> Iterator[str]:
 
 def private_imports(package: Package, core: Package) -> Iterator[str]:
     """Name what a package imports of core that is not public, wherever in a file."""
-    exported = {module: _exports(path) for module, path in core.modules.items()}
     for module, path in package.modules.items():
         where = path.relative_to(package.path.parent).as_posix()
         for found in imports(path, module):
@@ -174,7 +182,11 @@ def private_imports(package: Package, core: Package) -> Iterator[str]:
             member = found.name.removeprefix(home)[1:].partition(".")[0]
             if any(part.startswith("_") and not part.endswith("__") for part in parts):
                 why = f"which is private to {core.name}"
-            elif member not in {"", "*", *(exported[home] or [member])}:
+            elif member not in {
+                "",
+                "*",
+                *(_exports(core.modules[home].read_text("utf-8")) or [member]),
+            }:
                 why = f"which {home} does not list in __all__"
             else:
                 continue
@@ -184,9 +196,10 @@ def private_imports(package: Package, core: Package) -> Iterator[str]:
             )
 
 
-def _exports(path: Path) -> list[str] | None:
+@cache
+def _exports(text: str) -> list[str] | None:
     """Read a module's ``__all__``; None if it has none."""
-    for node in ast.parse(path.read_text("utf-8")).body:
+    for node in ast.parse(text).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=value):
                 return ast.literal_eval(value)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import grpc.aio
 import httpx
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from a2a.client import Client
 
 BINDINGS = ("JSONRPC", "HTTP+JSON")
+ALL = (*BINDINGS, "GRPC")
 
 
 @asynccontextmanager
 async def serving(pipeline: Any, **options: Any) -> AsyncGenerator[A2AServer]:
     """A server that listens, and is stopped at the end."""
+    grpc_port = options.pop("grpc_port", None)
     server = A2AServer(pipeline, **options)
-    await server.start(port=0)
+    await server.start(port=0, grpc_port=grpc_port)
     try:
         yield server
     finally:
@@ -144,9 +147,17 @@ async def calling(
 
         card = ParseDict(response.json(), AgentCard())  # it has no field that 1.0 has not
         config = ClientConfig(
-            httpx_client=http, supported_protocol_bindings=[binding], streaming=streaming
+            httpx_client=http,
+            supported_protocol_bindings=[binding],
+            streaming=streaming,
+            grpc_channel_factory=lambda url: grpc.aio.insecure_channel(url.partition("//")[2]),
         )
-        yield Caller(ClientFactory(config).create(card), headers)
+        caller = Caller(ClientFactory(config).create(card), headers)
+        try:
+            yield caller
+        finally:
+            if binding == "GRPC":
+                await caller.client.close()
 
 
 async def post(url: str, body: Any, **headers: str) -> httpx.Response:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 from remote_kit import (
     Request,
@@ -23,8 +24,9 @@ from remote_kit import (
 )
 
 from adk_fluent import Agent, RemoteAgent
+from adk_fluent.a2a._failures_adk import failure_of
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, RemoteError
-from adk_fluent.ir import RetryConfig
+from adk_fluent.ir import RemoteAgentNode, RetryConfig, StateFieldRef
 from adk_fluent.protocol import classify
 from adk_fluent.testing import ScriptedModel
 
@@ -184,6 +186,8 @@ async def test_each_failure_has_its_kind_and_starts_the_fallback(
             assert caught.value.error_code == f"A2A_{case.code}", caught.value
             assert "where: node 'pay' at" in str(caught.value)
             assert caught.value.endpoint.startswith("http://127.0.0.1")
+            if case.name == "refused":
+                assert "found: http://127.0.0.1:9: " in str(caught.value)
             again = case.again or (idempotent and case.idempotent)
             assert classify(caught.value) == ("retriable" if again else "permanent")
         tries = 3 if retry and (case.again or (idempotent and case.idempotent)) else 1
@@ -191,6 +195,21 @@ async def test_each_failure_has_its_kind_and_starts_the_fallback(
         if case.name != "refused":
             assert len({each.path for each in asked}) * tries == len(asked)
         assert len({each.message["messageId"] for each in far.requests}) <= 1
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_which_statuses_may_be_tried_again(idempotent: bool) -> None:
+    node = RemoteAgent("pay", endpoint="https://a.b", idempotent=idempotent).to_ir()
+    assert isinstance(node, RemoteAgentNode)
+    request = httpx.Request("POST", "https://a.b")
+    again: set[int] = set()
+    for code in range(300, 600):
+        response = httpx.Response(code, request=request)
+        error = httpx.HTTPStatusError("no", request=request, response=response)
+        assert not failure_of(error, node, received=True).retriable
+        if failure_of(error, node).retriable:
+            again.add(code)
+    assert again == {429, *(range(500, 600) if idempotent else (502, 503, 504))}
 
 
 async def test_nothing_is_sent_again_after_an_event() -> None:
@@ -252,7 +271,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(waits: list[float]) -> No
     [
         (task("COMPLETED", {"data": {"total": "much"}}), OutputInvalidError),
         (task("COMPLETED", text("much")), OutputInvalidError),
-        (task("COMPLETED", {"data": {"other": 1}}), OutputInvalidError),
+        (task("COMPLETED", {"data": {"other": 1}}), OutputMissingError),
         (task("COMPLETED"), OutputInvalidError),
         ({"message": message(text("much"))}, OutputInvalidError),
     ],
@@ -260,8 +279,6 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(waits: list[float]) -> No
 async def test_an_answer_that_is_not_what_was_declared_starts_the_fallback(
     answer: Any, error: type[Exception]
 ) -> None:
-    from adk_fluent.ir import StateFieldRef
-
     total = StateFieldRef("total", int)
     async with peer(says(answer)) as far:
         made = RemoteAgent("pay", endpoint=far.url, outputs=total)
@@ -276,6 +293,41 @@ async def test_an_answer_without_the_output_is_missing() -> None:
     async with peer(says(task("COMPLETED"))) as far:
         with pytest.raises(OutputMissingError):
             await RemoteAgent("pay", endpoint=far.url, outputs="receipt").run("Pay.")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sent"),
+    [
+        ("reciept", {"data": {"receipt": "R1", "total": 12}}),
+        (("reciept", "total"), {"data": {"receipt": "R1", "total": 12}}),
+        (("reciept", "total"), text('{"receipt": "R1", "total": 12}')),
+        (StateFieldRef("reciept", int), {"data": {"receipt": 1, "total": 12}}),
+    ],
+    ids=["single", "several", "text", "typed"],
+)
+async def test_a_misspelt_output_is_told_with_what_came(outputs: Any, sent: Any) -> None:
+    async with peer(says(task("COMPLETED", sent))) as far:
+        made = RemoteAgent("pay", endpoint=far.url, outputs=outputs)
+        with pytest.raises(OutputMissingError, match="did not send 'reciept'") as caught:
+            await made.run("Pay.")
+    assert caught.value.keys == ("reciept",)
+    assert "found: data with 'receipt', 'total'" in str(caught.value)
+    assert "did you mean 'receipt'?" in str(caught.value)
+
+
+async def test_beside_a_text_only_a_name_like_it_is_a_mistake() -> None:
+    answer = task("COMPLETED", text("Paid."), {"data": {"receipt": "R1"}})
+    async with peer(says(answer)) as far:
+        with pytest.raises(OutputMissingError, match="did you mean 'receipt'"):
+            await RemoteAgent("pay", endpoint=far.url, outputs="reciept").run("Pay.")
+        result = await RemoteAgent("pay", endpoint=far.url, outputs="words").run("Pay.")
+    assert result.state["words"] == "Paid."
+
+
+async def test_a_text_that_holds_no_outputs_is_shown_as_it_came() -> None:
+    async with peer(says(task("COMPLETED", text("much")))) as far:
+        with pytest.raises(OutputInvalidError, match="found: 'much'"):
+            await RemoteAgent("pay", endpoint=far.url, outputs=("receipt", "total")).run("Pay.")
 
 
 async def test_what_the_peer_says_is_told_short_and_on_one_line() -> None:

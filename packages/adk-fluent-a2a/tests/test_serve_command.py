@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -76,3 +77,34 @@ def test_tokens_that_are_not_json_are_refused_and_not_shown(
     assert caught.value.code == 2
     assert "ADK_FLUENT_SERVE_TOKENS holds JSON" in told
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("command", ["serve", "directory"])
+def test_an_address_that_is_taken_is_told(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "desk_at_a_port.py").write_text(DESK)
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        target = "desk_at_a_port.py:desk" if command == "serve" else "agents.db"
+        with pytest.raises(SystemExit) as caught:
+            main([command, target, "--port", port])
+    told = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert f"nothing can listen at 127.0.0.1:{port}" in told
+    assert "found: " in told
+    assert "Traceback" not in told
+
+
+def test_a_card_says_where_grpc_is_beside_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "desk_of_grpc.py").write_text(DESK)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["serve", "desk_of_grpc.py:desk", "--grpc-endpoint", "https://a.example"])
+    assert "give --endpoint, too" in capsys.readouterr().err

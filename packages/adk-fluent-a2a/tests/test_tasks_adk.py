@@ -6,8 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.a2a.utils.agent_to_a2a import to_a2a
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from remote_kit import (
     Request,
     Wire,
@@ -15,6 +18,7 @@ from remote_kit import (
     message,
     peer,
     says,
+    served,
     status,
     streaming,
     streams,
@@ -25,7 +29,7 @@ from remote_kit import (
 from adk_fluent import Agent, RemoteAgent, race, timeout
 from adk_fluent.a2a._exchange_adk import Exchange
 from adk_fluent.errors import RemoteError, StepTimeoutError
-from adk_fluent.testing import ScriptedModel
+from adk_fluent.testing import Call, ScriptedModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,6 +171,7 @@ async def test_a_question_pauses_the_pipeline_and_the_answer_resumes_it(
         assert first.pending
         (asked,) = first.pending
         assert (asked.kind, asked.message, asked.author) == ("input", "Which order?", "pay")
+        assert (asked.name, asked.response_schema) == ("pay", None)
         known: Any = {"session_id": first.session_id, "session_service": service}
         assert await pipeline.pending(**known) == [asked]
         result = await pipeline.resume(asked.answer("order 7"), **known)
@@ -200,11 +205,71 @@ async def test_auth_required_pauses_as_a_question_for_credentials() -> None:
         pipeline = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
         run = await pipeline.run("Pay.")
         (asked,) = run.pending
-        assert asked.kind == "auth"
+        assert (asked.kind, asked.name) == ("auth", "pay")
+        assert asked.message == "Sign in at https://bank.example.com"
         assert asked.payload["message"] == "Sign in at https://bank.example.com"
         run = await pipeline.resume(asked.answer("done"), session_id=run.session_id)
     assert run.state["receipt"] == "R1"
     assert far.requests[1].message["taskId"] == "t1"
+
+
+WHICH = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+
+
+def asks_for(**question: Any) -> Any:
+    """A peer of adk-fluent asks one question."""
+    told = {"id": "q1", "kind": "gate", "name": "which", "payload": {"open": 2}, **question}
+    asks = task("INPUT_REQUIRED")
+    parts = [text("Which order?"), {"data": {"questions": [told]}}]
+    asks["task"]["status"]["message"] = message(*parts)
+    return says(asks)
+
+
+async def test_a_question_has_the_name_and_the_schema_that_the_peer_gives() -> None:
+    async with peer(asks_for(responseSchema=WHICH), PAID) as far:
+        pipeline = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
+        run = await pipeline.run("Pay.")
+        (asked,) = run.pending
+        assert await pipeline.pending(session_id=run.session_id) == [asked]
+        assert (asked.kind, asked.name, asked.message) == ("input", "which", "Which order?")
+        assert (asked.payload, asked.response_schema) == ({"open": 2}, WHICH)
+        run = await pipeline.resume(asked.answer({"order": "A7"}), session_id=run.session_id)
+    assert run.state["receipt"] == "R1"
+    assert far.requests[1].data == {"order": "A7"}
+
+
+@pytest.mark.parametrize("schema", ["text", {"type": "no such type"}, {"x": "y" * 70_000}, {}])
+async def test_a_schema_that_nobody_can_check_by_is_left_out(schema: Any) -> None:
+    async with peer(asks_for(responseSchema=schema, name="a\n\x1b[2Jb" + "c" * 1000)) as far:
+        run = await RemoteAgent("pay", endpoint=far.url).run("Pay.")
+    (asked,) = run.pending
+    assert asked.response_schema is None
+    assert asked.name.isprintable()
+    assert len(asked.name) < 400
+
+
+def approve(order: str) -> None:
+    """Wait for a person."""
+
+
+@pytest.mark.parametrize("asks", ["tool", "confirmation"])
+async def test_what_an_agent_of_adk_waits_for_is_answered_with_a_response(asks: str) -> None:
+    def pay(order: str) -> str:
+        """Pay an order."""
+        return f"{order} is paid"
+
+    waiting = LongRunningFunctionTool(approve)
+    tool = waiting if asks == "tool" else FunctionTool(pay, require_confirmation=True)
+    model = ScriptedModel(Call(tool.name, {"order": "A7"}), default="done")
+    native = Agent("bank", model).tool(tool).to_agent()
+    async with served(lambda port: to_a2a(native, host="127.0.0.1", port=port)) as url:
+        pipeline = RemoteAgent("pay", endpoint=url, outputs="receipt")
+        run = await pipeline.run("Pay.")
+        (asked,) = run.pending
+        assert (asked.kind, asked.name) == ("input", tool.name)
+        assert asked.payload == {"order": "A7"}
+        run = await pipeline.resume(asked.answer(True), session_id=run.session_id)
+    assert run.state["receipt"] == "done"
 
 
 async def test_a_failure_after_the_answer_starts_the_fallback() -> None:

@@ -18,6 +18,7 @@ from adk_fluent.errors import (
     UnknownNameError,
     UnsupportedConfigError,
     add_place,
+    error_parts,
     format_message,
     nearest_name,
     unwrap,
@@ -200,6 +201,37 @@ class TestAddPlace:
     def test_does_not_repeat_the_node_of_an_error_of_ours(self) -> None:
         error = add_place(StepTimeoutError("slow", seconds=1, node=self.node), self.node)
         assert not hasattr(error, "__notes__")
+
+
+class TestErrorParts:
+    node = AgentNode("writer", location=Location("app.py", 7))
+
+    def test_takes_place_and_help_out_of_notes(self) -> None:
+        error = add_place(add_place(KeyError("k"), self.node), AgentNode("outer"))
+        error.add_note("while it wrote")
+        error.add_note("model 'm'\n  help: ask again")
+        assert error_parts(error) == {
+            "type": "KeyError",
+            "code": "",
+            "message": "'k'\nwhile it wrote\nmodel 'm'",
+            "node": "writer",
+            "location": "app.py:7",
+            "help": "ask again",
+        }
+        error = ValueError("no")
+        error.add_note("help: say yes")
+        assert (error_parts(error)["message"], error_parts(error)["help"]) == ("no", "say yes")
+
+    def test_tells_what_an_error_of_ours_holds(self) -> None:
+        error = RunError("it broke", node=self.node, found="nothing", help="mend it")
+        assert error_parts(error) == {
+            "type": "RunError",
+            "code": RunError.code,
+            "message": "it broke: nothing",
+            "node": "writer",
+            "location": "app.py:7",
+            "help": "mend it",
+        }
 
 
 class TestUnwrap:

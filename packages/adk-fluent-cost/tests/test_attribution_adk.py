@@ -242,6 +242,25 @@ async def test_an_unknown_price_is_counted_and_never_zero(
     assert [each.message for each in caplog.records if "house-9" in each.message]
 
 
+async def test_what_is_told_and_fails_loses_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        said: Any = 0.01  # a price is Money
+
+        def price(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Any:
+            return self.said / (model != "dead")
+
+    def told(record: CostRecord) -> None:
+        raise KeyError("report")
+
+    pipeline = Agent("clerk", small(said())) >> Agent("odd", ScriptedModel(said(), model="dead"))
+    costs = cost_attribution(prices=Broken(), on_record=told)
+    result = await pipeline.middleware(costs).run("hi")
+    assert "the on_record= of cost_attribution has failed" in caplog.text
+    reasons = [str(each.cost) for each in cost_of(result).records]
+    assert "the price book Broken gives 0.01" in reasons[0]
+    assert "the price book Broken raised ZeroDivisionError" in reasons[1]
+
+
 async def test_the_model_that_answered_decides(metrics: Measured) -> None:
     class Elsewhere:
         async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
@@ -446,6 +465,8 @@ def test_what_is_no_result_is_refused() -> None:
         cost_of(["hi"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(PriceError, match="on_record="):
         cost_attribution(on_record=5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(PriceError, match="CostReport takes records"):
+        CostReport([5])  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no records"):
         CostReport.from_dict({})
     with pytest.raises(ValueError, match="no report"):

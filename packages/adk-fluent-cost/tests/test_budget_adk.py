@@ -22,6 +22,7 @@ from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Balance,
     Budget,
+    FunctionError,
     MemoryLedger,
     Money,
     PriceError,
@@ -325,6 +326,16 @@ async def test_a_function_that_says_something_else(word: Any) -> None:
         await agent.run("hi")
 
 
+async def test_a_function_that_fails_is_an_error_that_says_where() -> None:
+    def decide(call: ModelCall, left: Money) -> Any:
+        raise KeyError("tier")
+
+    agent = Agent("a", model := dear()).middleware(budget(0.5, on_exceed=decide))
+    with pytest.raises(FunctionError, match="the on_exceed= of budget of agent a has") as caught:
+        await agent.run("hi")
+    assert (caught.value.found, model.calls) == ("KeyError: 'tier'", ())
+
+
 async def test_what_is_left_is_copied_to_state_and_never_read() -> None:
     agent = Agent("a", dear()).middleware(budget(5, budget_key="left"))
     result = await agent.run("hi", state={"left": 0.0})
@@ -358,7 +369,9 @@ async def test_a_stream_that_is_left_is_charged_and_holds_nothing() -> None:
     assert balance == Balance(Money.of("0.01"), Money())  # ten estimated tokens
 
 
-async def test_a_price_book_that_fails_leaks_no_reservation() -> None:
+async def test_a_price_book_that_fails_loses_no_answer_and_leaks_no_reservation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Fails:
         asked = 0
 
@@ -369,8 +382,12 @@ async def test_a_price_book_that_fails_leaks_no_reservation() -> None:
             return Money.of(1)
 
     agent = Agent("a", dear()).middleware(limit := budget(1, scope="process", prices=Fails()))
-    with pytest.raises(RuntimeError, match="no book"):
-        await agent.run("hi")
+    with caplog.at_level("WARNING", "adk_fluent"):
+        assert (await agent.run("hi")).text == "ok"
+    assert (
+        "counts all that was reserved, $1.00: no price of 'dear': the price book Fails"
+        in caplog.text
+    )
     balance = limit.ledger.balance(limit._named(("", "", "", "")))
     assert balance == Balance(Money.of(1), Money())  # what nobody can tell is what was reserved
 

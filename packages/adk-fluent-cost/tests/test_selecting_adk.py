@@ -15,11 +15,13 @@ from adk_fluent.backends.adk import to_agent
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Budget,
+    FunctionError,
     MemoryLedger,
     NoCandidateError,
     PriceError,
     cost_attribution,
     cost_of,
+    estimate_cost,
 )
 from adk_fluent.errors import AdkFluentError, BuildError, UsageError
 from adk_fluent.ir import ModelCandidate, from_json, to_json
@@ -157,6 +159,36 @@ async def test_where_none_takes_it_the_error_says_why() -> None:
     assert (await with_fallback.run("hello")).text == "good says"
 
 
+def raising(*_: Any) -> bool:
+    raise KeyError("tier")
+
+
+async def test_a_condition_that_fails_is_an_error_that_says_where() -> None:
+    desk = Desk()
+    candidates = [desk.candidate("cheap", condition=raising)]
+    agent = desk.agent(candidates=candidates, fallback_model=desk.models["good"])
+    with pytest.raises(FunctionError, match="the condition of cheap of agent a has fail") as caught:
+        await agent.run("hi")
+    error = caught.value
+    assert (error.code, error.found) == ("ADKF805", "KeyError: 'tier'")
+    assert str(error.location).rpartition("/")[2].startswith("test_selecting_adk.py:")
+    assert isinstance(error.__cause__, KeyError)
+    assert error.help == "correct it; it is written as lambda ctx, request: ..."
+    assert desk.asked == {}
+
+
+async def test_candidates_come_instead_of_a_model_that_stays_with_those_below() -> None:
+    desk = Desk()
+    desk.models["cheap"] = ScriptedModel(
+        Call("transfer_to_agent", {"agent_name": "b"}), model="cheap"
+    )
+    below = ScriptedModel("below says", model="below")
+    agent = Agent("a", below).model_select(candidates=[desk.candidate("cheap")])
+    assert (await agent.delegates(Agent("b")).run("hi")).text == "below says"
+    assert (len(below.calls), desk.asked) == (1, {"cheap": 1})
+    assert estimate_cost(agent).per_model.keys() == {"cheap"}
+
+
 # --- a budget ------------------------------------------------------------------------------------
 
 
@@ -257,6 +289,13 @@ async def test_a_judge_may_give_a_score_and_be_async() -> None:
         with pytest.raises(UsageError, match="gives a bool, or a score from 0 to 1") as raised:
             await desk.agent(strategy="adaptive", judge=wrong).run("hi")
         assert f"found: {said}" in str(raised.value)
+
+
+async def test_a_judge_that_fails_is_an_error_that_says_where() -> None:
+    with pytest.raises(FunctionError, match="the judge of agent a has failed") as caught:
+        await Desk().agent(strategy="adaptive", judge=raising).run("hi")
+    assert (caught.value.found, caught.value.node) == ("KeyError: 'tier'", "a")
+    assert caught.value.location is not None
 
 
 async def test_the_last_one_is_not_judged() -> None:
@@ -459,7 +498,7 @@ def test_two_agents_of_one_name_that_choose_otherwise_are_refused() -> None:
     with pytest.raises(BuildError, match="two agents called 'a' choose among different models"):
         (helper >> other).to_app()
     plain = Agent("a", desk.models["best"])
-    with pytest.raises(BuildError, match="one chooses its model and one does not"):
+    with pytest.raises(BuildError, match="different models, or only one does"):
         (helper >> plain).to_app()
     (helper >> plain.mock("M")).to_app()
 

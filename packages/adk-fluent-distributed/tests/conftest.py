@@ -32,6 +32,17 @@ if find_spec("pyarrow") and "codec_values" not in sys.modules:
     _provide("codec_values")
 
 
+@pytest.fixture(autouse=True)
+def no_engine_is_left() -> Iterator[None]:
+    """A test that leaves an engine open fails, and not those behind it: there is one a process."""
+    yield
+    module = sys.modules.get("adk_fluent.distributed._runtime")
+    left = None if module is None else module.Runtime._current
+    if left is not None:
+        left.close()
+        pytest.fail(f"the test left the engine of {left.address.shown} open")
+
+
 @pytest.fixture(scope="session")
 def postgres_address() -> Iterator[str]:
     """A server of these tests; without Postgres on this machine, the test is skipped."""

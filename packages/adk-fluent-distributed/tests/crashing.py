@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import faulthandler
 import gc
 import json
 import logging
@@ -56,6 +57,8 @@ POINTS: Final[Mapping[Role, tuple[str, ...]]] = {
 }  # fmt: skip
 REAPING: Final = ("take the dead", "give back", "bury")
 ROUNDS: Final = 400
+#: Seconds after which a round is taken for one that never ends.
+ROUND: Final = 120
 #: Runs of a round that are submitted, and that are run in the runner.
 SUBMITTED, RUN = 3, 1
 
@@ -334,6 +337,7 @@ class Matrix:
         roles: list[Role] = ["submitter", "runner", "worker", "worker"]
         for role in roles:
             self._start(role, runs)
+        signal.alarm(ROUND)
         while todo:
             pid, status = os.wait()
             role, kill = self._live.pop(pid)
@@ -347,10 +351,19 @@ class Matrix:
             else:
                 raise AssertionError(f"a {role} ended with {code}, armed with {kill}")
             self._start(role, runs)
-        for pid, (_, kill) in [*self._live.items()]:
+        signal.alarm(0)
+        for _, kill in self._live.values():
+            self._put_back(kill)
+        self.end()
+
+    def end(self, *, traced: bool = False) -> None:
+        """End the processes that are left, which say where they stand first if that is wanted."""
+        for pid in self._live:
+            if traced:
+                os.kill(pid, signal.SIGUSR1)
+                time.sleep(0.5)
             os.kill(pid, signal.SIGKILL)  # idle
             os.waitpid(pid, 0)
-            self._put_back(kill)
         self._live.clear()
 
     def _put_back(self, kill: Kill | None) -> None:
@@ -370,6 +383,7 @@ class Matrix:
         code = 1
         try:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # ends with who started it
+            faulthandler.register(signal.SIGUSR1)
             _Here.log.arm(kill)
             asyncio.run(ROLES[role](self._engine, runs))
             code = 0
@@ -389,8 +403,18 @@ async def _warm() -> None:
         create_engine(url).dispose()
 
 
+def too_long(*_: object) -> None:
+    """End a round that does not end by itself.
+
+    Raises:
+        AssertionError: Always.
+    """
+    raise AssertionError(f"a round did not end in {ROUND} s")
+
+
 def main() -> None:
     """Serve one request a line."""
+    signal.signal(signal.SIGALRM, too_long)
     logging.basicConfig(level=logging.ERROR)
     runtime._REAP = runtime._WATCH = 0.05
     asyncio.run(_warm())
@@ -405,6 +429,8 @@ def main() -> None:
             matrix.go()
         except AssertionError as raised:
             error = str(raised)
+            signal.alarm(0)
+            matrix.end(traced=True)
         killed = {pid: asdict(kill) for pid, kill in matrix.killed.items()}
         seconds = time.monotonic() - began
         told = {"runs": matrix.runs, "killed": killed, "error": error, "seconds": seconds}

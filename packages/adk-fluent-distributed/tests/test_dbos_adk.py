@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sqlite3
 import sys
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +26,7 @@ from adk_fluent.distributed import (
     SegmentEngine,
     idempotency_key,
 )
+from adk_fluent.distributed._runtime import Runtime
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -362,6 +365,23 @@ async def test_a_database_that_is_none(tmp_path: Path) -> None:
         await nowhere.status("r")
 
 
+async def test_a_server_that_does_not_run() -> None:
+    pipeline = Agent("a").mock("A")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        engine = DbosEngine(f"postgresql://u:pa55@127.0.0.1:{nobody.getsockname()[1]}/runs")
+        engine.register(pipeline)
+        for call in (
+            lambda: engine.submit(pipeline, "Go.", run_id="r"),
+            lambda: engine.run(pipeline, "Go.", run_id="r"),
+            lambda: engine.answer("r"),
+            engine.serve,
+        ):
+            with pytest.raises(EngineError, match="see that the server runs") as raised:
+                await call()
+            assert "pa55" not in str(raised.value)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
 async def test_a_full_disk(engine: DbosEngine, tmp_path: Path) -> None:
     import resource
@@ -432,3 +452,99 @@ async def test_another_pipeline_with_the_same_steps_is_refused(engine: DbosEngin
     with pytest.raises(BoundaryError, match="other settings"):
         engine.register(says("Be kind.", ScalingConfig(max_instances=1)))
     assert engine.register(says("Be rude.").named("rude")).name == "rude"
+
+
+async def test_closing_waits_for_who_takes_a_call(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from dbos._event_loop import BackgroundEventLoop
+
+    taking, stopped = threading.Event(), threading.Event()
+    submit, stop = BackgroundEventLoop.submit_coroutine, BackgroundEventLoop.stop
+
+    def late(self: BackgroundEventLoop, coroutine: Any) -> Any:
+        taking.set()
+        stopped.wait(0.3)
+        return submit(self, coroutine)
+
+    def stopping(self: BackgroundEventLoop, timeout: float | None = 10.0) -> None:
+        stop(self, timeout)
+        stopped.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BackgroundEventLoop, "submit_coroutine", late)
+        patched.setattr(BackgroundEventLoop, "stop", stopping)
+        pipeline = doubled([])
+        await engine.submit(pipeline, "Go.", run_id="r")
+        serving = asyncio.ensure_future(engine.serve())
+        assert await asyncio.to_thread(taking.wait, SECONDS)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    assert [each.getMessage() for each in caplog.records if each.name == "dbos"] == []
+    stands = await engine.status("r")
+    assert (stands.status, stands.error) == ("running", None)
+
+
+async def test_a_call_that_begins_as_its_engine_closes_is_left_to_others(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbos._event_loop import BackgroundEventLoop
+
+    taking, closing, taken = threading.Event(), threading.Event(), threading.Event()
+    submit, stop = BackgroundEventLoop.submit_coroutine, BackgroundEventLoop.stop
+
+    def go_on(_: Runtime) -> None:
+        """Let threads take calls on."""
+
+    def late(self: BackgroundEventLoop, coroutine: Any) -> Any:
+        taking.set()
+        closing.wait(SECONDS)
+        try:
+            return submit(self, coroutine)
+        finally:
+            taken.set()
+
+    def stopping(self: BackgroundEventLoop, timeout: float | None = 10.0) -> None:
+        closing.set()
+        taken.wait(SECONDS)
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), self._loop).result()
+        stop(self, timeout)
+
+    pipeline = doubled([])
+    with monkeypatch.context() as patched:
+        patched.setattr(BackgroundEventLoop, "submit_coroutine", late)
+        patched.setattr(BackgroundEventLoop, "stop", stopping)
+        patched.setattr(Runtime, "_take_no_more", go_on)
+        await engine.submit(pipeline, "Go.", run_id="r")
+        serving = asyncio.ensure_future(engine.serve())
+        assert await asyncio.to_thread(taking.wait, SECONDS)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    stands = await engine.status("r")
+    assert (stands.status, stands.error) == ("running", None)
+
+
+async def test_an_engine_whose_launch_is_cancelled_is_closed(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launching, go_on = threading.Event(), threading.Event()
+    launch = Runtime.launch
+
+    def slow(self: Runtime, *given: Any) -> None:
+        launching.set()
+        go_on.wait(SECONDS)
+        launch(self, *given)
+
+    monkeypatch.setattr(Runtime, "launch", slow)
+    pipeline = doubled([])
+    running = asyncio.ensure_future(engine.run(pipeline, "Go.", run_id="r"))
+    assert await asyncio.to_thread(launching.wait, SECONDS)
+    running.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await engine.run(pipeline, "Go.", run_id="r")).text == "C"  # one works at a time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -18,7 +19,7 @@ from adk_fluent.distributed import (
     idempotency_key,
     split,
 )
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import StepTimeoutError, UsageError
 from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
@@ -201,9 +202,13 @@ async def test_a_failed_run_keeps_its_place() -> None:
     with pytest.raises(DistributedRunError, match="run 'r' failed in segment 'heavy'") as raised:
         await engine.run(pipeline, "Go.", run_id="r")
     assert "ConnectionError: no network" in str(raised.value)
+    assert "where: node 'flaky' at " in str(raised.value)
     stands = await engine.status("r")
     assert stands.error is not None
-    assert (stands.status, stands.error["type"]) == ("failed", "ConnectionError")
+    error = dict(stands.error)
+    assert Path(error.pop("location").rpartition(":")[0]) == Path(__file__)
+    told = {"message": "no network", "node": "flaky", "code": "", "help": ""}
+    assert (stands.status, error) == ("failed", {"type": "ConnectionError", **told})
     stands = await engine.answer("r")
     assert (stands.status, stands.state["done"]) == ("completed", True)
     assert calls == ["first", "flaky", "flaky"]
@@ -297,7 +302,12 @@ async def test_a_deadline_crosses() -> None:
     engine = InlineEngine(config=ExecutionConfig(timeout_seconds=0.2))
     stands = await engine.submit(Agent("a").mock("A") >> heavy, "Go.", run_id="r")
     assert stands.error is not None
-    assert (stands.segment, stands.error["type"]) == ("heavy", "StepTimeoutError")
+    error = {name: stands.error[name] for name in ("type", "code", "node")}
+    assert (stands.segment, error) == (
+        "heavy",
+        {"type": "StepTimeoutError", "code": StepTimeoutError.code, "node": "pipeline"},
+    )
+    assert stands.error["help"]
 
 
 async def test_the_trace_crosses() -> None:

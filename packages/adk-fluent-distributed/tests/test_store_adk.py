@@ -15,7 +15,7 @@ from google.genai import types
 from sqlalchemy import text
 
 from adk_fluent import Agent, gate
-from adk_fluent.distributed import DbosEngine, SegmentCall
+from adk_fluent.distributed import DbosEngine, DistributedRunError, SegmentCall
 from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._database import Address, Database
 from adk_fluent.distributed._station_adk import Station, stores
@@ -245,3 +245,32 @@ async def test_an_answer_is_said_once_where_a_worker_died_with_it(database: Data
         events = [Event.model_validate_json(row) for row in rows]
     answers = [each for each in events if each.get_function_responses()]
     assert [each.author for each in answers] == ["user"]
+
+
+async def test_an_answer_whose_place_was_not_written_is_said_once(
+    any_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def says(prompt: str) -> str:
+        said.append(prompt)
+        return f"B{len(said)}"
+
+    append = RunSessions.append_event
+
+    async def failing(self: RunSessions, session: Session, event: Event) -> Event:
+        if session.events and session.events[-1].author == "b" and len(said) == 1:
+            raise OSError("no room")
+        return await append(self, session, event)
+
+    pipeline = Agent("a").mock("A") >> Agent("b").mock(says).writes("b") >> Agent("c").mock("C")
+    async with DbosEngine(any_url) as engine:
+        with monkeypatch.context() as patched:
+            patched.setattr(RunSessions, "append_event", failing)
+            with pytest.raises(DistributedRunError, match="no room"):
+                await engine.run(pipeline, "Go.", run_id="r")
+        await engine.answer("r")
+        result = await engine.run(pipeline, "Go.", run_id="r")
+    assert [event.content for event in result if event.content] == ["A", "B2", "C"]
+    assert (result.state["b"], len(said)) == ("B2", 2)
+    assert "B1" not in said[1]

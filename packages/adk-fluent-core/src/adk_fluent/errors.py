@@ -10,6 +10,7 @@ tools, functions and ADK are never wrapped: they keep their own type.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypedDict, TypeVar
 
 from adk_fluent._caller import caller
@@ -28,6 +29,7 @@ __all__ = [
     "ContractError",
     "CredentialsError",
     "Details",
+    "ErrorParts",
     "ExpectationError",
     "IRFormatError",
     "LayerError",
@@ -53,6 +55,7 @@ __all__ = [
     "UnsupportedNodeError",
     "UsageError",
     "add_place",
+    "error_parts",
     "format_message",
     "nearest_name",
     "unwrap",
@@ -91,6 +94,8 @@ class Details(TypedDict, total=False):
     help: str | None
 
 
+#: The note of `add_place`.
+_PLACE: Final = re.compile(r"in node '(.+?)'(?: at (.+))?")
 _DETAILS: Final = frozenset(Details.__annotations__)
 
 
@@ -711,6 +716,57 @@ def add_place(error: _E, node: Placed) -> _E:
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
     return error
+
+
+class ErrorParts(TypedDict):
+    """What an error says, as text; what it does not say is empty.
+
+    Attributes:
+        type: Its type's name.
+        code: Its code, where it is one of ours.
+        message: What happened, with what was found, and with notes that are neither place nor help.
+        node: The innermost node that it is placed at.
+        location: The source line of that node.
+        help: What to do.
+    """
+
+    type: str
+    code: str
+    message: str
+    node: str
+    location: str
+    help: str
+
+
+def error_parts(error: BaseException) -> ErrorParts:
+    """The parts of an error as it crosses to where its type is not known.
+
+    The place and the help of an error that is not ours are those of its notes.
+    """
+    message, node, location, help = str(error), "", "", ""
+    if isinstance(error, AdkFluentError):
+        message = f"{error.what}: {error.found}" if error.found else error.what
+        node, location = error.node or "", str(error.location or "")
+        help = error.help or ""
+    rest = [message]
+    for note in getattr(error, "__notes__", ()):
+        place = _PLACE.fullmatch(str(note))
+        if place is not None:
+            if not node:
+                node, location = place[1], place[2] or ""
+            continue
+        said, _, advice = f"\n{note}".partition("\nhelp:" if note[:5] == "help:" else "\n  help:")
+        help = help or advice.strip()
+        rest += [said.strip()] if said.strip() else []
+    code = error.code if isinstance(error, AdkFluentError) else ""
+    return ErrorParts(
+        type=type(error).__name__,
+        code=code,
+        message="\n".join(rest),
+        node=node,
+        location=location,
+        help=help,
+    )
 
 
 def unwrap(error: BaseException) -> BaseException:

@@ -76,6 +76,6 @@ def escalating() -> Builder:
 async def test_an_agent_that_escalates() -> None:
     """In a loop that ends the loop, and the run goes on to its end."""
     result = await escalating().run("hi")
-    assert (result.status, result.step) == ("escalated", "a")
+    assert told(result) == ("escalated", "a escalated, and there was no loop to end", "a", "A")
     result = await (Loop(escalating(), max=3) >> agent("b")).run("hi")
     assert told(result) == ("completed", "", "", "B")

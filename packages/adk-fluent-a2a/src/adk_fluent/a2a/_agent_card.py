@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: The version of the protocol that a card states.
 PROTOCOL: Final = "1.0"
+#: The name of a transport that has a URL of its own.
+GRPC: Final = "GRPC"
 _AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode)
 #: The media types of each modality.
 MEDIA_TYPES: Final[dict[Modality, tuple[str, ...]]] = {
@@ -52,6 +54,7 @@ def agent_card(  # what a card says
     version: str = "1.0.0",
     skills: Sequence[Any] | None = None,
     auth: Any = None,
+    grpc_endpoint: str | None = None,
 ) -> AgentCard:
     """Make the agent card of a pipeline.
 
@@ -63,11 +66,16 @@ def agent_card(  # what a card says
         version: The agent's own version.
         skills: ``a2a.types.AgentSkill`` objects; None makes one of each agent and each tool.
         auth: What `A2AServer` takes as ``auth``; its security scheme is stated.
+        grpc_endpoint: URL under which it is served over gRPC; None states none.
 
     Raises:
         UsageError: The endpoint is not a URL that can be stated, or a skill is not one.
     """
     _check_endpoint(endpoint)
+    places = [("JSONRPC", endpoint), ("HTTP+JSON", endpoint)]
+    if grpc_endpoint is not None:
+        _check_endpoint(grpc_endpoint, "grpc_endpoint=")
+        places.append((GRPC, grpc_endpoint))
     root = _unwrapped(node)
     card = AgentCard(
         name=name or root.name or "agent",
@@ -75,8 +83,8 @@ def agent_card(  # what a card says
         version=version,
         capabilities=AgentCapabilities(streaming=True, push_notifications=False),
         supported_interfaces=[
-            AgentInterface(url=endpoint, protocol_binding=each, protocol_version=PROTOCOL)
-            for each in ("JSONRPC", "HTTP+JSON")
+            AgentInterface(url=url, protocol_binding=each, protocol_version=PROTOCOL)
+            for each, url in places
         ],
         default_input_modes=_modes(root, "input_modalities", first=True),
         default_output_modes=_modes(root, "output_modalities", first=False),
@@ -101,18 +109,18 @@ def state_security(card: AgentCard, auth: Any) -> None:
     card.security_requirements.add().schemes[name].SetInParent()
 
 
-def _check_endpoint(endpoint: object) -> None:
+def _check_endpoint(endpoint: object, role: str = "endpoint=") -> None:
     if not isinstance(endpoint, str) or origin(endpoint) is None:
         found = describe(endpoint) if not isinstance(endpoint, str) else repr(endpoint)
         raise UsageError(
-            "endpoint= takes the URL under which the pipeline is served",
+            f"{role} takes the URL under which the pipeline is served",
             found=found,
-            help='such as endpoint="https://support.example.com/a2a"',
+            help=f'such as {role}"https://support.example.com/a2a"',
         )
     parts = urlsplit(endpoint)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise UsageError(
-            "endpoint= takes a URL without credentials, query and fragment",
+            f"{role} takes a URL without credentials, query and fragment",
             found=public_address(endpoint),
             help="everybody can read a card",
         )

@@ -8,7 +8,7 @@ from adk_fluent.extend import METADATA_KEY
 from adk_fluent.protocol import compose_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -26,11 +26,13 @@ class Asked(NamedTuple):
         task: The task's id.
         context: That of its context.
         value: What was answered.
+        calls: ADK's calls over there that wait for it: ``id`` and ``name``.
     """
 
     task: str
     context: str
     value: Any
+    calls: Sequence[Mapping[str, str]] = ()
 
 
 def asked_in(ctx: InvocationContext, name: str) -> Asked | None:
@@ -44,7 +46,7 @@ def asked_in(ctx: InvocationContext, name: str) -> Asked | None:
         if told is not None and told.get("question") in given:
             response = given[told["question"]] or {}
             value = response["result"] if set(response) == {"result"} else response
-            return Asked(told["task_id"], told["context_id"], value)
+            return Asked(told["task_id"], told["context_id"], value, told.get("calls") or ())
     return None
 
 

@@ -9,8 +9,9 @@ from urllib.parse import quote
 import httpx
 from google.protobuf.json_format import MessageToDict
 
-from adk_fluent.a2a._failures_adk import failure, failure_of, shown
+from adk_fluent.a2a._failures_adk import failure, failure_of
 from adk_fluent.a2a._http import http_client
+from adk_fluent.a2a._said import shown
 from adk_fluent.errors import RemoteError
 from adk_fluent.extend import LOG
 

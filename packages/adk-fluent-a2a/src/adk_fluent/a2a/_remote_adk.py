@@ -6,7 +6,7 @@ import asyncio
 import json
 import uuid
 import warnings
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -31,10 +31,13 @@ from pydantic import PrivateAttr
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
 from a2a.types import Part, TaskState
+from adk_fluent.a2a._agent_card import GRPC
+from adk_fluent.a2a._asking import asking_of, responses_to
 from adk_fluent.a2a._auth_adk import Credentials
-from adk_fluent.a2a._cards_adk import BINDINGS, Cards
+from adk_fluent.a2a._cards_adk import BINDINGS, Cards, uses_grpc
 from adk_fluent.a2a._exchange_adk import WAITING, Exchange, Tries
 from adk_fluent.a2a._failures_adk import failure
+from adk_fluent.a2a._grpc import open_channel
 from adk_fluent.a2a._history import KEY, Asked, asked_in, context_of, spoken
 from adk_fluent.a2a._http import http_client
 from adk_fluent.a2a._trace import TRACE
@@ -112,13 +115,36 @@ class RemoteAgent(BaseAgent):
         http = await http_client()
         card, headers = await tries.run(lambda: self._prepare(http))
         TRACE.inject(headers)
-        config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
+        over_grpc = uses_grpc(card)
+        config = ClientConfig(
+            httpx_client=http,
+            supported_protocol_bindings=[GRPC] if over_grpc else list(BINDINGS),
+            grpc_channel_factory=open_channel if over_grpc else None,
+        )
         try:
             client = ClientFactory(config).create(card)
         except ValueError as error:  # of versions of the protocol that the SDK does not know
             raise failure("CARD", node, "has no interface to ask", found=str(error)) from error
         exchange = Exchange(tries, client, self._credentials.forget)
-        remote = _inner(self.name, card, config, exchange, message(headers))
+        async with AsyncExitStack() as stack:
+            if over_grpc:  # its channel is this task's alone
+                stack.push_async_callback(client.close)
+            following = self._follow(exchange, card, config, message(headers), ctx)
+            events = await stack.enter_async_context(aclosing(following))
+            async for event in events:
+                yield event
+
+    async def _follow(
+        self,
+        exchange: Exchange,
+        card: AgentCard,
+        config: ClientConfig,
+        message: _Message,
+        ctx: InvocationContext,
+    ) -> AsyncGenerator[Event, None]:
+        """Let ADK's agent do the task, and tell what comes of it."""
+        node: RemoteAgentNode = self.node
+        remote = _inner(self.name, card, config, exchange, message)
         async with aclosing(remote._run_async_impl(ctx)) as events:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # hooks of ours stand around this agent, and none around that one
             async for event in events:
                 if exchange.error is not None:
@@ -198,18 +224,25 @@ class RemoteAgent(BaseAgent):
     def _question(self, ctx: InvocationContext, exchange: Exchange) -> Event:
         """What the agent wants to know before it goes on, as a question that pauses the run."""
         text, data, _ = _read(exchange)
+        calls = _calls(exchange)
+        asks = asking_of(self.name, text, data, calls)
         id = f"a2a-{uuid.uuid4()}"
+        args: dict[str, Any] = {"name": asks.name, "message": asks.message}
         if exchange.state == TaskState.TASK_STATE_AUTH_REQUIRED:
-            name, args = _REQUEST_CREDENTIAL, {"authConfig": {"message": text, "data": data}}
+            name = _REQUEST_CREDENTIAL
+            args["authConfig"] = {"message": text, "data": data}
         else:
-            name, args = _REQUEST_INPUT, {"interruptId": id, "message": text, "payload": data}
+            name = _REQUEST_INPUT
+            args |= {"interruptId": id, "payload": asks.payload, "response_schema": asks.schema}
         call = types.FunctionCall(id=id, name=name, args=args)
-        event = self._event(ctx, exchange, [types.Part(function_call=call)], question=id)
+        waiting = [{"id": each["id"], "name": each["name"]} for each in calls]
+        parts = [types.Part(function_call=call)]
+        event = self._event(ctx, exchange, parts, question=id, calls=waiting)
         event.long_running_tool_ids = {id}
         return event
 
     def _event(
-        self, ctx: InvocationContext, exchange: Exchange, parts: list[types.Part], **ids: str
+        self, ctx: InvocationContext, exchange: Exchange, parts: list[types.Part], **ids: Any
     ) -> Event:
         return Event(
             author=self.name,
@@ -312,6 +345,12 @@ def _data_part(values: Mapping[str, Any]) -> Part:
 def _answer_parts(asked: Asked) -> list[Part]:
     """What a person answered, as parts of a message."""
     value: Any = asked.value
+    if asked.calls:  # ADK goes on with responses alone
+        made = [
+            types.Part(function_response=types.FunctionResponse(**each))
+            for each in responses_to(asked.calls, value)
+        ]
+        return [part for each in made for part in _listed(convert_genai_part_to_a2a_part(each))]
     if isinstance(value, dict | list):
         return [Part(data=ParseDict(cast("dict[str, Any]", value), Value()))]
     return [Part(text=value if isinstance(value, str) else json.dumps(value))]
@@ -328,6 +367,17 @@ def _read(exchange: Exchange) -> tuple[str, dict[str, Any] | None, list[types.Pa
         elif _TYPE not in part.metadata:
             data = {**(data or {}), **plain(MessageToDict(part.data))}
     return "".join(part.text or "" for part in shown), data, shown
+
+
+def _calls(exchange: Exchange) -> list[dict[str, Any]]:
+    """ADK's calls that wait for a response over there."""
+    marked = [part for part in exchange.parts if _TYPE in part.metadata]
+    made = [convert_a2a_part_to_genai_part(part) for part in marked]
+    return [
+        {"id": call.id, "name": call.name, "args": plain(call.args or {})}
+        for each in made
+        if each and (call := each.function_call) and call.id and call.name
+    ]
 
 
 def _plain(parts: list[types.Part]) -> list[types.Part]:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-from adk_fluent.errors import StateKeyError, StateTypeError, UnstorableValueError
+from adk_fluent.a2a._said import shown
+from adk_fluent.errors import (
+    OutputInvalidError,
+    OutputMissingError,
+    StateKeyError,
+    StateTypeError,
+    UnstorableValueError,
+    nearest_name,
+)
 from adk_fluent.extend import storage_fault
 from adk_fluent.ir import UNSET
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
 #: Numbers cross as those of JSON in protobuf, which are doubles.
 _EXACT: Final = 2**53
+_NAMES: Final = 12  # of what was sent, in an error
 
 
 def inputs_of(node: RemoteAgentNode, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,6 +126,7 @@ def outputs_of(
 
     Raises:
         OutputInvalidError: It does not fit the declared types.
+        OutputMissingError: It has data, and none of this name.
     """
     if answer is None:
         return {}, UNSET
@@ -128,6 +138,8 @@ def outputs_of(
     if key is not None:
         (ref,) = node.writes_keys
         value = data.get(ref.name) if data is not None and ref.name in data else None
+        if data and ref.name not in data and _is_named(ref.name, text, data):
+            raise _missing(node, [ref.name], data)
         if value is None:
             value = text or (whole if data is not None else None)
         if value is None:
@@ -139,10 +151,58 @@ def outputs_of(
     free = {} if node.output_schema is not None else _untyped(node, named)
     # where a model writes text, a peer's data may be anything
     whole = json.dumps({**named, **dict.fromkeys(free, "")})
-    made = answer.data(whole)
+    try:
+        made = answer.data(whole)
+    except OutputInvalidError as error:
+        said = data if data is not None else _json(text)
+        wrong = {field.partition(".")[0] for field in error.fields}
+        sent = cast("dict[str, Any]", said) if isinstance(said, dict) else None
+        absent = [ref.name for ref in node.writes_keys if ref.name in wrong]
+        absent = [name for name in absent if sent is not None and name not in sent]
+        if sent and absent:
+            raise _missing(node, absent, sent) from error
+        if data is None and not named:
+            answer.data(text)  # says what is wrong with the text
+        raise
     delta = answer.written(whole, made)
     written = {ref.key: free[ref.name] for ref in node.writes_keys if ref.name in free}
     return {**delta, **written}, {**made, **free}
+
+
+def _is_named(name: str, text: str, data: Mapping[str, Any]) -> bool:
+    """Whether an answer without the output of this name has it by another one.
+
+    Beside a text, which is an output by itself, only a name like it is a mistake.
+    """
+    if set(data) == {"value"}:  # data that is no object
+        return False
+    return not text or nearest_name(name, data) is not None
+
+
+def _missing(
+    node: RemoteAgentNode, absent: list[str], sent: Mapping[str, Any]
+) -> OutputMissingError:
+    """The error of data without a declared output."""
+    free = sorted(set(sent) - {ref.name for ref in node.writes_keys})
+    near = [repr(found) for name in absent if (found := nearest_name(name, free))]
+    names = ", ".join(map(repr, sorted(sent)[:_NAMES]))
+    more = len(sent) - _NAMES
+    return OutputMissingError(
+        f"{node.name} did not send {', '.join(map(repr, absent))}, which outputs= names",
+        keys=[ref.key for ref in node.writes_keys if ref.name in absent],
+        node=node,
+        found=f"data with {shown(names)}{f' and {more} more' if more > 0 else ''}",
+        help=(f"did you mean {', '.join(near)}? " if near else "")
+        + "name in outputs= what it sends; a whole answer is one output with output_schema=",
+    )
+
+
+def _json(text: str) -> Any:
+    """What a text says as JSON; the text itself if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _untyped(node: RemoteAgentNode, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,10 +227,7 @@ def _named(node: RemoteAgentNode, text: str, data: Mapping[str, Any] | None) -> 
     names = [ref.name for ref in node.writes_keys]
     said: Any = data
     if said is None:
-        try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
-            said = text
+        said = _json(text)
     if isinstance(said, dict) and (len(names) > 1 or names[0] in said):
         found = cast("dict[str, Any]", said)
         return {name: found[name] for name in names if name in found}

@@ -12,6 +12,8 @@ from google.protobuf.json_format import MessageToDict
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from adk_fluent.a2a._agent_card import GRPC
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -51,6 +53,8 @@ def card_routes(
     both = AgentCard()
     both.CopyFrom(card)
     for each in card.supported_interfaces:
+        if each.protocol_binding == GRPC:  # which is served of 1.0 alone
+            continue
         older = both.supported_interfaces.add()
         older.CopyFrom(each)
         older.protocol_version = "0.3"

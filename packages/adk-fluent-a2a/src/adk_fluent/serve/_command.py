@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,8 @@ from adk_fluent.errors import UsageError
 from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from adk_fluent.serve import A2AServer
 
 #: JSON of tokens and their principals.
@@ -29,6 +31,8 @@ TOKENS = "ADK_FLUENT_SERVE_TOKENS"
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: a free one."
 )
+@click.option("--grpc-port", type=click.IntRange(0, 65535), help="Serve gRPC there, too.")
+@click.option("--grpc-endpoint", metavar="URL", help="Where clients come in for gRPC.")
 @click.option(
     "--endpoint", metavar="URL", help="Where clients come in; without it the address itself."
 )
@@ -63,10 +67,20 @@ def _server(pipeline: Any, options: dict[str, Any]) -> A2AServer:
 
     tokens = os.environ.get(TOKENS)
     endpoint, model = options["endpoint"], options["model"]
+    if endpoint is None and options["grpc_endpoint"] is not None:
+        raise UsageError(
+            "--grpc-endpoint stands in a card with --endpoint",
+            found="no --endpoint",
+            help="give --endpoint, too; without both, the card has the addresses themselves",
+        )
     auth = None if tokens is None else BearerAuth(tokens_in(tokens))
     return A2AServer(
         pipeline,
-        card=None if endpoint is None else pipeline.to_agent_card(endpoint=endpoint, auth=auth),
+        card=None
+        if endpoint is None
+        else pipeline.to_agent_card(
+            endpoint=endpoint, auth=auth, grpc_endpoint=options["grpc_endpoint"]
+        ),
         config=None if model is None else ExecutionConfig(default_model=model),
         auth=auth,
         task_store=options["task_store"],
@@ -89,11 +103,27 @@ def tokens_in(text: str) -> dict[str, str]:
 
 async def _serve(server: A2AServer, options: dict[str, Any]) -> None:
     ended = interruption()
-    await server.start(host=options["host"], port=options["port"])
+    with address_told(options):
+        await server.start(
+            host=options["host"], port=options["port"], grpc_port=options["grpc_port"]
+        )
     note(f"[serving at {server.url}; the card is at {server.card_url}]")
     await ended.wait()
     note("[stopping]")
     await server.stop(grace=options["grace"])
+
+
+@contextmanager
+def address_told(options: dict[str, Any]) -> Generator[None]:
+    """Say which address cannot be listened at."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"nothing can listen at {options['host']}:{options['port']}",
+            found=error.strerror or str(error),
+            help="give another --port, or 0 for a free one",
+        ) from error
 
 
 def interruption() -> asyncio.Event:

@@ -27,7 +27,8 @@ from adk_fluent.a2a._catalogs import (
 )
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.serve._guard import ANONYMOUS, Guard, is_loopback
+from adk_fluent.serve._gate import ANONYMOUS, Gate, is_loopback
+from adk_fluent.serve._guard import Guard
 from adk_fluent.serve._leases import FullError, Leases, TakenError
 from adk_fluent.serve._limits import Limits
 from adk_fluent.serve._listening import Listening, listener_at
@@ -216,7 +217,8 @@ class DirectoryServer:
         app.router.redirect_slashes = False  # which would send clients to whatever Host says
         return Guard(
             app,
-            auth=self._auth,
+            gate=Gate(self._auth, self._limits),
+            local=self._auth is None,
             limits=self._limits,
             open_paths=[_HEALTH, *catalogs],
             rpc_paths=(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adk_fluent.cli import note
-from adk_fluent.serve._command import TOKENS, interruption, tokens_in
+from adk_fluent.serve._command import TOKENS, address_told, interruption, tokens_in
 
 if TYPE_CHECKING:
     from adk_fluent.serve import DirectoryServer
@@ -47,7 +47,8 @@ def directory(database: str, **options: Any) -> None:
 async def _serve(database: str, options: dict[str, Any]) -> None:
     server = _server(database, options)
     ended = interruption()
-    await server.start(host=options["host"], port=options["port"])
+    with address_told(options):
+        await server.start(host=options["host"], port=options["port"])
     note(f"[serving the directory at {server.url}]")
     await ended.wait()
     note("[stopping]")

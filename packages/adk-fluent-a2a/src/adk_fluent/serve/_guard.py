@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import re
-from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.context import attach, detach
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.datastructures import Headers
-from starlette.requests import Request
 
 from adk_fluent.a2a._trace import TRACE
-from adk_fluent.extend import LOG
-from adk_fluent.serve._auth import principal_fault
+from adk_fluent.serve._gate import RefusedError, is_loopback
 from adk_fluent.serve._handler import NOTICE, Notice
 
 if TYPE_CHECKING:
@@ -25,11 +21,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from adk_fluent.serve._auth import Authenticator
+    from adk_fluent.serve._gate import Gate
     from adk_fluent.serve._limits import Limits
 
-#: Whose requests are that come without authentication, which only this machine may send.
-ANONYMOUS: Final = "anonymous"
 _JSON: Final = frozenset({"application/json", "application/a2a+json"})
 #: A string of JSON; one that does not end goes to the end, so that no byte is looked at twice.
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
@@ -37,7 +31,6 @@ _STEPS: Final = {ord(b): step for step, both in ((1, "[{"), (-1, "]}")) for b in
 _NOT_BRACKETS: Final = bytes(each for each in range(256) if each not in _STEPS)
 #: Bytes above the limit that are read nonetheless: a client that still sends reads no answer.
 _DISCARDED: Final = 16 << 20
-_MANY: Final = 10_000  # principals whose rate is remembered
 _STATUS: Final = {
     400: ("INVALID_ARGUMENT", -32600),
     401: ("UNAUTHENTICATED", -32600),
@@ -68,26 +61,13 @@ class Principal(BaseUser):
         return self._name
 
 
-class RefusedError(Exception):
-    """A request is not answered.
-
-    Attributes:
-        status: The HTTP status.
-        headers: Headers of the answer.
-    """
-
-    def __init__(self, status: int, says: str, **headers: str) -> None:
-        super().__init__(says)
-        self.status = status
-        self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
-
-
 class Guard:
     """An ASGI app that lets through what may be answered.
 
     Args:
         app: What answers.
-        auth: Finds the principal; None serves this machine alone, as `ANONYMOUS`.
+        gate: Finds the principal, and counts.
+        local: Whether only this machine is served.
         limits: What is too much.
         open_paths: Paths that need no principal.
         rpc_paths: Paths whose refusals are JSON-RPC errors.
@@ -97,18 +77,18 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        auth: Authenticator | None,
+        gate: Gate,
+        local: bool,
         limits: Limits,
         open_paths: Collection[str],
         rpc_paths: Collection[str],
     ) -> None:
         self._app = app
-        self._auth = auth
+        self._gate = gate
+        self._local = local
         self._limits = limits
         self._open = frozenset(open_paths)
         self._rpc = frozenset(rpc_paths)
-        self._answering: Counter[str] = Counter()
-        self._rates: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -122,10 +102,7 @@ class Guard:
         try:
             await self._answer(scope, receive, send, counted)
         finally:
-            for principal in counted:
-                self._answering[principal] -= 1
-                if not self._answering[principal]:
-                    del self._answering[principal]
+            self._gate.leave(counted)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, counted: list[str]) -> None:
         try:
@@ -145,15 +122,12 @@ class Guard:
     async def _admitted(self, scope: Scope, receive: Receive, counted: list[str]) -> Receive:
         """Put the principal into the scope, and read the body."""
         headers = Headers(scope=scope)
-        if self._auth is None:
-            _check_local(scope, headers)
+        self._gate.check_client(scope)
+        if self._local:
+            _check_host(headers)
         if scope["path"] in self._open and scope["method"] in ("GET", "HEAD"):
             return receive
-        principal = ANONYMOUS if self._auth is None else await self._principal(self._auth, scope)
-        self._count(principal)
-        self._answering[principal] += 1
-        counted.append(principal)
-        scope["user"] = Principal(principal)
+        scope["user"] = Principal(await self._gate.enter(scope, counted))
         scope["auth"] = AuthCredentials()
         if scope["method"] in ("GET", "HEAD", "DELETE"):
             return receive
@@ -165,34 +139,6 @@ class Guard:
         if depth_above(body, self._limits.depth):
             raise RefusedError(400, f"The JSON is nested more than {self._limits.depth} levels")
         return _Replay(body, receive)
-
-    async def _principal(self, auth: Authenticator, scope: Scope) -> str:
-        challenge = str(getattr(auth, "challenge", "Bearer"))
-        try:
-            principal = await auth(Request(scope))
-        except Exception:  # noqa: BLE001  # of somebody's own function
-            LOG.exception("the authentication of a request failed")
-            raise RefusedError(500, "Internal error") from None
-        if principal is None:
-            raise RefusedError(401, "Authentication is required", www_authenticate=challenge)
-        if (fault := principal_fault(principal)) is not None:
-            LOG.error("auth= returned a principal that %s", fault)
-            raise RefusedError(500, "Internal error")
-        return principal
-
-    def _count(self, principal: str) -> None:
-        """Take one request of what a principal may send."""
-        limits, now = self._limits, asyncio.get_running_loop().time()
-        if self._answering[principal] >= limits.open_requests:
-            raise RefusedError(429, "Too many open requests: try again later", retry_after="1")
-        left, then = self._rates.pop(principal, (float(limits.burst), now))
-        left = min(float(limits.burst), left + (now - then) * limits.requests_per_second)
-        if len(self._rates) >= _MANY:  # the first is the one that was not seen for longest
-            del self._rates[next(iter(self._rates))]
-        self._rates[principal] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        if left < 1:
-            wait = max(1, round((1 - left) / limits.requests_per_second))
-            raise RefusedError(429, "Too many requests: try again later", retry_after=str(wait))
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._limits.body_bytes
@@ -243,27 +189,15 @@ def depth_above(body: bytes, most: int) -> bool:
     return len(brackets) > most and max(accumulate(map(_STEPS.__getitem__, brackets))) > most
 
 
-def _check_local(scope: Scope, headers: Headers) -> None:
-    """Refuse what does not come from this machine, or was not meant for it.
+def _check_host(headers: Headers) -> None:
+    """Refuse what was not meant for this machine.
 
     A proxy on this machine, and a page whose name was rebound to it, ask for another host.
     """
-    client = scope.get("client")
-    if client is None or not is_loopback(client[0]):
-        raise RefusedError(403, "Without auth= only this machine is served")
     host = headers.get("host", "").rpartition("@")[2]
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     if not is_loopback(name):
         raise RefusedError(403, "Without auth= only this machine is served")
-
-
-def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _Replay:

@@ -59,6 +59,10 @@ ASKED: Final = "adk_fluent_asked"
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
 
 
+class BusyError(A2AError):
+    """A message is not taken now; it may be later."""
+
+
 def _redacted(error: Exception) -> A2AError:
     """An error as the client may see it: its own mistakes, and of ours that there was one."""
     if isinstance(error, A2AError) and not isinstance(error, InternalError):
@@ -180,7 +184,7 @@ class Handler(DefaultRequestHandler):
         if self._is_busy(principal, self._open.total() - 1, self._open[principal] - 1):
             if (notice := NOTICE.get()) is not None:
                 notice.busy = True
-            raise A2AError("The server is busy: try again later")
+            raise BusyError("The server is busy: try again later")
         if message.task_id:
             task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
             context.state[ASKED] = task.status.message.message_id

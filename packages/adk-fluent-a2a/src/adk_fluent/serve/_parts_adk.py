@@ -88,6 +88,19 @@ def prompt_of(said: Heard, inputs: Keys) -> tuple[list[types.Part], dict[str, An
     return parts, state
 
 
+def depth_of(value: Value) -> int:
+    """How deep a value of a data part is nested; protobuf reads no more than a hundred levels."""
+    kind = value.WhichOneof("kind")
+    inner: Any = ()
+    if kind == "struct_value":
+        inner = value.struct_value.fields.values()
+    elif kind == "list_value":
+        inner = value.list_value.values
+    else:
+        return 0
+    return 1 + max(map(depth_of, inner), default=0)
+
+
 def text_part(text: str) -> Part:
     """A part with text."""
     return Part(text=text, media_type=_TEXT)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
-from a2a.types import AgentCard
+from a2a.types import AgentCard, AgentInterface
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from adk_fluent.a2a._agent_card import agent_card, state_security
+from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
-from adk_fluent.serve._guard import Guard, is_loopback
+from adk_fluent.serve._gate import Gate, is_loopback
+from adk_fluent.serve._guard import Guard
 from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
@@ -27,6 +29,7 @@ from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -107,6 +110,7 @@ class A2AServer:
         self._sign = signer or _unsigned
         self._auth = auth
         self._limits = limits or Limits()
+        self._gate = Gate(auth, self._limits)
         self._stores = open_stores(task_store, self._limits, sessions=session_service is None)
         self._configs: Configs | None = None
         self._sender: Sender | None = None
@@ -129,6 +133,8 @@ class A2AServer:
         self._handler: Handler | None = None
         self._listening: Listening | None = None
         self._address = ""
+        self._grpc: Any = None
+        self._grpc_address = ""
 
     @property
     def app(self) -> ASGIApp:
@@ -157,16 +163,25 @@ class A2AServer:
         path = "" if self._card is None else f"{base_of(self._card)}{WELL_KNOWN}"
         return f"{self._address}{path}" if self._address else ""
 
-    async def start(self, *, port: int = 8080, host: str = "127.0.0.1") -> None:
+    @property
+    def grpc_url(self) -> str:
+        """Where it listens for gRPC; "" where it does not."""
+        return self._grpc_address
+
+    async def start(
+        self, *, port: int = 8080, host: str = "127.0.0.1", grpc_port: int | None = None
+    ) -> None:
         """Serve in this event loop; returns when it listens.
 
         Args:
             port: The port; 0 takes a free one, see `url`.
             host: The address; without `auth` one of this machine.
+            grpc_port: The port for gRPC, as `port`; None serves none. Needs the extra ``grpc``.
 
         Raises:
             UsageError: It is served already, without `auth` to others than this machine, or at all
-                addresses without a card that says where clients come in.
+                addresses without a card that says where clients come in; or gRPC is not installed,
+                or not in the card.
             OSError: The address cannot be listened at.
         """
         if self._listening is not None:
@@ -183,6 +198,8 @@ class A2AServer:
                 found=f"host={host!r}",
                 help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
             )
+        if grpc_port is not None:
+            self._check_grpc()
         listener, address = listener_at(host, port)
         try:
             await self._stores.open()
@@ -190,8 +207,12 @@ class A2AServer:
             listener.close()
             raise
         self._address = address
+        own = self._card is None
         if self._card is None:
             self._card = agent_card(self._node, description=None, endpoint=address)
+        if grpc_port is not None:
+            place = f"{address.removeprefix('http://').rpartition(':')[0]}:{grpc_port}"
+            await self._start_grpc(place, listener, listed=not own)
         self._listening = Listening(self.app)
         await self._listening.start(listener)
 
@@ -204,6 +225,8 @@ class A2AServer:
         await self._close(grace)
         if self._listening is not None:
             await self._listening.stop()
+        if self._grpc is not None:
+            await self._grpc.stop(_QUIET_SECONDS)
 
     async def _close(self, grace: float) -> None:
         await self._executor.drain(grace)
@@ -214,14 +237,46 @@ class A2AServer:
             await self._sender.close(_QUIET_SECONDS)
         await self._stores.close()
 
+    # --- gRPC ----------------------------------------------------------------------------------
+
+    def _check_grpc(self) -> None:
+        if find_spec("grpc") is None:
+            raise UsageError(
+                "gRPC needs grpcio, which is not installed",
+                found="grpc_port=",
+                help="pip install 'adk-fluent-a2a[grpc]'",
+            )
+        if self._card is not None and GRPC not in (
+            each.protocol_binding for each in self._card.supported_interfaces
+        ):
+            raise UsageError(
+                "the card does not say where clients come in for gRPC",
+                found="grpc_port=",
+                help='pipeline.to_agent_card(endpoint=..., grpc_endpoint="https://...")',
+            )
+
+    async def _start_grpc(self, place: str, listener: socket.socket, *, listed: bool) -> None:
+        from adk_fluent.serve._grpc_server import open_grpc  # noqa: PLC0415  # of an extra
+
+        assert self._card is not None  # noqa: S101  # the caller has made one
+        handler = self._handling(self._card)
+        try:
+            self._grpc, port = await open_grpc(handler, self._gate, self._limits, place)
+        except BaseException:
+            listener.close()
+            raise
+        self._grpc_address = f"http://{place.rpartition(':')[0]}:{port}"
+        if not listed:
+            made = AgentInterface(url=self._grpc_address, protocol_binding=GRPC)
+            made.protocol_version = PROTOCOL
+            self._card.supported_interfaces.append(made)
+
     # --- the app -------------------------------------------------------------------------------
 
-    def _made(self, given: AgentCard) -> ASGIApp:
-        card = _copy(given)
-        state_security(card, self._auth)
-        card.capabilities.streaming = True
-        card.capabilities.push_notifications = self._sender is not None
-        card.capabilities.extended_agent_card = self._extended is not None
+    def _handling(self, given: AgentCard) -> Handler:
+        """What answers, on every transport."""
+        if self._handler is not None:
+            return self._handler
         self._handler = Handler(
             parts=self._limits.parts,
             longest_id=self._stores.longest_id,
@@ -231,19 +286,33 @@ class A2AServer:
             push_config_store=self._configs,
             agent_executor=self._executor,
             task_store=self._stores.tasks,
-            agent_card=card,
+            agent_card=self._stated(given),
             extended_agent_card=None if self._extended is None else self._sign(self._extended),
             validate_input_modes=True,
             event_stream=self._stores.stream,
             interrupted_task_timeout=_PARKED_SECONDS,
         )
+        return self._handler
+
+    def _stated(self, given: AgentCard) -> AgentCard:
+        """A card with what this server does."""
+        card = _copy(given)
+        state_security(card, self._auth)
+        card.capabilities.streaming = True
+        card.capabilities.push_notifications = self._sender is not None
+        card.capabilities.extended_agent_card = self._extended is not None
+        return card
+
+    def _made(self, given: AgentCard) -> ASGIApp:
+        handler = self._handling(given)
+        card = self._stated(given)
         base = base_of(card)
         rpc = [base or "/", f"{base}/"] if base else ["/"]
-        rest = create_rest_routes(self._handler, enable_v0_3_compat=True, path_prefix=base)
+        rest = create_rest_routes(handler, enable_v0_3_compat=True, path_prefix=base)
         calls = [
             route
             for path in rpc
-            for route in create_jsonrpc_routes(self._handler, path, enable_v0_3_compat=True)
+            for route in create_jsonrpc_routes(handler, path, enable_v0_3_compat=True)
         ]
         cards = card_paths(base)
         routes = [
@@ -257,7 +326,8 @@ class A2AServer:
         app.router.redirect_slashes = False  # which would send clients to whatever Host says
         return Guard(
             app,
-            auth=self._auth,
+            gate=self._gate,
+            local=self._auth is None,
             limits=self._limits,
             open_paths=[_HEALTH, _READY, *cards],
             rpc_paths=rpc,

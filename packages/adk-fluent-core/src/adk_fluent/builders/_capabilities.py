@@ -112,6 +112,8 @@ class Capabilities:
     ) -> Self:
         """Choose the model at run time, from several, instead of its own; needs the layer ``cost``.
 
+        Agents below it that name no model still have its own one, where it has one.
+
         Args:
             strategy: ``cost_optimized`` takes the one whose call is the cheapest, of those whose
                 condition holds, ``quality_optimized`` the best, ``budget_bounded`` the cheapest

@@ -77,12 +77,14 @@ class CardOptions(TypedDict, total=False):
         version: The agent's own version.
         skills: ``a2a.types.AgentSkill`` objects in the place of those of its agents and tools.
         auth: What `A2AServer` takes as ``auth``; its security scheme is stated.
+        grpc_endpoint: URL under which it is served over gRPC; None states none.
     """
 
     name: str | None
     version: str
     skills: Sequence[Any] | None
     auth: Any
+    grpc_endpoint: str | None
 
 
 class Running(Generic[Out_co]):

@@ -60,7 +60,8 @@ def outcome(events: Sequence[AgentEvent], pending: Sequence[Pending]) -> Outcome
             return Outcome("truncated" if cut else "failed", str(event.error), _step(event))
     for event in reversed(ours):
         if _left_everything(event):
-            return Outcome("escalated", event.content or "", _step(event))
+            why = event.content or f"{_step(event)} escalated, and there was no loop to end"
+            return Outcome("escalated", why, _step(event))
     return Outcome("completed")
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
     from adk_fluent.cost._budget import Budget, price_limit
     from adk_fluent.cost._errors import (
+        FunctionError,
         LedgerError,
         NoCandidateError,
         PriceError,
@@ -33,8 +34,8 @@ else:  # a type checker must see a misspelt name, not Any
         for module, names in {
             "cost._attribution": "CostAttributionMiddleware cost_attribution",
             "cost._budget": "Budget price_limit",
-            "cost._errors": "LedgerError NoCandidateError PriceError PriceFileError "
-            "UnknownPriceError",
+            "cost._errors": "FunctionError LedgerError NoCandidateError PriceError "
+            "PriceFileError UnknownPriceError",
             "cost._estimate._assumptions": "TrafficAssumptions",
             "cost._estimate._estimate": "CostModel estimate_cost",
             "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
@@ -69,6 +70,7 @@ __all__ = [
     "CostModel",
     "CostRecord",
     "CostReport",
+    "FunctionError",
     "GenaiPrices",
     "Ledger",
     "LedgerError",

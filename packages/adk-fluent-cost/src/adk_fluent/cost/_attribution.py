@@ -170,7 +170,10 @@ class CostAttributionMiddleware(Middleware):
             measure("adk_fluent.llm.cost", usd, attributes)
             note_on_span(usd)
         for each in charging.told:
-            each(record)
+            try:
+                each(record)
+            except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
+                LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 
     def _warn(self, record: CostRecord) -> None:
         if record.model not in self._warned and isinstance(record.cost, Unknown):

@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError
+from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError, said_by
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
@@ -319,8 +318,8 @@ class Budget(Middleware):
     async def _decided(self, call: ModelCall, left: Money) -> OnExceed:
         if not callable(self.on_exceed):
             return self.on_exceed
-        said: Any = self.on_exceed(call, left)
-        word = _word(await said if isawaitable(said) else said)
+        what, form = f"the on_exceed= of {self.name}", "lambda call, left: ..."
+        word = _word(await said_by(call, what, form, self.on_exceed, call, left))
         if word == "fallback" and self.fallback_model is None:
             raise UsageError(
                 'the function of Budget(on_exceed=...) says "fallback", and there is no model',
@@ -401,7 +400,11 @@ class Budget(Middleware):
         if spent is None:
             return Money()
         cost = quoted(self._prices, watched.model, spent, self._now()).money
-        return most if isinstance(cost, Unknown) else cost
+        if isinstance(cost, Money):
+            return cost
+        if most.usd:
+            LOG.warning("%s counts all that was reserved, %s: %s", self.name, most, cost.reason)
+        return most
 
     def _mirror(self, call: ModelCall, account: str) -> None:
         """Show what is left; the answer is there, whether that can be told or not."""

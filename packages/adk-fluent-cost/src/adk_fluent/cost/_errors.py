@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from adk_fluent.errors import BuildError, RunError, UsageError
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from adk_fluent.errors import AdkFluentError, BuildError, RunError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adk_fluent.protocol import ModelCall
 
 
 class PriceError(UsageError):
@@ -56,5 +64,52 @@ class NoCandidateError(RunError, LookupError):
     code = "ADKF804"
 
 
-for _each in (LedgerError, NoCandidateError, PriceError, PriceFileError, UnknownPriceError):
+class FunctionError(RunError):
+    """A function that decides about a model call has failed.
+
+    Cause: a condition of a ModelCandidate, a judge, or a function of ``Budget(on_exceed=...)``
+    raised; its own error is the ``__cause__``.
+    Fix: correct the function.
+    """
+
+    code = "ADKF805"
+
+
+async def said_by(
+    call: ModelCall, what: str, form: str, function: Callable[..., Any], *given: Any
+) -> Any:
+    """Return what a function of the user's says, which may be async.
+
+    Args:
+        call: The model call that it decides about.
+        what: What the function is, for errors.
+        form: How one is written, for errors.
+        function: The function.
+        *given: What it is called with.
+
+    Raises:
+        FunctionError: It raised.
+    """
+    try:
+        said: Any = function(*given)
+        return await said if isawaitable(said) else said
+    except AdkFluentError:
+        raise
+    except Exception as error:
+        raise FunctionError(
+            f"{what} of agent {call.agent} has failed",
+            node=call.node or call.agent,
+            found=f"{type(error).__name__}: {error}",
+            help=f"correct it; it is written as {form}",
+        ) from error
+
+
+for _each in (
+    FunctionError,
+    LedgerError,
+    NoCandidateError,
+    PriceError,
+    PriceFileError,
+    UnknownPriceError,
+):
     _each.__module__ = "adk_fluent.cost"  # where they are public

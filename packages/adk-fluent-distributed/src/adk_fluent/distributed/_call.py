@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from adk_fluent.errors import ErrorParts
 from adk_fluent.protocol import Answer, Pending
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 #: How a run stands. ``running`` includes waiting in a queue for a worker.
 Status = Literal["running", "waiting", "completed", "rejected", "failed", "cancelled"]
+_PARTS: Final = tuple(ErrorParts.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class SegmentResult:
         answer: The answer so far.
         state: The session's state without ``temp:`` keys, where the run rests.
         pending: The questions it waits on, as JSON.
-        error: What ended it: ``type``, ``message`` and ``node``.
+        error: What ended it, in the parts of `adk_fluent.errors.error_parts`.
     """
 
     status: Status
@@ -102,7 +104,8 @@ class RunStatus:
         answer: The answer; of a run that goes on or was cancelled, the one of its last rest.
         state: The session's state without ``temp:`` keys, as of its last rest.
         pending: The questions it waits on.
-        error: What ended it, or was wrong with the last answer: ``type``, ``message`` and ``node``.
+        error: What ended it, or was wrong with the last answer: its ``type``, ``code``,
+            ``message``, ``node``, ``location`` and ``help``; what it does not say is empty.
     """
 
     run_id: str
@@ -143,5 +146,10 @@ def status_of(
         answer=result.get("answer") or rest.get("answer", ""),
         state=result.get("state") or rest.get("state", {}),
         pending=tuple(Pending(**each) for each in result.get("pending", ())),
-        error=result.get("error"),
+        error=whole_error(result.get("error")),
     )
+
+
+def whole_error(error: Mapping[str, str] | None) -> dict[str, str] | None:
+    """An error with all its parts; those that nobody has said are empty."""
+    return None if error is None else {**dict.fromkeys(_PARTS, ""), **error}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent.cli import load
 from adk_fluent.distributed._call import SegmentCall, SegmentResult
 from adk_fluent.distributed._database import Address, Database
+from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._station_adk import Station, stores
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import LOG
@@ -94,9 +95,9 @@ def _limit(memory_mb: int) -> None:
 
 def _other(call: SegmentCall, target: str) -> SegmentResult:
     error = {
-        "type": "BoundaryError",
+        "type": BoundaryError.__name__,
+        "code": BoundaryError.code,
         "message": f"{target} has other steps than the pipeline of run {call.run_id!r}",
-        "node": "",
         "help": "let ProcessIsolation(target=) name the pipeline that is served",
     }
     return SegmentResult("failed", call.segment, error=error)

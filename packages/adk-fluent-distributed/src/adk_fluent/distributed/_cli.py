@@ -20,13 +20,13 @@ from adk_fluent.distributed._deploy import files, write
 from adk_fluent.distributed._errors import DistributedRunError, EngineError
 from adk_fluent.distributed._page import page
 from adk_fluent.distributed._processes import ProcessIsolation
-from adk_fluent.distributed._runs import unknown_run
+from adk_fluent.distributed._runs import said, unknown_run
 from adk_fluent.distributed._segments import split
 from adk_fluent.distributed._watch import counted, table, watch
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Sequence
+    from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.distributed._summaries import RunSummary
@@ -43,6 +43,20 @@ _database = click.option(
     help="Where runs are; also ADK_FLUENT_DATABASE.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="For programs.")
+
+
+def _seconds(
+    name: str, help: str, *, default: float | None = None, least: float | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option in seconds; without `least` they are above 0."""
+    return click.option(
+        name,
+        type=click.FloatRange(0, min_open=True) if least is None else click.FloatRange(least),
+        default=default,
+        show_default=default is not None,
+        metavar="SECONDS",
+        help=help,
+    )
 
 
 @click.command()
@@ -92,14 +106,7 @@ def submit(  # noqa: PLR0917  # click calls it by name
     help="Write a page of all runs and workers.",
 )
 @click.option("--watch", "live", is_flag=True, help="Go on showing it until Ctrl-C.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.1),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Between two looks of --watch.",
-)
+@_seconds("--interval", "Between two looks of --watch.", default=1.0, least=0.1)
 @click.option(
     "--limit",
     type=click.IntRange(1),
@@ -211,21 +218,13 @@ def cancel(run: str, database: str, as_json: bool) -> None:
 @click.argument("target")
 @click.option("--segment", metavar="NAME", multiple=True, help="A segment to serve; default: all.")
 @click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True)
-@click.option(
+@_seconds(
     "--lease",
-    type=click.FloatRange(0, min_open=True),
+    "Without a sign of life for so long, the worker counts as dead on another machine.",
     default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Without a sign of life for so long, the worker counts as dead on another machine.",
 )
-@click.option(
-    "--drain",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="What runs may come to its end for so long after SIGTERM.",
+@_seconds(
+    "--drain", "What runs may come to its end for so long after SIGTERM.", default=30.0, least=0.0
 )
 @click.option(
     "--memory-mb",
@@ -233,12 +232,7 @@ def cancel(run: str, database: str, as_json: bool) -> None:
     metavar="MIB",
     help="Memory of each process of a segment with isolation='process'; on Linux.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="What a call in such a process may take, after which the process is killed.",
-)
+@_seconds("--timeout", "What a call in such a process may take, after which the process is killed.")
 @_database
 def worker(  # noqa: PLR0917  # click calls it by name
     target: str,
@@ -361,13 +355,23 @@ def _show(stands: RunStatus, *, as_json: bool) -> None:
         for each in stands.pending:
             click.echo(f"  {each.name or each.id} asks: {each.message}")
         if stands.error is not None:
-            click.echo(f"  {stands.error['type']}: {stands.error['message']}")
+            for line in _explained(stands.error):
+                click.echo(f"  {line}")
             if stands.status == "failed":
                 click.echo(f"  adk-fluent answer {stands.run_id} goes on with it")
         if stands.answer and stands.is_over:
             click.echo(stands.answer)
     if stands.status == "failed":
         click.get_current_context().exit(FINDINGS)
+
+
+def _explained(error: Mapping[str, str]) -> Iterator[str]:
+    """An error, a line for each part of it."""
+    yield said(error)
+    if error["node"]:
+        yield f"where: node {error['node']!r}" + (error["location"] and f" at {error['location']}")
+    if error["help"]:
+        yield f"help: {error['help']}"
 
 
 def _answers(stands: RunStatus, values: tuple[str, ...]) -> list[Answer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -337,13 +337,16 @@ class DbosEngine:
         Args:
             drain_seconds: Seconds that calls which run get to come to their ends.
         """
-        if self._runtime is not None:
-            runtime, self._runtime = self._runtime, None
-            await asyncio.to_thread(runtime.close, drain_seconds)
-        if self._control is not None:
-            control, self._control = self._control, None
-            await asyncio.to_thread(control.destroy)
-        await asyncio.to_thread(self._database.close)
+        runtime, self._runtime = self._runtime, None
+        control, self._control = self._control, None
+        with ExitStack() as parts:  # one that fails does not keep the others open
+            parts.callback(self._database.close)
+            if control is not None:
+                parts.callback(control.destroy)
+            if runtime is not None:
+                parts.callback(runtime.close, drain_seconds)
+            close = parts.pop_all().close
+        await asyncio.to_thread(close)  # goes on where this is cancelled
 
     async def runs(self, *, limit: int = 1000, run_id: str | None = None) -> list[RunSummary]:
         """Return the runs whose calls were submitted last, those that changed last first.
@@ -427,7 +430,14 @@ class DbosEngine:
                 queues = {**runtime.queues, **queues}
                 await self.aclose()
             made = await asyncio.to_thread(self._new_runtime)
-            await asyncio.to_thread(made.launch, queues, most)
+            launching = asyncio.ensure_future(asyncio.to_thread(made.launch, queues, most))
+            try:
+                await asyncio.shield(launching)
+            except asyncio.CancelledError:  # the thread goes on: nobody else would close it
+                await asyncio.wait([launching])
+                if launching.exception() is None:
+                    await asyncio.to_thread(made.close)
+                raise
             self._runtime = made
             return made
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from adk_fluent.errors import RunError, SessionStoreError, UsageError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from adk_fluent.errors import Details
 
 
 class BoundaryError(UsageError):
@@ -32,9 +39,9 @@ class DistributedRunError(RunError):
 
     code = "ADKF851"
 
-    def __init__(self, what: str, *, run_id: str, found: str = "", help: str = "") -> None:
+    def __init__(self, what: str, *, run_id: str, **details: Unpack[Details]) -> None:
         self.run_id = run_id
-        super().__init__(what, found=found, help=help)
+        super().__init__(what, **details)
 
 
 class EngineError(SessionStoreError):

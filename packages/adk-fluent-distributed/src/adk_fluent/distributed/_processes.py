@@ -160,7 +160,7 @@ def _failed(call: SegmentCall, why: str) -> SegmentResult:
     error = {
         "type": "SegmentProcessError",
         "message": f"the process of segment {call.segment!r} {why}",
-        "node": "",
+        "node": call.segment,
         "help": f"allow it more, or correct the cause; answer({call.run_id!r}) resumes the run",
     }
     return SegmentResult("failed", call.segment, error=error)

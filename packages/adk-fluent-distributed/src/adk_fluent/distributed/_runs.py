@@ -12,7 +12,7 @@ from adk_fluent.extend import answer_fault, describe, storage_fault
 from adk_fluent.protocol import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dbos import WorkflowStatus
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._segments import SegmentPlan
 
 
+_AGAIN: Final = "correct the cause; answer(run_id) resumes the run where it stands"
 _RUN_ID: Final = re.compile(r"[\w.:@+-]{1,200}")
 
 
@@ -49,9 +50,17 @@ def failed_run(stands: RunStatus) -> DistributedRunError:
     return DistributedRunError(
         f"run {stands.run_id!r} failed in segment {stands.segment!r}",
         run_id=stands.run_id,
-        found=f"{error['type']}: {error['message']}",
+        node=error["node"],
+        location=error["location"],
+        found=said(error),
         help=error.get("help") or f"correct the cause; answer({stands.run_id!r}) resumes the run",
     )
+
+
+def said(error: Mapping[str, str]) -> str:
+    """An error as people read it: its type, its code where it has one, and what it says."""
+    code = f" [{error['code']}]" if error.get("code") else ""
+    return f"{error['type']}{code}: {error['message']}"
 
 
 def new_id() -> str:
@@ -155,6 +164,7 @@ def error_in(row: WorkflowStatus) -> dict[str, str]:
     """The error of a call that did not come to a result, such as one of the database."""
     kept: Any = row.error
     if not isinstance(kept, dict):  # it began too often: each worker that took it has died
-        return {"type": row.status, "message": str(kept or "the call never ended"), "node": ""}
+        return {"type": row.status, "message": str(kept or "the call never ended"), "help": _AGAIN}
     told = cast("dict[str, str]", kept)
-    return {"type": told["error"], "message": told["message"].partition("\n")[0], "node": ""}
+    message = told["message"].partition("\n")[0]
+    return {"type": told["error"], "message": message, "help": _AGAIN}

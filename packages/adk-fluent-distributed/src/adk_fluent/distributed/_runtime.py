@@ -43,6 +43,8 @@ ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
 _PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
+_TAKERS: Final = "queue-worker-"  # names of DBOS's threads that look into queues
+_PARTING: Final = 10.0  # seconds that one of them gets to end
 
 
 def queue_of(fingerprint: str, segment: str) -> str:
@@ -153,7 +155,7 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 @DBOS.workflow(name=WHOLE)
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
-    runtime = Runtime.current()  # there is none any more when a closing engine cancels this
+    runtime = Runtime.current()  # a closing engine is there no more when it cancels this
     await _check_ours(data, whole=True)
     try:
         while True:
@@ -208,6 +210,7 @@ class Runtime:
             self._processes = Processes(isolation, database.address.url, lease=lease)
         self._lease, self._poll = lease, poll
         self._over = threading.Event()
+        self._dbos: DBOS | None = None
         self._watchers: list[threading.Thread] = []
         self._until = math.inf
         self._beaten = time.monotonic()
@@ -217,8 +220,13 @@ class Runtime:
 
     @classmethod
     def current(cls) -> Runtime:
-        """The one of this process."""
-        assert cls._current is not None  # noqa: S101  # a workflow runs in a launched one
+        """The one of this process.
+
+        Raises:
+            _ClosedError: It was closed as a call of it began.
+        """
+        if cls._current is None:
+            raise _ClosedError
         return cls._current
 
     def launch(self, queues: Mapping[str, int], most: Mapping[str, int | None]) -> None:
@@ -249,7 +257,7 @@ class Runtime:
                 )
             Runtime._current = self
             _keep_quiet()
-            DBOS(config=self._config())
+            self._dbos = DBOS(config=self._config())
             DBOS.listen_queues([*queues])
             DBOS.launch()
         except BaseException:
@@ -359,7 +367,19 @@ class Runtime:
         with SetWorkflowID(id):
             DBOS.start_workflow(_whole, call.to_dict())
 
+    def _take_no_more(self) -> None:
+        """End the threads that take calls, before the event loop they hand them to is closed."""
+        if self._dbos is None:
+            return
+        for over in self._dbos.background_thread_stop_events:
+            over.set()
+        for each in threading.enumerate():
+            if each.name.startswith(_TAKERS):
+                with suppress(RuntimeError):  # one that is being started takes nothing any more
+                    each.join(_PARTING)
+
     def _stop(self) -> None:
+        self._take_no_more()
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
         if self._processes is not None:

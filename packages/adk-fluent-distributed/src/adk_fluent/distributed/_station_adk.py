@@ -22,7 +22,7 @@ from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._segments import check_hosting, durable, node_of, split
 from adk_fluent.distributed._store_adk import RunSessions
-from adk_fluent.errors import AdkFluentError, SessionError, UsageError
+from adk_fluent.errors import AdkFluentError, SessionError, UsageError, error_parts
 from adk_fluent.extend import describe, storage_fault
 from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
@@ -319,17 +319,7 @@ def _traced(trace: Mapping[str, str]) -> otel.Context:
 
 
 def _told(error: BaseException) -> dict[str, str]:
-    node = getattr(error, "node", None) or ""
-    message = str(error)
-    if isinstance(error, AdkFluentError):
-        message = f"{error.what}: {error.found}" if error.found else error.what
-    notes = [str(each) for each in getattr(error, "__notes__", ())]
-    return {
-        "type": type(error).__name__,
-        "message": "\n".join([message, *notes]),
-        "node": str(node),
-        "help": getattr(error, "help", None) or "",
-    }
+    return {name: str(each) for name, each in error_parts(error).items()}
 
 
 def stores(database: Database) -> tuple[RunSessions, RunArtifacts]:

@@ -26,6 +26,7 @@ from sqlalchemy import text
 
 from adk_fluent.distributed._bytes_adk import keep_bytes, kept_bytes, put_back, take_out
 from adk_fluent.distributed._codecs import MARK, names_in, pack, state_fault, unpack, unpacked
+from adk_fluent.distributed._unplaced_adk import takes_over, unplaced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -62,6 +63,7 @@ _DROP: Final = text(  # another `made`, so that nobody takes what was dropped fo
     "update adk_fluent_sessions set made = :now, updated = :now, events = :events"
     f" {_WHERE} and updated = :updated"
 )
+_CUT: Final = text(f"delete from adk_fluent_events {_WHERE} and number >= :events")
 _SHARED: Final = text(
     "select owner, key, value from adk_fluent_states where app = :app and owner in ('', :owner)"
 )
@@ -246,13 +248,24 @@ class RunSessions(BaseSessionService):
         if known.updated != session.last_update_time:
             raise _stale(session.id)
         before, kept = known, _without_temporary(event)
+        again = unplaced(known.events) if takes_over(event) else None
+
+        def write(db: Connection) -> _Read:
+            if again is None:
+                return _written(db, key, before, kept, self.codecs)
+            left = replace(before, events=before.events[:again])
+            return _rewritten(db, key, left, (*before.events[again + 1 :], kept), self.codecs)
+
         try:
-            written = await self._do(lambda db: _written(db, key, before, kept, self.codecs))
+            written = await self._do(write)
         except BaseException:
             self._read.pop(key, None)  # whether it was written, the next look will tell
             raise
         self._remember(key, written)
         session.last_update_time = written.updated
+        if again is not None:
+            gone = before.events[again].id
+            session.events[:] = [each for each in session.events if each.id != gone]
         return await super().append_event(session=session, event=event)
 
     async def drop_unheard(self, key: Key) -> None:
@@ -271,9 +284,7 @@ class RunSessions(BaseSessionService):
 
         def remove(db: Connection) -> None:
             if db.execute(_DROP, row).rowcount:
-                db.execute(
-                    text(f"delete from adk_fluent_events {_WHERE} and number >= :events"), row
-                )
+                db.execute(_CUT, row)
 
         self._read.pop(key, None)
         await self._do(remove)
@@ -397,6 +408,32 @@ def _written(db: Connection, key: Key, read: _Read, event: Event, codecs: Sequen
     kept = {name: known[name] for name in names_in(state)} if known else known
     events = (*read.events, event)
     return replace(read, updated=now, state=state, shared=shared, events=events, kept=kept)
+
+
+def _rewritten(
+    db: Connection, key: Key, read: _Read, events: Sequence[Event], codecs: Sequence[Codec]
+) -> _Read:
+    """The session after its last events were replaced.
+
+    Args:
+        db: The transaction.
+        key: Which session.
+        read: As it was read, without the events that are replaced.
+        events: What comes in their place.
+        codecs: What carries state that JSON cannot hold.
+
+    Raises:
+        StaleSessionError: It is not as it was read.
+    """
+    now = max(time.time(), read.updated + 1e-6)
+    row = {**_named(key), "updated": read.updated, "events": len(read.events), "now": now}
+    if not db.execute(_DROP, row).rowcount:
+        raise _stale(key[2])
+    db.execute(_CUT, row)
+    read = replace(read, made=now, updated=now)
+    for each in events:
+        read = _written(db, key, read, each, codecs)
+    return read
 
 
 def _named(key: Key) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._errors import PriceError, PriceFileError
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, LONG, ROWS, Row
@@ -144,6 +144,10 @@ class PriceTable:
         Raises:
             PriceFileError: It cannot be read, or a row is invalid; the message has the line.
         """
+        if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise PriceFileError(
+                "PriceTable.from_yaml takes the path of a file", found=describe(path)
+            )
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)
@@ -266,11 +270,21 @@ class PriceBooks:
         """Return what one model call cost, and which book says so."""
         unknown: Unknown | None = None
         for price, source in self._asked:
-            made = price(model, usage, at, tier=tier)
-            if not isinstance(made, Unknown):
+            try:
+                made: Any = price(model, usage, at, tier=tier)
+            except Exception as error:  # noqa: BLE001  # an answer that is paid for is not lost
+                return _failed(source, model, f"raised {type(error).__name__}: {error}")
+            if isinstance(made, Money):
                 return Quote(made, source)
+            if not isinstance(made, Unknown):
+                return _failed(source, model, f"gives {describe(made)}")
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
+
+
+def _failed(source: str, model: str, how: str) -> Quote:
+    """No price: what books behind a broken one say may be another one."""
+    return Quote(Unknown(f"no price of {model!r}: the price book {source} {how}"))
 
 
 def source_of(book: PriceBook) -> str:

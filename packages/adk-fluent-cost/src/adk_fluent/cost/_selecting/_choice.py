@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adk_fluent.cost._errors import NoCandidateError
+from adk_fluent.cost._errors import NoCandidateError, said_by
 from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import default_prices
 from adk_fluent.cost._requests import Spent, quoted, service_tier
@@ -133,8 +132,8 @@ class Choice:
         condition = self._candidates[option.at].condition
         if condition is None:
             return True
-        said: Any = condition.value(call.ctx, call.request)
-        return bool(await said if isawaitable(said) else said)
+        what, form = f"the condition of {self.names[option.at]}", "lambda ctx, request: ..."
+        return bool(await said_by(call, what, form, condition.value, call.ctx, call.request))
 
     def _none(self, call: ModelCall, fitting: Sequence[Option]) -> NoCandidateError:
         fit = {each.at for each in fitting}

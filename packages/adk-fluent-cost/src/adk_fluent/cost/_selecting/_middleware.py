@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from adk_fluent.cost._errors import NoCandidateError
+from adk_fluent.cost._errors import NoCandidateError, said_by
 from adk_fluent.cost._requests import (
     CANDIDATE_PRICES,
     LEFT,
@@ -198,8 +197,8 @@ class _Selecting:
         final = reply.final
         if final is None or final.error_code is not None:
             return False
-        said: Any = self._choice.judge(reply)
-        score = await said if isawaitable(said) else said
+        judge = self._choice.judge
+        score = await said_by(self._call, "the judge", "lambda reply: ...", judge, reply)
         if not (isinstance(score, int | float) and 0 <= score <= 1):
             raise UsageError(
                 f"the judge of agent {self._call.agent} gives a bool, or a score from 0 to 1",

@@ -165,7 +165,7 @@ class AdkLeaf:
         over = watch(agent, self._ctx.plugin_manager, changes)
         asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
         waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
-        keep_waits(changes, waits)
+        keep_waits(changes, waits, agent, below=turn is not None)
         ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
@@ -175,7 +175,7 @@ class AdkLeaf:
         calls = last_calls(changes)
         leaving = Leaving(self._nodes if strand.inside(is_loop) else ())
         try:
-            async with aclosing(self._in_turn(agent, ctx, turn)) as events:
+            async with aclosing(_said(self._events_of(agent, ctx), turn)) as events:
                 async for event in events:
                     unsaid(event)
                     leaving.take(event)
@@ -243,18 +243,6 @@ class AdkLeaf:
             return None
         answer = None if "retried" in stamp else self._answers.get(node.name)
         return put_out(answer, event) if answer is not None and event.author == node.name else None
-
-    async def _in_turn(
-        self, agent: BaseAgent, ctx: InvocationContext, turn: Turn | None
-    ) -> AsyncGenerator[Event, None]:
-        """What an agent says, without what ADK makes of a model that is not asked."""
-        async with aclosing(self._events_of(agent, ctx)) as events:
-            async for event in events:
-                if turn is not None:
-                    if is_held_back(event):
-                        continue
-                    turn.take(event)
-                yield event
 
     def _events_of(self, agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Let an agent run."""
@@ -490,3 +478,16 @@ class AdkLeaf:
         if seen is not None:
             kept = self._ctx.session.events[before:]
             seen.append(next((each for each in kept if each.id == event.id), event))
+
+
+def _said(said: AsyncGenerator[Event, None], turn: Turn | None) -> AsyncGenerator[Event, None]:
+    return said if turn is None else _in_turn(said, turn)
+
+
+async def _in_turn(said: AsyncGenerator[Event, None], turn: Turn) -> AsyncGenerator[Event, None]:
+    """What an agent says, without what ADK makes of a model that is not asked."""
+    async with aclosing(said) as events:
+        async for event in events:
+            if not is_held_back(event):
+                turn.take(event)
+                yield event

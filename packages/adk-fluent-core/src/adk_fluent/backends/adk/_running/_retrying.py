@@ -12,6 +12,7 @@ from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.genai import types as genai
 
 from adk_fluent._logs import LOG
@@ -23,8 +24,8 @@ from adk_fluent.protocol._output import unfenced
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.agents.llm_agent import LlmAgent
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
 
@@ -96,9 +97,20 @@ def _class_that_reads(kind: type[LlmAgent]) -> type[LlmAgent]:
         )
 
 
-def keep_waits(changes: dict[str, Any], waits: set[str]) -> None:
-    """Let the agents of a step know which calls have no answer yet."""
-    changes[_WAITS] = waits
+def keep_waits(changes: dict[str, Any], waits: set[str], agent: BaseAgent, *, below: bool) -> None:
+    """Let the agents of a step know which calls have no answer yet, where one may want to.
+
+    Without that, the context of the run does for the step, and is not copied.
+
+    Args:
+        changes: What the step's context has and that of the run has not.
+        waits: The calls.
+        agent: Who runs in the step.
+        below: Whether agents that it hands over to may run there, too.
+    """
+    alone = isinstance(agent, LlmAgent) and not (below or agent.sub_agents)
+    if not alone or reading_of(agent) is not None:
+        changes[_WAITS] = waits
 
 
 def retried(event: Event) -> str | None:

@@ -145,10 +145,12 @@ def _read_parts(made: AgentEvent, parts: list[types.Part], waits: Container[str]
 def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]) -> None:
     name, id, args = call.name or "", call.id or "", call.args or {}
     asked: Pending | None = None
+    # of questions of remote agents; ADK's own have none
+    title = str(args.get("name") or "")
     if name == REQUEST_INPUT:
         schema = _plain_schema(args.get("response_schema", args.get("responseSchema")))
         message, payload = args.get("message") or "", args.get("payload")
-        asked = Pending(id, "input", "", made.author, message, payload, schema)
+        asked = Pending(id, "input", title, made.author, message, payload, schema)
     elif name == REQUEST_CONFIRMATION:
         tool: dict[str, Any] = args.get("originalFunctionCall") or {}
         told: dict[str, Any] = args.get("toolConfirmation") or {}
@@ -156,7 +158,8 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
         asked = Pending(id, "confirmation", called, made.author, hint, tool.get("args"))
     elif name == REQUEST_CREDENTIAL:
         config = _redact(args.get("authConfig", args.get("auth_config")))
-        asked = Pending(id, "auth", "", made.author, payload=config)
+        message = str(args.get("message") or "")
+        asked = Pending(id, "auth", title, made.author, message, config)
     else:
         made.tool_calls.append(ToolCallInfo(name, args, call.id))
         if id in waits:

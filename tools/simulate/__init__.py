@@ -1,0 +1,1 @@
+"""Workers, queues and a database of adk-fluent-distributed, simulated at any size."""
