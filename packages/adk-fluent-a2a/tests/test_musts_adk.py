@@ -12,7 +12,7 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from serve_kit import BINDINGS, calling, serving
+from serve_kit import ALL, calling, serving
 
 from adk_fluent import Agent, gate
 from adk_fluent.testing import ScriptedModel
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.adk
 
 
-@pytest.fixture(params=BINDINGS)
+@pytest.fixture(params=ALL)
 async def caller(request: pytest.FixtureRequest) -> AsyncGenerator[Caller]:
-    """A client over one transport; another one is one more name in `BINDINGS`."""
+    """A client over one transport."""
+    port = 0 if request.param == "GRPC" else None
     model = ScriptedModel(default="Paid.")
     desk = Agent("desk", model) >> gate(lambda state: bool(state.get("ask")), message="Pay?")
-    async with serving(desk, inputs=["ask"]) as server, calling(server, request.param) as made:
+    async with (
+        serving(desk, inputs=["ask"], grpc_port=port) as server,
+        calling(server, request.param) as made,
+    ):
         yield made
 
 
