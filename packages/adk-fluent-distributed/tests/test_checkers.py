@@ -92,6 +92,14 @@ CASES: list[tuple[str, Checkable, Checkable]] = [
         Pipeline("p", Agent("a"), Agent("b").execution_boundary()).middleware(Counts("counts")),
         Pipeline("p", Agent("a"), Agent("b")).middleware(Counts("counts")),
     ),
+    (
+        "DST006",
+        seq(step("a", writes="f", type=list[bytes] | None), there(step("b", reads="f"))),
+        seq(
+            step("a", writes="f", type=list[bytes] | None),
+            step("b", reads="f").replace(boundary=ExecutionBoundary("msgpack")),
+        ),
+    ),
 ]
 
 
@@ -117,4 +125,5 @@ def test_what_is_said() -> None:
         "this engine cannot host segment 'b': TransportConfig(type='queue', endpoint='nats://h')",
         "`Counts` keeps in the memory of each process what it counted",
         "`Counts` keeps in the memory of each process counts",
+        "`a` writes to 'f' what JSON cannot hold",
     ]

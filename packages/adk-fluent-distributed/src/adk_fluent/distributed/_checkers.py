@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from adk_fluent.contracts import Diagnostic, Related, Severity, middleware_stacks, state_flows
+from adk_fluent.distributed._codecs import helper_of
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._segments import Segment, check_hosting, split
 from adk_fluent.ir import Ref, SequenceNode
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
+
+
+_TYPE: Final = type
 
 
 class CallableInState(Diagnostic, code="DST001", severity=Severity.ERROR):
@@ -38,6 +42,10 @@ class ProcessMemory(Diagnostic, code="DST005", severity=Severity.WARNING):
     """A middleware keeps in the memory of each process what counts for a whole run."""
 
 
+class Uncarried(Diagnostic, code="DST006", severity=Severity.ERROR):
+    """A value is to cross a boundary that neither JSON nor a codec of the pipeline carries."""
+
+
 def check_boundaries(graph: Graph) -> Iterator[Diagnostic]:
     """Find what cannot cross boundaries, and what cannot be hosted."""
     bounded = [node for node in graph.nodes if node.boundary is not None]
@@ -45,6 +53,7 @@ def check_boundaries(graph: Graph) -> Iterator[Diagnostic]:
         return
     yield from _hosting(graph, bounded)
     parts = _parts(graph)
+    carried = {node.boundary.serialization for node in bounded if node.boundary is not None}
     for flow in state_flows(graph):
         if parts[id(flow.writer)] == parts[id(flow.reader)]:
             continue
@@ -64,6 +73,15 @@ def check_boundaries(graph: Graph) -> Iterator[Diagnostic]:
                 f"`{flow.writer.name}` writes a callable to {flow.key!r}",
                 related=[where],
                 help="write what JSON can hold, such as the name of what is to be called",
+            )
+        elif needed := _codecs_for(flow.type) - carried:
+            name = min(needed)
+            yield Uncarried.at(
+                graph,
+                flow.writer,
+                f"`{flow.writer.name}` writes to {flow.key!r} what JSON cannot hold",
+                related=[where],
+                help=f"let a boundary carry it: .execution_boundary(serialization={name!r})",
             )
     yield from _streams(graph, parts)
     yield from _memory(graph)
@@ -91,6 +109,13 @@ def _is_callable(type: Any) -> bool:
     if Callable in (type, get_origin(type)) or type in (FunctionType, MethodType):
         return True
     return any(_is_callable(each) for each in get_args(type))
+
+
+def _codecs_for(type: Any) -> set[str]:
+    """The codecs that values of a type need, also as one of a union, or in a list or dict."""
+    found = set[str]().union(*map(_codecs_for, get_args(type)))
+    own = helper_of(type) if isinstance(type, _TYPE) else None
+    return found if own is None else {*found, own}
 
 
 def _streams(graph: Graph, parts: dict[int, frozenset[str]]) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from contextlib import suppress
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -194,7 +195,9 @@ def state_fault(
     if id(value) in above:
         return StorageFault("", "contains itself", "write a copy that does not", value)
     if not fault.path or len(above) == _DEEPEST:  # it is no part: the value itself
-        helper = next((name for fits, name in _HELPERS if fits(fault.part)), None)
+        helper = helper_of(type(fault.part))
+        if isinstance(fault.part, datetime) and fault.part.tzinfo is None:
+            helper = None  # msgpack carries times with a zone alone
         if helper is None or helper in [each.name for each in codecs]:
             return fault
         help = f"{fault.help}; or let boundaries carry it: serialization={helper!r}"
@@ -212,19 +215,21 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(cast("Sequence[Any]", value))
 
 
-def _is_of(module: str) -> Callable[[object], bool]:
-    return lambda part: any(
-        f"{each.__module__}.".startswith(f"{module}.") for each in type(part).__mro__
-    )
+def _is_of(module: str) -> Callable[[type], bool]:
+    return lambda kind: any(f"{each.__module__}.".startswith(f"{module}.") for each in kind.__mro__)
 
 
 #: Which codec could carry what none does.
-_HELPERS: Final[tuple[tuple[Callable[[object], bool], str], ...]] = (
+_HELPERS: Final[tuple[tuple[Callable[[type], bool], str], ...]] = (
     (_is_of("pyarrow"), "arrow"),
     (_is_of("google.protobuf"), "protobuf"),
-    (lambda part: isinstance(part, bytes | bytearray), "msgpack"),
-    (lambda part: getattr(part, "tzinfo", None) is not None, "msgpack"),
+    (lambda kind: issubclass(kind, bytes | bytearray | datetime), "msgpack"),
 )
+
+
+def helper_of(kind: type) -> str | None:
+    """The codec that values of a type need, as far as the type says; None where it says nothing."""
+    return next((name for fits, name in _HELPERS if fits(kind)), None)
 
 
 def pack(

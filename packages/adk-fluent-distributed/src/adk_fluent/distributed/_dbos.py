@@ -6,7 +6,7 @@ import asyncio
 import math
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from dbos import DBOSClient, WorkflowStatus
+    from dbos import DBOSClient, WorkflowHandleAsync, WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.distributed._processes import ProcessIsolation
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import Answer, RunResult
 
 _LOOK: Final = 1.0  # seconds between two looks at a run whose end is told
+_SOON: Final = 0.002  # seconds between two looks at a call that is about to end
 
 
 class DbosEngine:
@@ -197,27 +198,30 @@ class DbosEngine:
         station = self._stations[call.fingerprint]
         runtime = await self._launched()
         with runtime.waiting(call.run_id) as over:
-            row, pause = await self._last(call.run_id), self._poll
+            row, is_here = await self._last(call.run_id), False
             if row is None:
                 try:
                     await runtime.begin(call)
                 except Exception as error:
                     raise unusable(error, self._address) from error
-                pause = _LOOK  # it ends here, unless another process began it in the same moment
+                is_here = True  # unless another process began it in the same moment
                 row = await self._last(call.run_id)
             while not (stands := self._known(row, call)).is_over:
+                if is_here:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_LOOK):
+                            await over.wait()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await over.wait()
-                pause = 0.002 if over.is_set() else min(2 * pause, self._poll)
-                over.clear()
+                    async with asyncio.timeout(_LOOK):
+                        pause = _SOON if over.is_set() else self._poll
+                        await self._ended(row.row.workflow_id if row else "", pause)
                 if self._runtime is None:
                     raise EngineError(
                         f"the engine was closed while run {call.run_id!r} went on",
                         help="run(...) with the same run_id goes on with it",
                     )
-                if not await self._goes_on(call.run_id):
-                    row = await self._last(call.run_id)
+                over.clear()
+                row = await self._last(call.run_id)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
         return await station.recall(call.run_id, user_id)
@@ -570,20 +574,29 @@ class DbosEngine:
         rests = [each for each in ends if each.get("next") is None]
         return _Found(rows[-1], rests[-1] if rests else None) if rows else None
 
-    async def _goes_on(self, run_id: str) -> bool:
-        """Whether the last call of a run is queued or runs; reads nothing else."""
+    async def _ended(self, id: str, pause: float) -> None:
+        """Wait until a call and those that it leads to have ended; what came of them is not told.
+
+        DBOS reads only the end of a call, which costs a fraction of a look at the run.
+
+        Args:
+            id: The call in DBOS.
+            pause: Seconds between two looks.
+        """
+        from adk_fluent.distributed._runtime import workflow_id  # noqa: PLC0415  # imports DBOS
+
         client = await self._client()
-        try:
-            rows = await client.list_workflows_async(
-                workflow_id_prefix=f"{run_id}#",
-                limit=1,
-                sort_desc=True,
-                load_input=False,
-                load_output=False,
-            )
-        except Exception as error:
-            raise unusable(error, self._address) from error
-        return bool(rows) and rows[0].status in ("ENQUEUED", "PENDING")
+        while True:
+            try:
+                handle: WorkflowHandleAsync[Any] = await client.retrieve_workflow_async(id)
+                result = await handle.get_result(polling_interval_sec=pause)
+            except Exception:  # noqa: BLE001  # cancelled, or unusable: a look at the run says which
+                await asyncio.sleep(pause)
+                return
+            if not isinstance(result, dict) or not cast("dict[str, Any]", result).get("next"):
+                return
+            run_id, _, number = id.rpartition("#")
+            id = workflow_id(run_id, int(number) + 1)
 
     async def _found(self, run_id: str) -> _Found:
         found = await self._last(run_id)

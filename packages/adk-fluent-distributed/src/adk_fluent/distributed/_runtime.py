@@ -43,6 +43,7 @@ ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
 _PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
+_RARELY: Final = 4  # looks into the other queues of a worker for one into that of whole runs
 _TAKERS: Final = "queue-worker-"  # names of DBOS's threads that look into queues
 _PARTING: Final = 10.0  # seconds that one of them gets to end
 
@@ -50,6 +51,11 @@ _PARTING: Final = 10.0  # seconds that one of them gets to end
 def queue_of(fingerprint: str, segment: str) -> str:
     """The queue of a segment of a pipeline; pipelines of other steps have others."""
     return f"{fingerprint[:16]}/{segment}"
+
+
+def _is_rare(queue: str, queues: Mapping[str, int]) -> bool:
+    """Whether a worker's queue gets only whole runs whose process died, or that were answered."""
+    return queue.endswith(f"/{ALL}") and len(queues) > 1
 
 
 def workflow_id(run_id: str, number: int) -> str:
@@ -252,7 +258,7 @@ class Runtime:
                 self.client.register_queue(
                     name,
                     worker_concurrency=concurrency,
-                    polling_interval_sec=self._poll,
+                    polling_interval_sec=self._poll * (_RARELY if _is_rare(name, queues) else 1),
                     application_name=APP,
                 )
             Runtime._current = self
