@@ -85,7 +85,7 @@ async def test_a_card_may_be_given(form: str, tmp_path: Path) -> None:
         ({"name": object()}, "cannot be read"),
         (7, "an agent card is needed"),
         ({}, "has no interface"),
-        (card("x", supportedInterfaces=interfaces("https://a.b", binding="GRPC")), "only GRPC"),
+        (card("x", supportedInterfaces=interfaces("https://a.b", binding="SLIM")), "only SLIM"),
         (card("x", supportedInterfaces=interfaces("http://a.b")), "only https is safe"),
         (card("x", supportedInterfaces=interfaces("ftp://a.b")), "is not a URL"),
         (card("x", supportedInterfaces=interfaces("https://u:pa55@a.b")), "has credentials"),

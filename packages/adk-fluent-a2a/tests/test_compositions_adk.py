@@ -162,6 +162,12 @@ async def test_it_runs_on_adks_own_runner_and_in_a_copy() -> None:
     assert len(far.requests) == 3
 
 
+def test_the_fallback_is_in_the_tree_of_agents() -> None:
+    far = RemoteAgent("pay", endpoint="http://127.0.0.1:9", outputs="n", fallback=local())
+    root = (far >> Agent("after", ScriptedModel())).to_agent()
+    assert [each.name for each in root.sub_agents] == ["pay", "local", "after"]
+
+
 async def test_an_agent_hands_over_to_it() -> None:
     async with peer(says(task("COMPLETED", text("R1")))) as far:
         hand_over = Call("transfer_to_agent", {"agent_name": "pay"})

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 from remote_kit import (
     Request,
@@ -23,8 +24,9 @@ from remote_kit import (
 )
 
 from adk_fluent import Agent, RemoteAgent
+from adk_fluent.a2a._failures_adk import failure_of
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, RemoteError
-from adk_fluent.ir import RetryConfig, StateFieldRef
+from adk_fluent.ir import RemoteAgentNode, RetryConfig, StateFieldRef
 from adk_fluent.protocol import classify
 from adk_fluent.testing import ScriptedModel
 
@@ -184,6 +186,8 @@ async def test_each_failure_has_its_kind_and_starts_the_fallback(
             assert caught.value.error_code == f"A2A_{case.code}", caught.value
             assert "where: node 'pay' at" in str(caught.value)
             assert caught.value.endpoint.startswith("http://127.0.0.1")
+            if case.name == "refused":
+                assert "found: http://127.0.0.1:9: " in str(caught.value)
             again = case.again or (idempotent and case.idempotent)
             assert classify(caught.value) == ("retriable" if again else "permanent")
         tries = 3 if retry and (case.again or (idempotent and case.idempotent)) else 1
@@ -191,6 +195,21 @@ async def test_each_failure_has_its_kind_and_starts_the_fallback(
         if case.name != "refused":
             assert len({each.path for each in asked}) * tries == len(asked)
         assert len({each.message["messageId"] for each in far.requests}) <= 1
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_which_statuses_may_be_tried_again(idempotent: bool) -> None:
+    node = RemoteAgent("pay", endpoint="https://a.b", idempotent=idempotent).to_ir()
+    assert isinstance(node, RemoteAgentNode)
+    request = httpx.Request("POST", "https://a.b")
+    again: set[int] = set()
+    for code in range(300, 600):
+        response = httpx.Response(code, request=request)
+        error = httpx.HTTPStatusError("no", request=request, response=response)
+        assert not failure_of(error, node, received=True).retriable
+        if failure_of(error, node).retriable:
+            again.add(code)
+    assert again == {429, *(range(500, 600) if idempotent else (502, 503, 504))}
 
 
 async def test_nothing_is_sent_again_after_an_event() -> None:

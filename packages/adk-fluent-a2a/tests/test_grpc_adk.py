@@ -10,6 +10,7 @@ import httpx
 import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types import (
+    AgentCard,
     GetTaskRequest,
     ListTasksRequest,
     Message,
@@ -19,12 +20,14 @@ from a2a.types import (
     a2a_pb2_grpc,
 )
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
+from remote_kit import Request, Wire, peer
 from serve_kit import calling, serving
 
 from adk_fluent import Agent, RemoteAgent, gate
-from adk_fluent.errors import UsageError
+from adk_fluent.a2a import AuthConfig, RetryConfig
+from adk_fluent.errors import RemoteError, UsageError
 from adk_fluent.serve import A2AServer, ApiKeyAuth, BearerAuth, Limits
 from adk_fluent.testing import ScriptedModel
 
@@ -78,13 +81,113 @@ async def test_the_card_of_1_0_lists_it_and_that_of_0_3_does_not() -> None:
     assert "GRPC" not in older
 
 
-async def test_an_agent_that_offers_grpc_alone_is_a_clear_error() -> None:
-    card = agent().to_agent_card(
-        endpoint="https://a.example", grpc_endpoint="https://grpc.a.example"
-    )
+# --- called -------------------------------------------------------------------------------------
+
+
+def grpc_card(*urls: str) -> AgentCard:
+    """A card with interfaces for gRPC alone."""
+    card = agent().to_agent_card(endpoint="https://a.example", grpc_endpoint=urls[0])
     del card.supported_interfaces[:2]
-    with pytest.raises(UsageError, match="no interface for JSONRPC or HTTP\\+JSON, only GRPC"):
-        RemoteAgent("far", card=card)
+    for url in urls[1:]:
+        card.supported_interfaces.add(url=url, protocol_binding="GRPC", protocol_version="1.0")
+    return card
+
+
+def calls(server: A2AServer, **options: Any) -> RemoteAgent:
+    return RemoteAgent("far", card=grpc_card(server.grpc_url), outputs="receipt", **options)
+
+
+async def test_an_agent_that_offers_grpc_alone_is_called_and_answered_over_it() -> None:
+    async with serving(asks(), grpc_port=0, auth=BearerAuth({"s3cret": "ann"})) as server:
+        far = calls(server, auth=AuthConfig("bearer", "FAR_TOKEN"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FAR_TOKEN", "s3cret")
+            first = await far.run("Pay.")
+            (asked,) = first.pending
+            assert asked.name == "ok"
+            done = await far.resume(asked.answer(True), session_id=first.session_id)
+            assert done.state["receipt"] == "paid"
+            patch.setenv("FAR_TOKEN", "other")
+            with pytest.raises(RemoteError, match="UNAUTHENTICATED") as caught:
+                await far.run("Pay.")
+    assert (caught.value.error_code, caught.value.status) == ("A2A_HTTP", 401)
+
+
+async def test_a_deadline_over_grpc_cancels_the_task() -> None:
+    held, over = asyncio.Event(), asyncio.Event()
+
+    async def waits(state: State) -> Mapping[str, Any]:
+        try:
+            await held.wait()
+        finally:
+            over.set()
+        return {}
+
+    async with serving(agent() >> waits, grpc_port=0) as server:
+        with pytest.raises(RemoteError) as caught:
+            await calls(server, timeout=0.5).run("Pay.")
+        assert caught.value.error_code == "A2A_DEADLINE"
+        await over.wait()
+
+
+async def test_a_failed_task_over_grpc_and_nobody_there_start_the_fallback() -> None:
+    def fails(state: State) -> Mapping[str, Any]:
+        raise RuntimeError
+
+    async with serving(agent() >> fails, grpc_port=0) as server:
+        far = calls(server, retry=RetryConfig(max_attempts=2, initial_delay=0))
+        with pytest.raises(RemoteError) as caught:
+            await far.run("Pay.")
+        assert caught.value.error_code == "A2A_FAILED"
+    with pytest.raises(RemoteError) as caught:
+        await far.run("Pay.")
+    assert (caught.value.error_code, caught.value.retriable) == ("A2A_CONNECT", True)
+    by_hand = agent("by hand").writes("receipt")
+    result = await calls(server, fallback=by_hand).run("Pay.")
+    assert result.state["receipt"] == "by hand"
+
+
+async def test_an_answer_over_grpc_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adk_fluent.a2a._http.LARGEST", 50_000)
+    monkeypatch.setattr("adk_fluent.a2a._grpc.LARGEST", 80_000)
+    for size, says in ((60_000, "more than 50000 bytes"), (90_000, "too large")):
+        async with serving(agent("x" * size), grpc_port=0) as server:
+            with pytest.raises(RemoteError, match=says) as caught:
+                await calls(server).run("Pay.")
+            assert caught.value.error_code == "A2A_PROTOCOL"
+
+
+@pytest.mark.parametrize(
+    ("urls", "says"),
+    [
+        (["http://a.example:50051"], "can be read by others"),
+        (["https://a.example:1", "https://evil.example:2"], "not to the host of https://a.example"),
+    ],
+)
+def test_addresses_of_grpc_are_checked(urls: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        RemoteAgent("far", card=grpc_card(*urls))
+
+
+async def test_a_fetched_card_sends_no_calls_of_grpc_to_another_host() -> None:
+    def reply(_: Request, wire: Wire) -> None:
+        wire.respond(200, MessageToDict(grpc_card("https://evil.example:50051")))
+
+    async with peer(card=reply) as far:
+        with pytest.raises(RemoteError, match="not to the host of http://127") as caught:
+            await RemoteAgent("far", endpoint=far.url).run("Pay.")
+    assert caught.value.error_code == "A2A_CARD"
+
+
+def test_without_grpcio_an_agent_that_offers_grpc_alone_is_a_clear_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adk_fluent.a2a._cards_adk.has_grpc", lambda: False)
+    with pytest.raises(UsageError, match=r"only GRPC, which needs adk-fluent-a2a\[grpc\]"):
+        RemoteAgent("far", card=grpc_card("https://a.example"))
+
+
+# --- served -------------------------------------------------------------------------------------
 
 
 def test_a_card_has_to_say_where_grpc_is_and_grpcio_to_be_there(

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from a2a.client.card_resolver import parse_agent_card
-from google.adk.a2a.agent import RemoteA2aAgent
 from google.adk.a2a.utils.agent_to_a2a import to_a2a
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
+from google.adk.agents.sequential_agent import (
+    SequentialAgent,  # pyright: ignore[reportDeprecated]
+)
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import InMemoryRunner
@@ -75,6 +77,10 @@ async def run(agent: BaseAgent, **state: Any) -> list[Event]:
     ]
 
 
+def in_order(*agents: BaseAgent) -> BaseAgent:
+    return SequentialAgent(name="all", sub_agents=[*agents])  # pyright: ignore[reportDeprecated]
+
+
 def remote(url: str, **options: Any) -> RemoteA2aAgent:
     return RemoteA2aAgent(name="pay", agent_card=url + WELL_KNOWN, **options)
 
@@ -84,9 +90,7 @@ def remote(url: str, **options: Any) -> RemoteA2aAgent:
 
 async def test_a_failed_task_looks_like_an_answer_and_the_next_step_runs() -> None:
     async with peer(says(task("FAILED", said="no money"))) as far:
-        first, then = await run(
-            SequentialAgent(name="all", sub_agents=[remote(far.url), Step(name="then", says="ok")])
-        )
+        first, then = await run(in_order(remote(far.url), Step(name="then", says="ok")))
     assert first.content is not None
     assert [part.text for part in first.content.parts or ()] == ["no money"]
     assert (first.error_code, first.error_message) == (None, None)
@@ -98,9 +102,7 @@ async def test_a_status_of_http_is_an_event_after_one_try_and_the_next_step_runs
         wire.respond(503, {})
 
     async with peer(busy) as far:
-        first, then = await run(
-            SequentialAgent(name="all", sub_agents=[remote(far.url), Step(name="then", says="ok")])
-        )
+        first, then = await run(in_order(remote(far.url), Step(name="then", says="ok")))
         assert len(far.requests) == 1
     assert first.error_code is None
     assert "503" in (first.error_message or "")
@@ -110,7 +112,7 @@ async def test_a_status_of_http_is_an_event_after_one_try_and_the_next_step_runs
 async def test_the_timeout_is_for_each_read() -> None:
     async def drips(_: Request, wire: Wire) -> None:
         wire.stream()
-        for _ in range(20):
+        for _tick in range(20):
             await wire.send(status("WORKING", "still at it"))
             await asyncio.sleep(0.05)
         await wire.send(artifact(text("R1")))
@@ -174,7 +176,11 @@ def said(words: str) -> dict[str, Any]:
 
 def app(**options: Any) -> Any:
     agent = Step(name="desk", says="boom at /etc/secret", **options)
-    return lambda port: to_a2a(agent, host="127.0.0.1", port=port)
+
+    def make(port: int) -> Any:
+        return to_a2a(agent, host="127.0.0.1", port=port)
+
+    return make
 
 
 async def test_everybody_lists_the_tasks_of_everybody_with_state_and_session_ids() -> None:

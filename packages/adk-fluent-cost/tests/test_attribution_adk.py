@@ -465,6 +465,8 @@ def test_what_is_no_result_is_refused() -> None:
         cost_of(["hi"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(PriceError, match="on_record="):
         cost_attribution(on_record=5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(PriceError, match="CostReport takes records"):
+        CostReport([5])  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no records"):
         CostReport.from_dict({})
     with pytest.raises(ValueError, match="no report"):

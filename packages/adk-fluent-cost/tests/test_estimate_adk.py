@@ -131,6 +131,9 @@ def test_what_is_not_known_is_named() -> None:
         {"branch_probabilities": {"a": 1.5}},
         {"failure_rate": 2},
         {"tool_rounds": {"a": True}},
+        {"tool_rounds": {3: 1}},
+        {"failure_rate": {"a": 0.5}},
+        {"branch_probabilities": 0.5},
     ],
     ids=str,
 )
@@ -163,6 +166,11 @@ def test_what_is_no_pipeline_is_refused() -> None:
         estimate_cost(Agent)
     with pytest.raises(UsageError, match="takes a pipeline"):
         estimate_cost(5)
+    wrong: Any = 5
+    with pytest.raises(UsageError, match="default_model"):
+        estimate_cost(agent("a"), default_model=wrong)
+    with pytest.raises(UsageError, match="from_results takes results"):
+        TrafficAssumptions.from_results(wrong)
     with pytest.raises(UsageError, match="takes TrafficAssumptions"):
         estimate_cost(agent("a"), {"avg_input_tokens": 5})  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="0 results without any"):

@@ -390,3 +390,6 @@ async def test_many_ledgers_make_one_file_at_once(tmp_path: Path) -> None:
 def test_seconds_are_seconds(options: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="seconds above 0"):
         SqliteLedger(tmp_path / "l.db", **options)
+    nothing: Any = None
+    with pytest.raises(UsageError, match="takes the path of a file"):
+        SqliteLedger(nothing)

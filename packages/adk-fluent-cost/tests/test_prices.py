@@ -281,3 +281,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(PriceFileError, match="cannot be read"):
         PriceTable.from_yaml(tmp_path / "bytes.yaml")
+    nothing: Any = None
+    with pytest.raises(PriceFileError, match="the path of a file"):
+        PriceTable.from_yaml(nothing)

@@ -498,7 +498,7 @@ def test_two_agents_of_one_name_that_choose_otherwise_are_refused() -> None:
     with pytest.raises(BuildError, match="two agents called 'a' choose among different models"):
         (helper >> other).to_app()
     plain = Agent("a", desk.models["best"])
-    with pytest.raises(BuildError, match="one chooses its model and one does not"):
+    with pytest.raises(BuildError, match="different models, or only one does"):
         (helper >> plain).to_app()
     (helper >> plain.mock("M")).to_app()
 

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -57,6 +58,8 @@ POINTS: Final[Mapping[Role, tuple[str, ...]]] = {
 }  # fmt: skip
 REAPING: Final = ("take the dead", "give back", "bury")
 ROUNDS: Final = 400
+#: Rounds without a kill after which its point is taken for one that nobody comes to.
+MISSES: Final = 50
 #: Seconds after which a round is taken for one that never ends.
 ROUND: Final = 120
 #: Runs of a round that are submitted, and that are run in the runner.
@@ -201,13 +204,41 @@ def point_of(statements: list[tuple[str, Any]]) -> str | None:
     return next((point for words, point in points.items() if words in text), None)
 
 
+def commits_itself(cursor: Any) -> bool:
+    """Whether each statement is a transaction; DBOS writes outcomes so on Postgres."""
+    return getattr(cursor.connection, "autocommit", False) is True
+
+
+def about_to(writes: list[tuple[str, Any]]) -> None:
+    """Note that writes are about to be committed."""
+    if writes and (point := point_of(writes)) is not None:
+        _Here.log.reached(point, after=False)
+
+
+def have(writes: list[tuple[str, Any]]) -> None:
+    """Note that writes were committed."""
+    if writes and (point := point_of(writes)) is not None:
+        for line in _committed(writes):
+            _Here.log.note("committed", line)
+        _Here.log.reached(point, after=True)
+
+
 def hear() -> None:
     """Hear of every commit of this process, from SQLAlchemy."""
 
     @event.listens_for(Engine, "before_cursor_execute")
     def _(conn: Any, cursor: Any, statement: str, given: Any, *more: Any) -> None:
-        if not statement.lstrip().lower().startswith("select"):
+        if statement.lstrip().lower().startswith("select"):
+            return
+        if commits_itself(cursor):
+            about_to([(statement, given)])
+        else:
             conn.info.setdefault("writes", []).append((statement, given))
+
+    @event.listens_for(Engine, "after_cursor_execute")
+    def _(conn: Any, cursor: Any, statement: str, given: Any, *more: Any) -> None:
+        if commits_itself(cursor) and not statement.lstrip().lower().startswith("select"):
+            have([(statement, given)])
 
     @event.listens_for(Engine, "rollback")
     def _(conn: Any) -> None:
@@ -217,14 +248,9 @@ def hear() -> None:
 
     def do_commit(self: DefaultDialect, dbapi_connection: Any) -> None:
         writes = dbapi_connection.info.pop("writes", [])
-        point = point_of(writes) if writes else None
-        if point is not None:
-            _Here.log.reached(point, after=False)
+        about_to(writes)
         commits(self, dbapi_connection)
-        if point is not None:
-            for line in _committed(writes):
-                _Here.log.note("committed", line)
-            _Here.log.reached(point, after=True)
+        have(writes)
 
     DefaultDialect.do_commit = do_commit
 
@@ -321,6 +347,7 @@ class Matrix:
         self._live: dict[int, tuple[Role, Kill | None]] = {}
         self.killed: dict[int, Kill] = {}
         self.runs: list[str] = []
+        self._misses = Counter[tuple[Role, str, bool]]()
 
     def go(self) -> None:
         """Run rounds until every kill was made."""
@@ -344,6 +371,7 @@ class Matrix:
             code = os.waitstatus_to_exitcode(status)
             if code == -signal.SIGKILL and kill is not None:
                 self.killed[pid] = kill
+                del self._misses[kill.role, kill.point, kill.after]
             elif code == 0 and role != "worker":
                 todo.discard(role)
                 self._put_back(kill)
@@ -368,6 +396,9 @@ class Matrix:
 
     def _put_back(self, kill: Kill | None) -> None:
         if kill is not None:
+            self._misses[kill.role, kill.point, kill.after] += 1
+            if max(self._misses.values()) > MISSES:
+                raise AssertionError(f"never reached: {self._misses.most_common(1)}")
             self._todo.append(kill if kill.nth == 1 else Kill(kill.role, kill.point, kill.after))
 
     def _start(self, role: Role, runs: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sqlite3
 import sys
 import threading
@@ -362,6 +363,23 @@ async def test_a_database_that_is_none(tmp_path: Path) -> None:
     nowhere = DbosEngine(f"sqlite:///{tmp_path / 'no' / 'such' / 'folder.sqlite'}")
     with pytest.raises(EngineError, match="the database of the engine cannot be used"):
         await nowhere.status("r")
+
+
+async def test_a_server_that_does_not_run() -> None:
+    pipeline = Agent("a").mock("A")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        engine = DbosEngine(f"postgresql://u:pa55@127.0.0.1:{nobody.getsockname()[1]}/runs")
+        engine.register(pipeline)
+        for call in (
+            lambda: engine.submit(pipeline, "Go.", run_id="r"),
+            lambda: engine.run(pipeline, "Go.", run_id="r"),
+            lambda: engine.answer("r"),
+            engine.serve,
+        ):
+            with pytest.raises(EngineError, match="see that the server runs") as raised:
+                await call()
+            assert "pa55" not in str(raised.value)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")

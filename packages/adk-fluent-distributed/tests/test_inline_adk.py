@@ -19,7 +19,7 @@ from adk_fluent.distributed import (
     idempotency_key,
     split,
 )
-from adk_fluent.errors import StepTimeoutError, UsageError
+from adk_fluent.errors import StepTimeoutError, UnstorableValueError, UsageError
 from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
@@ -212,6 +212,26 @@ async def test_a_failed_run_keeps_its_place() -> None:
     stands = await engine.answer("r")
     assert (stands.status, stands.state["done"]) == ("completed", True)
     assert calls == ["first", "flaky", "flaky"]
+
+
+async def test_a_result_that_does_not_serialise_keeps_the_place() -> None:
+    given: list[object] = [object(), 1]
+
+    def give(state: State) -> dict[str, object]:
+        return {"n": given.pop(0)}
+
+    engine = InlineEngine()
+    pipeline = Agent("a").mock("A") >> Pipeline("far", give).execution_boundary()
+    stands = await engine.submit(pipeline, "Go.", run_id="r")
+    error = stands.error or {}
+    assert (stands.status, error["type"], error["node"]) == (
+        "failed",
+        "UnstorableValueError",
+        "give",
+    )
+    assert error["code"] == UnstorableValueError.code
+    stands = await engine.answer("r")
+    assert (stands.status, stands.state) == ("completed", {"n": 1})
 
 
 async def test_a_step_that_exits_fails_its_run() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +31,7 @@ from adk_fluent.eval._running import _pace
 from adk_fluent.testing import ScriptedModel, reply
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from adk_fluent.protocol import ModelCall, ModelReply, NextModel
@@ -221,6 +224,60 @@ def test_a_journal_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     report = FluentEvalSuite("s", desk(), CASES[:1]).run_sync(journal=tmp_path / "j" / "x")
     assert report.ok
     assert "the journal cannot be written" in report.notes[0]
+
+
+@contextmanager
+def largest_file(size: int) -> Generator[None]:
+    """Let no file of this process grow beyond a size."""
+    import resource  # not on Windows
+
+    was = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, was[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, was)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX")
+def test_a_disk_that_is_full_for_a_while_spoils_no_journal(tmp_path: Path) -> None:
+    """The kernel writes a part and refuses the rest, as it does on a full disk."""
+    path = tmp_path / "j"
+    asked = list[str]()
+
+    def counted(request: Any) -> Any:
+        asked.append(request.prompt)
+        return answer(request)
+
+    suite = FluentEvalSuite("s", desk(answer=counted), CASES[:4])
+    for fits, ids in ((20, ["c0"]), (500, ["c1"])):  # within the first line, within an outcome
+        with largest_file(fits):
+            report = suite.run_sync(journal=path, case_ids=ids)
+        assert report.ok
+        assert "the journal cannot be written" in report.notes[0]
+        assert not path.read_bytes()
+    assert not suite.run_sync(journal=path, case_ids=["c2"]).notes
+    kept = path.read_bytes()
+    with largest_file(len(kept) + 40):
+        assert suite.run_sync(journal=path, case_ids=["c3"]).notes
+    assert path.read_bytes() == kept
+    asked.clear()
+    assert suite.run_sync(journal=path).ok
+    assert {each for each in asked if each.startswith("order")} == {"order 0", "order 1", "order 3"}
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_journal_may_end_within_a_character(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "j"
+    suite = FluentEvalSuite("größe", desk(), CASES[:1])
+    suite.run_sync(journal=path)
+    head, outcome, _ = path.read_bytes().split(b"\n")
+    broken = (head, head + b"\n" + outcome + b"\n" + '{"é'.encode())[cut]
+    end = broken.index("ö".encode()) + 1 if not cut else len(broken) - 1
+    path.write_bytes(broken[:end])
+    assert suite.run_sync(journal=path).ok
+    assert path.read_bytes().startswith(head + b"\n" + (outcome if cut else b"{"))
+    assert path.read_text("utf-8").count("\n") == 2
 
 
 # --- services that refuse ------------------------------------------------------------------------

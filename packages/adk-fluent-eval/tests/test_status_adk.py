@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,6 +75,23 @@ def test_a_status_is_expected_and_another_is_told(how: Any) -> None:
     assert made.status in {Status.FAILED, Status.ERROR}
     assert f"expected {other}, found {how}" in made.reasons[0]
     assert (made.status is Status.ERROR) is (how in {"waiting", "truncated", "failed"})
+
+
+@pytest.mark.skipif(find_spec("rouge_score") is None, reason="needs google-adk[eval]")
+@pytest.mark.filterwarnings("ignore")  # of the libraries of the extra
+@pytest.mark.parametrize("how", ["completed", "waiting", "truncated", "failed", "escalated"])
+def test_the_service_of_adk_finds_the_same_status(how: Any) -> None:
+    for expected in (how, "rejected"):
+        case = FluentCase("hi", expected_status=expected)
+        light, local = run(case, ends(how)), run(case, ends(how), engine="local")
+        assert (local.status, local.reasons) == (light.status, light.reasons)
+        assert local.turns[-1].status == light.turns[-1].status == how
+    turns = [Turn("hi", expected_status=how), Turn("go on", expected_status="waiting")]
+    light, local = (
+        run(FluentCase(turns), ends(how)),
+        run(FluentCase(turns), ends(how), engine="local"),
+    )
+    assert (local.status, local.reasons) == (light.status, light.reasons)
 
 
 def test_what_is_expected_decides_nothing_else() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from google.adk.events.event import Event
@@ -37,6 +37,14 @@ TAKEN = "somebody else goes on with this run"
 GOES_ON = "is still going on in this session"
 
 
+class Flag(asyncio.Event):
+    """An event that nobody waits for without end, so that a test fails rather than hangs."""
+
+    async def wait(self) -> Literal[True]:
+        async with asyncio.timeout(120):
+            return await super().wait()
+
+
 class Slow(InMemorySessionService):
     """Looks at no stale session, as some services do not, and may hold one event back.
 
@@ -47,7 +55,7 @@ class Slow(InMemorySessionService):
         super().__init__()
         self.holds: str | None = None
         self.before: Session | None = None
-        self.held, self.opens = asyncio.Event(), asyncio.Event()
+        self.held, self.opens = Flag(), Flag()
 
     async def get_session(self, **kwargs: Any) -> Session | None:
         before, self.before = self.before, None
@@ -101,7 +109,7 @@ class Desk:
     def __init__(self, service: BaseSessionService | None = None) -> None:
         self.service: Any = service or Slow()
         self.calls: list[str] = []
-        self.reached, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.reached, self.goes_on = Flag(), Flag()
 
     def pipeline(self) -> Builder:
         async def pay(state: Any) -> dict[str, int]:
@@ -122,6 +130,12 @@ class Desk:
         return paused.pending[0].answer(True), options
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine nobody counts as gone for being slow, so nobody else takes their run."""
+    monkeypatch.setattr(_owner, "MOMENT", float("inf"))
+
+
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every run were in a process of its own, and the service kept events of one id."""
@@ -132,22 +146,16 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Holder, "take", take)
 
 
-async def both(desk: Desk, *meet: dict[str, Callable[[], Awaitable[object]]]) -> list[Any]:
-    """What two get that answer one run, and write their claims at the same time."""
-    answer, options = await desk.options()
-    desk.goes_on.set()
-    barriers = [asyncio.Barrier(2) for _ in meet]
-    for at, barrier in zip(meet, barriers, strict=True):
-        at["claim"] = barrier.wait
+async def together(barrier: asyncio.Barrier, *runs: Awaitable[Any]) -> list[Any]:
+    """What runs that meet at a barrier give or raise; who ends lets nobody wait there."""
 
-    async def resumed() -> Any:
+    async def one(run: Awaitable[Any]) -> Any:
         try:
-            return await desk.pipeline().resume(answer, **options)
-        finally:  # the other must not wait for one that never came so far
-            for barrier in barriers:
-                await barrier.abort()
+            return await run
+        finally:
+            await barrier.abort()
 
-    return list(await asyncio.gather(resumed(), resumed(), return_exceptions=True))
+    return await asyncio.gather(*map(one, runs), return_exceptions=True)
 
 
 @pytest.mark.usefixtures("apart")
@@ -238,8 +246,12 @@ async def test_who_comes_second_in_one_process_is_told_before_anything_is_writte
 async def test_where_a_service_keeps_both_claims_both_may_be_told_and_neither_goes_on() -> None:
     service = Hooked(InMemorySessionService())
     desk = Desk(service)
-    came = await both(desk, service.before, service.after)
-    assert [type(each) for each in came] == [SessionError, SessionError]
+    answer, options = await desk.options()
+    barrier = asyncio.Barrier(2)
+    service.before["claim"] = service.after["claim"] = barrier.wait
+    resumed = (desk.pipeline().resume(answer, **options) for _ in range(2))
+    came = await together(barrier, *resumed)
+    assert [type(each) for each in came] == [SessionError, SessionError], came
     assert desk.calls == []
 
 
@@ -249,7 +261,12 @@ async def test_where_a_service_keeps_events_apart_by_their_ids_one_goes_on(
 ) -> None:
     service = Hooked(store)
     desk = Desk(service)
-    came = await both(desk, service.before)
+    answer, options = await desk.options()
+    desk.goes_on.set()
+    barrier = asyncio.Barrier(2)
+    service.before["claim"] = barrier.wait
+    resumed = (desk.pipeline().resume(answer, **options) for _ in range(2))
+    came = await together(barrier, *resumed)
     told = [each for each in came if isinstance(each, SessionError)]
     assert [TAKEN in str(each) for each in told] == [True], came
     session = await store.get_session(**WHERE)
@@ -265,7 +282,7 @@ async def test_who_dies_before_the_first_step_is_followed_by_the_next(
     service = Hooked(store)
     desk = Desk(service)
     answer, options = await desk.options()
-    reached = asyncio.Event()
+    reached = Flag()
 
     async def halts() -> None:
         reached.set()

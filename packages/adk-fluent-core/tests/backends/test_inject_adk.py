@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -291,47 +290,6 @@ async def test_it_is_tidied_up_under_a_foreign_runner(how: str) -> None:
         assert shop.log == ["open"]
         await events.aclose()
     assert shop.log == ["open", "close"]
-
-
-async def test_what_belongs_to_a_session_of_a_run_goes_with_its_result() -> None:
-    shop = Shop()
-
-    def cart(db: Shop) -> Generator[str]:
-        yield "cart"
-        db.log.append("cart is empty")
-
-    agent = (
-        Agent("a")
-        .mock("Done.")
-        .inject(db=Resource(shop.opened, scope="session"), cart=Resource(cart, scope="session"))
-    )
-    first = await agent.run("go")
-    await agent.run("go on", session_id=first.session_id)
-    assert shop.log == ["open"]
-    del first
-    gc.collect()
-    last = await agent.run("go")
-    assert shop.log == ["open", "cart is empty", "close", "open"]
-    await agent.run("go on", session_id=last.session_id)
-    await agent.aclose()
-    assert shop.log == ["open", "cart is empty", "close"] * 2
-
-
-async def test_tidying_up_for_another_session_fails_no_run(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def opened() -> Generator[int]:
-        yield 1
-        raise RuntimeError("no way out")
-
-    agent = Agent("a").mock("Done.").inject(db=Resource(opened, scope="session"))
-    await agent.run("go")
-    gc.collect()
-    last = await agent.run("go")
-    assert last.text == "Done."
-    assert "no way out" in caplog.text
-    with pytest.raises(RuntimeError, match="no way out"):
-        await agent.aclose()
 
 
 async def test_one_a_session_on_adk(tmp_path: Any) -> None:

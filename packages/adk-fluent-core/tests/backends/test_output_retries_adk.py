@@ -258,3 +258,16 @@ async def test_words_said_meanwhile_are_not_held_against_the_type_of_a_delegate(
     answer = first.pending[0].answer({"status": "done"})
     second = await host.resume(answer, session_id=first.session_id)
     assert (second.status, second.state["k"]) == ("completed", {"total": 3})
+
+
+async def test_an_agent_that_is_a_tool_cannot_wait_and_its_error_says_so() -> None:
+    def file() -> dict[str, str]:
+        """File it."""
+        return {"status": "pending"}
+
+    model = ScriptedModel(Call("file", {}, "c1"), "It is filed.")
+    clerk = Agent("reader", model).tool(LongRunningFunctionTool(file)) @ Invoice
+    host = Agent("host").mock([Call("reader", {"request": "x"}), "done"]).agent_tool(clerk)
+    with pytest.raises(OutputInvalidError, match="cannot wait: make it a step") as caught:
+        await host.run("go")
+    assert caught.value.found == "'It is filed.'"

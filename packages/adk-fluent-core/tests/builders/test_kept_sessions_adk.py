@@ -12,15 +12,16 @@ import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai.types import Part
 
-from adk_fluent import Agent, Pipeline, gate
+from adk_fluent import Agent, Pipeline, Resource, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import SessionError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
-    from adk_fluent.builders import State
+    from adk_fluent.builders import Builder, State
     from adk_fluent.builders._base import BuilderBase
+    from adk_fluent.protocol import Pending
 
 pytestmark = [pytest.mark.adk, pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")]
 
@@ -237,3 +238,107 @@ async def test_copies_of_a_result_are_results() -> None:
     pipeline = counted()
     result = await pipeline.run("One.")
     assert copy.deepcopy(result).session_id == result.session_id
+
+
+# --- what was injected for them ------------------------------------------------------------------
+
+
+class Opened:
+    """A factory of resources that notes what becomes of each, by its number."""
+
+    def __init__(self) -> None:
+        self.open: list[int] = []
+        self.made = 0
+        self.fails = False
+
+    def make(self) -> Generator[int]:
+        self.made += 1
+        mine = self.made
+        self.open.append(mine)
+        yield mine
+        self.open.remove(mine)
+        if self.fails:
+            raise ConnectionError
+
+    async def later(self) -> AsyncGenerator[int]:
+        for each in self.make():
+            yield each
+
+    def pipeline(self, first: Builder | None = None, *, later: bool = False) -> Pipeline:
+        def use(state: State, db: int) -> dict[str, int]:
+            return {"db": db}
+
+        steps = Pipeline(use) if first is None else first >> use
+        return steps.inject(db=Resource(self.later if later else self.make, scope="session"))
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_was_injected_for_a_session_goes_with_it(later: bool) -> None:
+    opened = Opened()
+    pipeline = opened.pipeline(later=later)
+    await pipeline.run("go", session_id="named")
+    for n in range(2, 6):
+        assert (await pipeline.run("go")).state["db"] == n
+        assert opened.open == [1, n]
+        async for _ in pipeline.stream("go", session_id="named"):
+            pass
+        gc.collect()
+    kept = await pipeline.run("go")
+    again = await pipeline.run("go", session_id=kept.session_id)
+    assert again.state["db"] == kept.state["db"]
+    await pipeline.aclose()
+    assert opened.open == []
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_ask_and_map_had_injected_is_gone_when_they_return(later: bool) -> None:
+    opened = Opened()
+    pipeline = opened.pipeline(Agent("a").mock("Hello."), later=later)
+    assert await pipeline.ask_async("Hi.") == "Hello."
+    assert (opened.open, opened.made) == ([], 1)
+    assert await pipeline.map_async(["a", "b"]) == ["Hello."] * 2
+    assert (opened.open, opened.made) == ([], 3)
+    assert await pipeline.ask_async("Hi.", session_id="named") == "Hello."
+    assert opened.open == [4]
+    await pipeline.aclose()
+
+
+async def test_what_a_failed_ask_had_injected_is_gone_too() -> None:
+    opened = Opened()
+
+    def fails(state: State) -> None:
+        raise ConnectionError
+
+    pipeline = opened.pipeline() >> fails
+    with pytest.raises(ConnectionError):
+        await pipeline.ask_async("Hi.")
+    assert (opened.open, opened.made) == ([], 1)
+
+
+async def test_what_was_injected_lasts_as_long_as_a_question_is_open() -> None:
+    opened = Opened()
+    pipeline = opened.pipeline(gate(message="Go on?", name="ask"))
+    id, [question] = await waits(pipeline)
+    await pipeline.run("go", session_id="named")
+    assert opened.open == [1, 2]
+    answered = await pipeline.resume(question.answer(True), session_id=id)
+    assert answered.state["db"] == 1
+    await pipeline.aclose()
+
+
+async def test_tidying_up_for_others_fails_no_run(caplog: pytest.LogCaptureFixture) -> None:
+    opened = Opened()
+    pipeline = opened.pipeline()
+    await pipeline.run("go")
+    gc.collect()
+    opened.fails = True
+    assert (await pipeline.run("go", session_id="named")).state["db"] == 2
+    assert "tidying up resource 'db' failed" in caplog.text
+    opened.fails = False
+    await pipeline.aclose()
+
+
+async def waits(pipeline: Pipeline) -> tuple[str, list[Pending]]:
+    """A run whose result nobody keeps: its session, and what it asks."""
+    result = await pipeline.run("go")
+    return result.session_id, list(result.pending)

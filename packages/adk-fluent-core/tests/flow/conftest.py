@@ -63,6 +63,9 @@ class Hooks:
     async def call(self, step: Enclosed[Any]) -> AgentReply:
         return await self._call(step)
 
+    def ended(self, *, paused: bool) -> None:
+        pass
+
 
 async def passes(step: Enclosed[Any]) -> AgentReply:
     return await step.go_on()

@@ -19,6 +19,7 @@ from adk_fluent.a2a._addresses import address_fault, origin
 from adk_fluent.a2a._agent_card import GRPC
 from adk_fluent.a2a._entries import DirectoryEntry
 from adk_fluent.a2a._failures_adk import failure, failure_of
+from adk_fluent.a2a._grpc import has_grpc
 from adk_fluent.a2a._said import shown
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
 LEGACY: Final = "/.well-known/agent.json"  # of peers before 0.3
-BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
+BINDINGS: Final[tuple[str, ...]] = ("JSONRPC", "HTTP+JSON")
 _LARGEST: Final = 1 << 20  # bytes of a card
 
 
@@ -120,11 +121,14 @@ def fault_of(card: AgentCard, source: str | None) -> str | None:
     urls = _usable(card)
     if not urls:
         offered = ", ".join(each.protocol_binding for each in card.supported_interfaces)
+        needs = ", which needs adk-fluent-a2a[grpc]" if GRPC in offered else ""
         return f"has no interface for {' or '.join(BINDINGS)}" + (
-            f", only {offered}" if offered else ""
+            f", only {offered}{needs}" if offered else ""
         )
+    if uses_grpc(card):
+        return _grpc_fault(urls, source)
     wanted = origin(source or urls[0])
-    # gRPC has an origin of its own, and is never asked
+    # gRPC has an origin of its own, and is not asked where there is another interface
     for url in [each.url for each in card.supported_interfaces if each.protocol_binding != GRPC]:
         place = public_address(url)
         if (fault := address_fault(url)) is not None:
@@ -141,8 +145,33 @@ def lacking(card: AgentCard, wanted: tuple[str, ...]) -> list[str]:
     return [each for each in wanted if each not in offered]
 
 
+def uses_grpc(card: AgentCard) -> bool:
+    """Whether an agent is asked over gRPC: it offers nothing else that is known."""
+    offered = {each.protocol_binding for each in card.supported_interfaces}
+    return GRPC in offered and offered.isdisjoint(BINDINGS)
+
+
+def _grpc_fault(urls: list[str], source: str | None) -> str | None:
+    """What is wrong with the addresses of an agent that offers gRPC alone.
+
+    They have ports of their own, and so only the host has to be that of the card.
+    """
+    wanted = origin(source or urls[0])
+    for url in urls:
+        place, found = public_address(url), origin(url)
+        if (fault := address_fault(url)) is not None:
+            return f"has the address {place}, which {fault}"
+        if wanted is None or found is None or found[:2] != wanted[:2]:
+            other = public_address(source or urls[0])
+            return f"sends requests to {place}, and not to the host of {other}"
+    return None
+
+
 def _usable(card: AgentCard) -> list[str]:
-    return [each.url for each in card.supported_interfaces if each.protocol_binding in BINDINGS]
+    bindings = BINDINGS
+    if uses_grpc(card):
+        bindings = (GRPC,) if has_grpc() else ()
+    return [each.url for each in card.supported_interfaces if each.protocol_binding in bindings]
 
 
 # --- fetching ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.protobuf.struct_pb2 import Value
 
 from a2a.types import CancelTaskRequest, Message, StreamResponse, Task, TaskState
+from adk_fluent.a2a import _http
 from adk_fluent.a2a._failures_adk import failure, failure_of, retry_after
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Exchange:
         self._client = client
         self._refused = refused
         self._context: ClientCallContext | None = None
+        self._bytes = 0
         self.task: Task | None = None
         self.message: Message | None = None
         self.update: str | None = None
@@ -178,6 +180,10 @@ class Exchange:
 
     def _take(self, item: StreamResponse) -> None:
         """Add what has come to what is known."""
+        self._bytes += item.ByteSize()
+        if self._bytes > _http.LARGEST:  # over gRPC, where only each message has a limit
+            says = f"gave an answer of more than {_http.LARGEST} bytes"
+            raise failure("PROTOCOL", self._node, says)
         kind = item.WhichOneof("payload")
         if kind is None:
             raise failure("PROTOCOL", self._node, "gave an empty answer")

@@ -12,6 +12,7 @@ from google.protobuf.json_format import ParseError
 
 from a2a.client.errors import A2AClientError
 from a2a.utils.errors import A2AError
+from adk_fluent.a2a._grpc import STATUS, told_by_grpc
 from adk_fluent.a2a._said import shown
 from adk_fluent.errors import AdkFluentError, RemoteError
 from adk_fluent.extend import public_address
@@ -39,7 +40,7 @@ Kind = Literal[
 #: Statuses with which a server says that it has not taken the request up.
 _NOT_TAKEN: Final = frozenset({429, 502, 503, 504})
 _HELP: Final[dict[str, str]] = {
-    "CONNECT": "check that the agent runs there; a retry= or a fallback= bridges an outage",
+    "CONNECT": "check that it runs there; a retry= or a fallback= of an agent bridges an outage",
     "CARD": "correct the agent's card, or the endpoint",
     "HTTP": "look at the log of the agent, or of what stands before it",
     "RPC": "look at the log of the agent: it refused the request",
@@ -100,8 +101,10 @@ def failure_of(
                 status=status,
             )
         if isinstance(each, httpx.ConnectError | httpx.ConnectTimeout):
+            place = public_address(node.endpoint)
+            found = f"{place}: {each}" if place else str(each)
             return failure(
-                "CONNECT", node, "cannot be reached", found=str(each), retriable=not received
+                "CONNECT", node, "cannot be reached", found=found, retriable=not received
             )
         if isinstance(each, httpx.InvalidURL | httpx.UnsupportedProtocol):
             return failure("CARD", node, "has no usable address", found=str(each))
@@ -109,7 +112,7 @@ def failure_of(
             kind: Kind = "INCOMPLETE" if received else "CONNECT"
             found = str(each) or type(each).__name__
             return failure(kind, node, "dropped the connection", found=found, retriable=again)
-    return _of_answer(error, node, card=card)
+    return _of_answer(error, node, received=received, card=card)
 
 
 def _as_it_is(error: Exception, node: RemoteAgentNode) -> RemoteError:
@@ -120,10 +123,32 @@ def _as_it_is(error: Exception, node: RemoteAgentNode) -> RemoteError:
     raise error  # no failure of the agent's: a secret that is missing
 
 
-def _of_answer(error: Exception, node: RemoteAgentNode, *, card: bool) -> RemoteError:
+def _of_grpc(code: str, details: str, node: RemoteAgentNode, *, received: bool) -> RemoteError:
+    found = f"{code}: {details}"
+    if code == "UNAVAILABLE":
+        if details.startswith("failed to connect"):
+            says = "cannot be reached"
+            return failure("CONNECT", node, says, found=found, retriable=not received)
+        says, kind = "dropped the connection", "INCOMPLETE" if received else "CONNECT"
+        again = node.idempotent and not received
+        return failure(kind, node, says, found=found, retriable=again)
+    if "CLIENT: Received message larger" in details:
+        return failure("PROTOCOL", node, "gave an answer that is too large", found=found)
+    if (status := STATUS.get(code)) is not None:
+        again = status in _NOT_TAKEN and not received
+        says = f"answered with {code}"
+        return failure("HTTP", node, says, found=found, retriable=again, status=status)
+    return failure("RPC", node, "refused the request", found=found)
+
+
+def _of_answer(
+    error: Exception, node: RemoteAgentNode, *, received: bool, card: bool
+) -> RemoteError:
     """The failure of an answer that has come and cannot be read, or says what is wrong."""
     if card:
         return failure("CARD", node, "has a card that cannot be read", found=str(error))
+    if isinstance(error, A2AClientError) and (told := told_by_grpc(_chain(error))) is not None:
+        return _of_grpc(*told, node, received=received)
     if isinstance(error, A2AClientError) and str(error).startswith("JSON-RPC Error "):
         return failure("RPC", node, "refused the request", found=str(error))  # of a code of its own
     if isinstance(error, A2AError) and not isinstance(error, A2AClientError):

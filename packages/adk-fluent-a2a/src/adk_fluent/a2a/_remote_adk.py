@@ -6,7 +6,7 @@ import asyncio
 import json
 import uuid
 import warnings
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -31,11 +31,13 @@ from pydantic import PrivateAttr
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
 from a2a.types import Part, TaskState
+from adk_fluent.a2a._agent_card import GRPC
 from adk_fluent.a2a._asking import asking_of, responses_to
 from adk_fluent.a2a._auth_adk import Credentials
-from adk_fluent.a2a._cards_adk import BINDINGS, Cards
+from adk_fluent.a2a._cards_adk import BINDINGS, Cards, uses_grpc
 from adk_fluent.a2a._exchange_adk import WAITING, Exchange, Tries
 from adk_fluent.a2a._failures_adk import failure
+from adk_fluent.a2a._grpc import open_channel
 from adk_fluent.a2a._history import KEY, Asked, asked_in, context_of, spoken
 from adk_fluent.a2a._http import http_client
 from adk_fluent.a2a._trace import TRACE
@@ -113,13 +115,36 @@ class RemoteAgent(BaseAgent):
         http = await http_client()
         card, headers = await tries.run(lambda: self._prepare(http))
         TRACE.inject(headers)
-        config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
+        over_grpc = uses_grpc(card)
+        config = ClientConfig(
+            httpx_client=http,
+            supported_protocol_bindings=[GRPC] if over_grpc else list(BINDINGS),
+            grpc_channel_factory=open_channel if over_grpc else None,
+        )
         try:
             client = ClientFactory(config).create(card)
         except ValueError as error:  # of versions of the protocol that the SDK does not know
             raise failure("CARD", node, "has no interface to ask", found=str(error)) from error
         exchange = Exchange(tries, client, self._credentials.forget)
-        remote = _inner(self.name, card, config, exchange, message(headers))
+        async with AsyncExitStack() as stack:
+            if over_grpc:  # its channel is this task's alone
+                stack.push_async_callback(client.close)
+            following = self._follow(exchange, card, config, message(headers), ctx)
+            events = await stack.enter_async_context(aclosing(following))
+            async for event in events:
+                yield event
+
+    async def _follow(
+        self,
+        exchange: Exchange,
+        card: AgentCard,
+        config: ClientConfig,
+        message: _Message,
+        ctx: InvocationContext,
+    ) -> AsyncGenerator[Event, None]:
+        """Let ADK's agent do the task, and tell what comes of it."""
+        node: RemoteAgentNode = self.node
+        remote = _inner(self.name, card, config, exchange, message)
         async with aclosing(remote._run_async_impl(ctx)) as events:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # hooks of ours stand around this agent, and none around that one
             async for event in events:
                 if exchange.error is not None:

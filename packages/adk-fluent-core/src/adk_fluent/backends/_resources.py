@@ -18,6 +18,7 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
+    suppress,
 )
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -131,7 +132,7 @@ class Injection:
     async def open(self, owner: Owner) -> AsyncGenerator[Table]:
         """The resources of one run, while it goes on."""
         if _GONE:
-            await _tidy_gone()
+            await close_gone()
         async with AsyncExitStack() as stack:
             table: dict[str, Any] = {}
             for node in self._nodes:
@@ -300,6 +301,35 @@ class _Kept:
 _Key = tuple[int, int | None, Owner | str]
 _TABLE: Final[dict[_Key, _Kept]] = {}
 _LOCK: Final = Lock()
+#: What of the table each session has, in the order in which it was asked for.
+_OF_SESSION: Final[dict[Owner, dict[_Key, None]]] = {}
+#: Sessions that are gone, whose resources nobody has tidied up yet.
+_GONE: Final[deque[Owner]] = deque()
+
+
+def session_is_gone(owner: Owner) -> None:
+    """Let the resources of a session be tidied up by the next run, or by `close_gone`.
+
+    It waits for nothing and takes no lock: garbage collection may call it at any point.
+    """
+    if owner in _OF_SESSION:
+        _GONE.append(owner)
+
+
+async def close_gone() -> None:
+    """Tidy up the resources of sessions that are gone; what goes wrong is logged."""
+    every: list[_Kept] = []
+    with suppress(IndexError):
+        while True:
+            owner = _GONE.popleft()
+            with _LOCK:
+                keys = _OF_SESSION.pop(owner, {})
+                every += [_TABLE.pop(key) for key in reversed(keys) if key in _TABLE]
+    for kept in every:
+        if kept.loop in (None, asyncio.get_running_loop()):
+            await _tidy(kept)
+        else:
+            _tidy_elsewhere(kept)
 
 
 async def _kept(node: ResourceNode, owner: Owner, table: Table) -> Any:
@@ -318,6 +348,8 @@ async def _kept(node: ResourceNode, owner: Owner, table: Table) -> Any:
             mine = found is None
             if found is None:
                 found = _TABLE[key] = _Kept(node, loop)
+                if node.scope == "session":
+                    _OF_SESSION.setdefault(owner, {})[key] = None
                 found.made.set_running_or_notify_cancel()  # who waits for it cannot cancel it
         if mine:
             return await _make_kept(key, found, table)
@@ -348,33 +380,16 @@ async def _make_kept(key: _Key, kept: _Kept, table: Table) -> Any:
 
 NOTHING: Final = Injection()
 
-#: Sessions that are no more. Garbage collection tells of them, at any point and in any thread: so
-#: the lock is not taken then, and the next run tidies up.
-_GONE: Final[deque[Owner]] = deque()
-
-
-def session_is_gone(owner: Owner) -> None:
-    """Let the next run tidy up what lives as long as a session that is no more."""
-    if any(key[2] == owner for key in list(_TABLE)):
-        _GONE.append(owner)
-
-
-async def _tidy_gone() -> None:
-    while _GONE:
-        owner = _GONE.popleft()
-        with _LOCK:
-            taken = [_TABLE.pop(key) for key in reversed(list(_TABLE)) if key[2] == owner]
-        try:
-            await _close(taken)
-        except Exception:  # noqa: BLE001  # of another session, which nobody waits for
-            LOG.exception("tidying up the resources of session %r failed", owner.session_id)
-
 
 def _take(nodes: Iterable[ResourceNode]) -> list[_Kept]:
     """Take instances of these resources out of the table."""
     factories = {id(node.factory.value) for node in nodes}
     with _LOCK:
         keys = [key for key in _TABLE if key[0] in factories]
+        for owner in {key[2] for key in keys if isinstance(key[2], Owner)}:
+            left = {key: None for key in _OF_SESSION.pop(owner, {}) if key[0] not in factories}
+            if left:
+                _OF_SESSION[owner] = left
         return [_TABLE.pop(key) for key in reversed(keys)]
 
 
@@ -387,10 +402,17 @@ async def _close(every: Iterable[_Kept]) -> None:
                 await asyncio.wait([asyncio.wrap_future(kept.made)])  # then there is what to close
             if kept.loop is None or kept.loop is loop:
                 stack.push_async_exit(kept.stack)
-            elif kept.loop.is_closed():
-                LOG.warning("resource %r is left as it is: its loop is closed", kept.node.name)
             else:
-                kept.loop.call_soon_threadsafe(kept.loop.create_task, _tidy(kept))
+                _tidy_elsewhere(kept)
+
+
+def _tidy_elsewhere(kept: _Kept) -> None:
+    """Tidy up what belongs to another event loop than the one that runs here."""
+    loop = cast("asyncio.AbstractEventLoop", kept.loop)
+    if loop.is_closed():
+        LOG.warning("resource %r is left as it is: its loop is closed", kept.node.name)
+    else:
+        loop.call_soon_threadsafe(loop.create_task, _tidy(kept))
 
 
 async def _tidy(kept: _Kept) -> None:

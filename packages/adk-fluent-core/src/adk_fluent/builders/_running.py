@@ -428,7 +428,12 @@ class Running(Generic[Out_co]):
         from adk_fluent.builders._execution import hold
 
         runs, backend, compiled, rest, lease = self._ready(message, options, remember=remember)
-        result = await backend.run(compiled, message, **rest)
+        brief: Any = backend if not remember and options.get("backend") is None else None
+        try:
+            result = await backend.run(compiled, message, **rest)
+        finally:
+            if brief is not None:  # an ADK backend made for this run: its session ends with it
+                await brief.aclose()
         if lease is not None:
             hold(lease, result)
             await runs.settle(compiled, lease, asks=bool(result.pending))

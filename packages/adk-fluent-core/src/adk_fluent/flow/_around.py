@@ -44,6 +44,9 @@ class Around(Protocol):
         """Do what is around a step, and in the middle of it the step: `Enclosed.go_on`."""
         ...
 
+    def ended(self, *, paused: bool) -> None:
+        """Take note that the run has come to its end, or waits for an answer."""
+
 
 class Enclosed(Generic[E]):
     """One execution of a step and of what stands around it.

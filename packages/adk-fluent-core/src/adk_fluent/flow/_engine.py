@@ -164,6 +164,8 @@ class Engine(RunState[E]):
         if isinstance(main.outcome, Exception):
             raise_error(main.outcome)
         self.outcome = main.outcome
+        if self._around is not None:
+            self._around.ended(paused=main.outcome is PAUSE)
         # what a branch asked that has lost since is no longer a question
         open_calls = questions_at(self.position)
         self.pending = {call: asked for call, asked in self.pending.items() if call in open_calls}

@@ -207,6 +207,8 @@ class RunCall:
         invocation_id: Identity of this call.
         resumed: It goes on after a pause.
         run: Id of the run.
+        said: What the user said, before any middleware changed it; None if the run goes on, or does
+            not begin with the user.
     """
 
     message: Any = None
@@ -219,6 +221,7 @@ class RunCall:
     invocation_id: str = ""
     resumed: bool = False
     run: str = ""
+    said: Any = None
 
 
 @dataclass(slots=True, eq=False)

@@ -118,6 +118,16 @@ class Middleware(metaclass=_MiddlewareType):
         through a task of its own.
         """
 
+    def end_run(self, status: str, error: BaseException | None, /) -> None:
+        """A run ends, or stops until it is answered; the counterpart of `begin_run`.
+
+        It is told after every other hook of the run.
+
+        Args:
+            status: ``completed``, ``waiting``, ``failed``, or ``cancelled``: nobody wants more of it.
+            error: Why it failed or was cancelled.
+        """
+
     def begin_part(self, name: str, call: RunCall, /) -> None:
         """A run begins, or goes on, in which it stands around a part only.
 

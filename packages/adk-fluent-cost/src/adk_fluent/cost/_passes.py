@@ -30,36 +30,27 @@ def select(root: Node, cx: Any) -> Node:
     """Put the first candidate in the place of each selector, and who chooses around all calls.
 
     Raises:
-        BuildError: Two agents of one name choose among different models.
+        BuildError: Two agents of one name choose among different models, or only one does.
         PriceError: A candidate's price is none.
     """
     if not any(isinstance(each, ModelSelectorNode) for each in walk(root)):
         return root
-    choices: dict[str, Choice] = {}
-    of: dict[str, ModelSelectorNode] = {}
-    made: dict[int, Choice] = {}
-    for agent, selector in _selecting(root):
-        known = of.setdefault(agent.name, selector)
-        if known != selector:
+    choosing = list(_selecting(root))
+    known = {id(agent) for agent, _ in choosing}
+    others = [each for each in walk(root) if isinstance(each, AgentNode) and each.mock is None]
+    rest = [(each, None) for each in others if id(each) not in known]
+    of: dict[str, ModelSelectorNode | None] = {}
+    for agent, selector in (*choosing, *rest):
+        if of.setdefault(agent.name, selector) != selector:
             raise BuildError(
-                f"two agents called {agent.name!r} choose among different models",
+                f"two agents called {agent.name!r} choose among different models, or only one does",
                 node=agent,
                 help="rename one of them",
             )
-        if id(selector) not in made:
-            made[id(selector)] = Choice(selector)
-        choices[agent.name] = made[id(selector)]
-    chosen = {id(agent) for agent, _ in _selecting(root)}
-    for agent in walk(root):
-        is_other = isinstance(agent, AgentNode) and agent.mock is None and id(agent) not in chosen
-        if is_other and agent.name in choices:
-            raise BuildError(
-                f"of two agents called {agent.name!r}, one chooses its model and one does not",
-                node=agent,
-                help="rename one of them",
-            )
-    if choices:
-        cx.add_middleware(ModelSelection(choices))
+    made = {id(each): Choice(each) for each in of.values() if each is not None}
+    if made:
+        of_name = {name: made[id(each)] for name, each in of.items() if each is not None}
+        cx.add_middleware(ModelSelection(of_name))
 
     def first(node: Node) -> Node:
         if not isinstance(node, AgentNode) or node.selector is None:

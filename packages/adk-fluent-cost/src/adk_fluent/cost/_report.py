@@ -79,8 +79,15 @@ class CostReport:
 
         Args:
             records: Each request to a model, in order.
+
+        Raises:
+            PriceError: They are none.
         """
-        self.records: list[CostRecord] = list(records)
+        given: list[Any] = list(records) if isinstance(records, Iterable) else [records]  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+        for each in given:
+            if not isinstance(each, CostRecord):
+                raise PriceError("CostReport takes records of costs", found=describe(each))
+        self.records: list[CostRecord] = given
 
     def add(self, record: CostRecord) -> None:
         """Add one request; ``cost_attribution(on_record=report.add)`` collects all of a program."""

@@ -125,11 +125,14 @@ class Recorder(Middleware):
         """What records one run; runs that a recorded tool starts are part of its call."""
         from adk_fluent.debug._run_recorder import (  # noqa: PLC0415  # it imports asyncio
             RunRecorder,
+            SpanRecorder,
             is_within,
         )
 
         self._attach()
-        return Middleware() if is_within(self) else RunRecorder(self)
+        if is_within(self):
+            return Middleware()
+        return (SpanRecorder if self.spans else RunRecorder)(self)
 
     def _attach(self) -> None:
         if self.spans:

@@ -122,28 +122,19 @@ class RunRecorder(Middleware):
 
     # --- the run -------------------------------------------------------------------------------
 
-    async def on_user_message(self, ctx: Any, message: Any) -> None:
-        """Keep what the user says, before any other middleware has changed it."""
-        self._message = message.model_copy(deep=True)
-
-    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
-        """Note how the run ends."""
-        self._root = call.root
+    def begin_run(self, call: RunCall, /) -> None:
+        """Note what begins."""
+        self._root, self._message = call.root, call.said
         self._begin(call.ctx, resumed=call.resumed)
-        try:
-            with nullcontext() if self.spans is None else self.spans.around():
-                reply = await next(call)
-        except BaseException as error:
+
+    def end_run(self, status: str, error: BaseException | None, /) -> None:
+        """Note how the run ends."""
+        self.status = status
+        if error is not None and status in ("failed", "cancelled"):
             from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
 
-            self.status = "failed" if isinstance(error, Exception) else "cancelled"
             self._error = dump_error(error)
-            raise
-        else:
-            self.status = "waiting" if reply.paused else "completed"
-        finally:
-            self._recorder.went_on(self)
-        return reply
+        self._recorder.went_on(self)
 
     async def on_event(self, ctx: Any, event: AgentEvent) -> None:
         """Keep an event."""
@@ -345,6 +336,15 @@ class RunRecorder(Middleware):
             made["spans"] = self.spans.data()
         made["tape"] = []
         return made
+
+
+class SpanRecorder(RunRecorder):
+    """Records one run, and its spans."""
+
+    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+        """Keep what begins inside the run."""
+        with nullcontext() if self.spans is None else self.spans.around():
+            return await next(call)
 
 
 class _Later(NamedTuple):

@@ -206,9 +206,9 @@ class InlineEngine:
         from adk_fluent.distributed._station_adk import Station  # noqa: PLC0415  # imports ADK
 
         if self._sessions is None:
-            from google.adk.sessions import InMemorySessionService  # noqa: PLC0415  # slow
+            from adk_fluent.distributed._memory_adk import MemorySessions  # noqa: PLC0415  # slow
 
-            self._sessions = InMemorySessionService()
+            self._sessions = MemorySessions()
         return Station(pipeline, self._config, self._sessions, self._artifacts)
 
     def _known(self, run_id: str) -> _Run:

@@ -20,6 +20,7 @@ from adk_fluent.distributed._call import SegmentResult
 from adk_fluent.distributed._codecs import codecs_of, pack, shown, state_fault, unpack
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._key import HERE
+from adk_fluent.distributed._memory_adk import MemorySessions
 from adk_fluent.distributed._segments import check_hosting, durable, node_of, split
 from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError, error_parts
@@ -93,6 +94,8 @@ class Station:
         self._store = sessions if isinstance(sessions, RunSessions) else None
         if self._store is not None:
             self._store.codecs = self._codecs
+        elif isinstance(sessions, MemorySessions):  # shared by all pipelines of an engine
+            sessions.codecs = (*sessions.codecs, *self._codecs)
         self._compiled: dict[tuple[str, tuple[str, ...]], Compiled] = {}
 
     def refuse_other(self, other: Station) -> None:

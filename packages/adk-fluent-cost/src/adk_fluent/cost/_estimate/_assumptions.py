@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = (int, float)
 _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
+#: What is one number, and what has one for each name.
+_ONE: Final = ("invocations_per_day", "failure_rate", "tool_tokens")
+_NAMED: Final = ("branch_probabilities", "measured_calls")
 #: Numbers that hold for all steps, or for each of some names.
 Numbers = float | Mapping[str, float]
 
@@ -64,18 +67,22 @@ class TrafficAssumptions:
         """Check the numbers.
 
         Raises:
-            UsageError: One is negative, or no number, or a share is more than 1.
+            UsageError: One is negative, or no number, or a share is more than 1; or there is one
+                for each name where one holds for all, or the other way round.
         """
         for each in fields(self):
             value: Any = getattr(self, each.name)
             if each.name == "context_growth" or value is None:
                 continue
-            numbers = (
-                cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {"": value}
-            )
-            share = each.name in _SHARES
+            by_name = isinstance(value, Mapping)
+            if each.name in (_ONE if by_name else _NAMED):
+                takes = "a number" if by_name else "numbers by the names of steps"
+                raise UsageError(
+                    f"TrafficAssumptions({each.name}=...) takes {takes}", found=describe(value)
+                )
+            numbers = cast("Mapping[str, Any]", value) if by_name else {"": value}
             for name, number in numbers.items():
-                _check(each.name, name, number, most=1.0 if share else None)
+                _check(each.name, name, number, most=1.0 if each.name in _SHARES else None)
 
     def of(self, field: str, name: str, otherwise: float) -> float:
         """Return the number that holds for a step."""
@@ -115,6 +122,10 @@ class TrafficAssumptions:
         Raises:
             UsageError: There are none.
         """
+        if not isinstance(results, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError(
+                "TrafficAssumptions.from_results takes results of runs", found=describe(results)
+            )
         runs, calls = 0, Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
         for result in results:
@@ -137,7 +148,11 @@ class TrafficAssumptions:
         )
 
 
-def _check(field: str, name: str, number: Any, *, most: float | None) -> None:
+def _check(field: str, name: Any, number: Any, *, most: float | None) -> None:
+    if not isinstance(name, str):
+        raise UsageError(
+            f"TrafficAssumptions({field}=...) goes by the names of steps", found=describe(name)
+        )
     where = f"TrafficAssumptions({field}=...)" + (f" for {name!r}" if name else "")
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise UsageError(f"{where} takes a number", found=describe(number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import ceil, inf, isclose, nan
@@ -192,6 +193,10 @@ def estimate_cost(
     traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
     if not isinstance(traffic, TrafficAssumptions):
         raise UsageError("estimate_cost takes TrafficAssumptions", found=describe(traffic))
+    if not isinstance(default_model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+        raise UsageError(
+            "estimate_cost(default_model=...) takes a name", found=describe(default_model)
+        )
     books = price_books(prices)
     walk = Walk(
         root,
@@ -199,21 +204,19 @@ def estimate_cost(
         default_model,
         lambda own: _pricing(books if own is None else books.with_own(own)),
     )
-    agents, models, calls = dict[str, float](), dict[str, float](), dict[str, float]()
-    unpriced = dict[str, float]()
+    agents, models, calls, unpriced = (defaultdict[str, float](float) for _ in range(4))
     for each in walk.positions:
         if not isinstance(each.node, AgentNode) or each.node.mock:
             continue
         name, number = each.node.name, each.calls.mean * each.runs.mean
-        calls[name] = calls.get(name, 0.0) + number
+        calls[name] += number
         if each.own is not None:
-            agents[name] = agents.get(name, 0.0) + each.own.mean * each.runs.mean
+            agents[name] += each.own.mean * each.runs.mean
         for asked, share, usd in each.asked:
-            model = asked or DEFAULT
             if usd is None:
-                unpriced[model] = unpriced.get(model, 0.0) + number * share
+                unpriced[asked or DEFAULT] += number * share
             else:
-                models[model] = models.get(model, 0.0) + usd * each.runs.mean
+                models[asked or DEFAULT] += usd * each.runs.mean
     total = walk.positions[0].cost
     return CostModel(
         mean=total.mean,
@@ -222,8 +225,8 @@ def estimate_cost(
         daily=total.mean * traffic.invocations_per_day,
         per_agent=_dearest(agents),
         per_model=_dearest(models),
-        calls=calls,
-        unpriced=unpriced,
+        calls=dict(calls),
+        unpriced=dict(unpriced),
         opaque=tuple(dict.fromkeys(walk.opaque)),
         unbounded=tuple(dict.fromkeys(walk.unbounded)),
         assumptions=traffic,

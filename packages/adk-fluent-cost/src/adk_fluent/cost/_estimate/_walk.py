@@ -7,7 +7,7 @@ None is recursive, so depth does not matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, nan
 from typing import TYPE_CHECKING
@@ -50,6 +50,7 @@ class Position:
         node: The node.
         model: The model of an agent; "" where nothing says which.
         inside: Indices of what is inside.
+        asked: The models that it asks, with the share of its calls and USD of all by that model.
         share: How often it runs, for each run of what it is inside.
         says: Tokens that it adds to the conversation, each time it runs.
         runs: How often it runs.
@@ -57,13 +58,13 @@ class Position:
         before: Tokens of the step before it.
         calls: Model calls of an agent itself, each time it runs.
         own: USD of these; None where nobody knows.
-        asked: The models that it asks, with the share of its calls and USD of all by that model.
         cost: USD of all that is in it, each time it runs.
     """
 
     node: Node
-    model: str = ""
-    inside: list[int] = field(default_factory=list[int])
+    model: str
+    inside: list[int]
+    asked: list[tuple[str, float, float | None]]
     share: Range = ONCE
     says: Range = NEVER
     runs: Range = NEVER
@@ -71,9 +72,6 @@ class Position:
     before: Range = NEVER
     calls: Range = NEVER
     own: Range | None = NEVER
-    asked: list[tuple[str, float, float | None]] = field(
-        default_factory=list[tuple[str, float, float | None]]
-    )
     cost: Range = NEVER
 
 
@@ -130,7 +128,7 @@ class Walk:
                 first = node.selector.candidates[0].model if node.selector else node.model
                 model = name_of(first) or model
             at = len(self.positions)
-            self.positions.append(Position(node, model, share=share))
+            self.positions.append(Position(node, model, [], [], share))
             if parent >= 0:
                 self.positions[parent].inside.append(at)
             if isinstance(node, AdkAgentNode | RemoteAgentNode):

@@ -69,8 +69,10 @@ class SqliteLedger:
             clock: What time it is; all processes need the same time.
 
         Raises:
-            UsageError: A number of seconds is none.
+            UsageError: The path is none, or a number of seconds.
         """
+        if not isinstance(path, str | Path) or not str(path):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("SqliteLedger takes the path of a file", found=describe(path))
         for name, seconds in (("ttl", ttl), ("wait", wait)):
             number: Any = seconds  # callers may be untyped
             is_one = isinstance(number, int | float) and not isinstance(number, bool)

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._errors import PriceError, PriceFileError
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, LONG, ROWS, Row
@@ -144,6 +144,10 @@ class PriceTable:
         Raises:
             PriceFileError: It cannot be read, or a row is invalid; the message has the line.
         """
+        if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise PriceFileError(
+                "PriceTable.from_yaml takes the path of a file", found=describe(path)
+            )
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)

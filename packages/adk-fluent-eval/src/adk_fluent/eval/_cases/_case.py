@@ -34,7 +34,7 @@ from adk_fluent.eval._cases._turn import (
 )
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line, plain
-from adk_fluent.extend import caller, describe, storage_fault
+from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
     from google.adk.sessions import Session
@@ -327,7 +327,11 @@ def _validate(case: FluentCase) -> None:  # one check for each field
 
 
 def _check_answers(case: FluentCase) -> None:
-    given: Any = case.answers or {}
+    if not case.answers:
+        return
+    from adk_fluent.extend import storage_fault  # noqa: PLC0415  # imports backends and logging
+
+    given: Any = case.answers
     for name, value in given.items():
         require(is_text(name), "keys of answers= are names of gates and tools", name)
         if value in ([], ()):

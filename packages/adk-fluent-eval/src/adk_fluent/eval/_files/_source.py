@@ -100,10 +100,15 @@ class Source:
             )
 
 
-def read_text(path: str | os.PathLike[str], newline: str | None = None) -> str:
-    """Return the text of a file in UTF-8, without a byte order mark; `newline` is that of open."""
+def read_text(
+    path: str | os.PathLike[str], newline: str | None = None, errors: str | None = None
+) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    `newline` and `errors` are those of open.
+    """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline=newline) as file:
+        with Path(path).open(encoding="utf-8-sig", newline=newline, errors=errors) as file:
             return file.read()
     except UnicodeDecodeError as error:
         raise EvalFileError("the file is not UTF-8", path=os.fspath(path)) from error

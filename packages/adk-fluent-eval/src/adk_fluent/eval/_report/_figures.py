@@ -11,7 +11,6 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
-from adk_fluent.eval._report._compare import RegressionReport, compare
 from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
 from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_result import EvalCaseResult
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._report._compare import RegressionReport
 
 _NAMES: Final = 10  # ids that a line lists
 _ROUNDING: Final = 1e-9
@@ -208,6 +208,8 @@ class ReportFigures:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
         require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
+        from adk_fluent.eval._report._compare import compare  # noqa: PLC0415  # import what is used
+
         return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     @property

@@ -50,12 +50,14 @@ class Journal:
             self._read()
 
     def _read(self) -> None:
-        *lines, tail = read_text(self._path).split("\n")
-        if not lines and json_line(self._head).startswith(tail):  # killed in the first line
+        # what was cut off may end within a character
+        *lines, last = read_text(self._path, errors="surrogateescape").split("\n")
+        tail = last.encode("utf-8", "surrogateescape")
+        if not lines and json_line(self._head).encode().startswith(tail):  # killed in the head
             self._drop(tail)
             self._fresh = True
             return
-        head: Any = parse_json(lines[0] if lines else tail, self._path)
+        head: Any = parse_json(lines[0] if lines else last, self._path)
         if head != self._head:
             raise self._source.error(
                 (),
@@ -83,24 +85,31 @@ class Journal:
         text = f'{{"digest":{json_line(digest)},"outcome":{json_line(outcome)},'
         self._append(f'{text}"result":{result or "null"}}}\n')
 
-    def _drop(self, tail: str) -> None:
+    def _drop(self, tail: bytes) -> None:
         try:
-            os.truncate(self._path, Path(self._path).stat().st_size - len(tail.encode()))
+            os.truncate(self._path, Path(self._path).stat().st_size - len(tail))
         except OSError as error:
             raise self._source.error(
                 (), f"the journal cannot be written: {error.strerror or error}"
             ) from error
 
     def _append(self, text: str) -> None:
+        data = (f"{json_line(self._head)}\n{text}" if self._fresh else text).encode()
+        path = Path(self._path)
         try:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            with Path(self._path).open("a", encoding="utf-8", newline="\n") as file:
-                if self._fresh:
-                    file.write(f"{json_line(self._head)}\n")
-                    self._fresh = False
-                file.write(text)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab", buffering=0) as file:
+                start = file.seek(0, os.SEEK_END)
+                try:
+                    while data:
+                        data = data[file.write(data) :]
+                except OSError:
+                    file.truncate(start)  # half a line would spoil the next one
+                    raise
         except OSError as error:
             self.problem = f"the journal cannot be written: {error.strerror or error}"
+        else:
+            self._fresh = False
 
 
 def digest_of(parts: Iterable[Any]) -> str:

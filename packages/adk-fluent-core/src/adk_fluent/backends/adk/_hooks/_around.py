@@ -73,6 +73,7 @@ class AdkAround:
         if any(hasattr(each, "turn") for each in chain.stack.members):
             self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
         self._told: Exception | None = None
+        self._status = ""
         chain.begin(self._run_call)
 
     @property
@@ -89,6 +90,15 @@ class AdkAround:
         if self._runs and step.node is self._root:
             return await self._run(step)
         return await self._step(step)
+
+    def ended(self, *, paused: bool) -> None:
+        """Take note that the run has come to its end, or waits for an answer."""
+        self._status = "waiting" if paused else "completed"
+
+    def close(self, kind: Any, error: BaseException | None, trace: object) -> None:
+        """Tell the middlewares that the run is over; the `__exit__` of a block around it."""
+        status = self._status or "cancelled"
+        self._chain.end("failed" if isinstance(error, Exception) else status, error)
 
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
@@ -174,6 +184,7 @@ class AdkAround:
             ctx.invocation_id,
             self._resumed,
             self._chain.run,
+            self._chain.said,
         )
 
 
@@ -296,6 +307,8 @@ async def user_message(ctx: InvocationContext, chain: Chain, message: Any) -> An
 
     What a hook raises is raised by the run itself, as it is.
     """
+    changed = chain.own.has("on_user_message")
+    chain.said = message.model_copy(deep=True) if changed else message
     with_state(ctx, chain.written, {})
     try:
         return await chain.own.hand_in("on_user_message", ctx, message)

@@ -151,11 +151,12 @@ class Chain:
         models: Whether anything stands around model calls.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
+        said: What the user said, before a hook changed it.
     """
 
     __slots__ = (
         *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "models", "own", "run", "stack", "written"),
+        *("failure", "models", "own", "run", "said", "stack", "written"),
     )
 
     def __init__(
@@ -172,6 +173,7 @@ class Chain:
         self.models: bool = self.stack.has(*_MODEL)
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
+        self.said: Any = None
         self._nodes = nodes
         self._calls: dict[int, tuple[object, int]] = {}
         self._scopes = {key: each for key, each in (scopes or {}).items() if not each.below}
@@ -196,6 +198,13 @@ class Chain:
                 begin = getattr(each, "begin_part", None)
                 if begin is not None:
                     begin(name, call())
+
+    def end(self, status: str, error: BaseException | None) -> None:
+        """Tell all that the run ends."""
+        for each in self.own.members:
+            end = getattr(each, "end_run", None)
+            if end is not None:
+                end(status, error)
 
     def at(self, strand: Strand) -> Chain:
         """The same, inside what stands around the parts in which a step is."""

@@ -65,6 +65,12 @@ class _Reads:
         return _Flow(flow, self.__dict__["name"], self.__dict__[_READING])
 
 
+_UNANSWERABLE: Final = (
+    "it was said while a long-running tool has no result yet, and an agent that is a tool cannot "
+    "wait: make it a step or a delegate, or call the long-running tool from the agent that calls it"
+)
+
+
 def read(agent: LlmAgent, reading: Reading) -> LlmAgent:
     """Let the answers of an agent be read here, and its model be asked again if they do not fit.
 
@@ -127,6 +133,7 @@ class _Flow:
     async def run_async(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the agent says."""
         waits: set[str] | None = ctx.__dict__.get(_WAITS)  # none in a tool, which nobody can answer
+        unanswerable = False
         correcting = _Correcting()
         self._flow.request_processors.append(correcting)
         for left in range(self._reading.retries, -1, -1):
@@ -137,10 +144,14 @@ class _Flow:
                     if not event.partial and event.author == self._agent:
                         if waits is not None:
                             waits.update(event.long_running_tool_ids or ())
+                        elif event.long_running_tool_ids:
+                            unanswerable = True
                         said = text(event) or ""
                         invalid = None if waits else self._read(event, left)
                     yield event
                     if invalid is not None and not left and self._reading.writes:
+                        if unanswerable:
+                            invalid.help = _UNANSWERABLE
                         raise invalid
             if invalid is None or not left:
                 return

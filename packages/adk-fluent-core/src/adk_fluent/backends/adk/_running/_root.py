@@ -164,6 +164,8 @@ class FlowAgent(BaseAgent):
                 beside=plan.beside,
                 order=None if around is None else around.order,
             )
+            if around is not None:
+                stack.push(around.close)
             await stack.enter_async_context(aclosing(events))
             made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
             async for event in await stack.enter_async_context(aclosing(made)):
@@ -259,6 +261,8 @@ class FlowAgent(BaseAgent):
                 promises=plan.promises,
             )
             leaf.bind(engine)
+            if around is not None:
+                stack.push(around.close)
             events = await stack.enter_async_context(aclosing(_begun(engine)))
             made = _put_out(events, Writes(ctx, leaf.state, self.name), around)
             async for event in await stack.enter_async_context(aclosing(made)):

@@ -17,7 +17,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends._config import check_state
 from adk_fluent.backends._listeners import Listeners
-from adk_fluent.backends._resources import Owner, session_is_gone
+from adk_fluent.backends._resources import Owner, close_gone, session_is_gone
 from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends.adk._config import run_config
 from adk_fluent.backends.adk._lowering._compile import Compiled, compile_ir
@@ -273,9 +273,7 @@ class ADKBackend(BackendBase[Compiled]):
             SessionError: There is no such session, or a newer version wrote it.
             SessionStoreError: The sessions cannot be read.
         """
-        service = session_service or self.session_service
-        name = compiled.config.app_name
-        session = await existing_session(service, name, user_id, session_id)
+        _, session = await self._existing(compiled, session_id, user_id, session_service)
         return Recalled(load(session.state, compiled.root.name), session)
 
     async def release(
@@ -300,9 +298,7 @@ class ADKBackend(BackendBase[Compiled]):
             SessionError: There is no such session.
             SessionStoreError: The sessions cannot be read or written.
         """
-        service = session_service or self.session_service
-        name = compiled.config.app_name
-        session = await existing_session(service, name, user_id, session_id)
+        service, session = await self._existing(compiled, session_id, user_id, session_service)
         with readable_store(session_id):
             await release(service, compiled.root.name, session, lambda _: True)
 
@@ -326,9 +322,7 @@ class ADKBackend(BackendBase[Compiled]):
             SessionError: There is no such session.
             SessionStoreError: The sessions cannot be read.
         """
-        service = session_service or self.session_service
-        name = compiled.config.app_name
-        session = await existing_session(service, name, user_id, session_id)
+        _, session = await self._existing(compiled, session_id, user_id, session_service)
         return open_questions(compiled.root, session)
 
     async def rewind(
@@ -354,9 +348,7 @@ class ADKBackend(BackendBase[Compiled]):
                 meanwhile.
             SessionStoreError: The sessions cannot be read or written.
         """
-        service = session_service or self.session_service
-        name = compiled.config.app_name
-        session = await existing_session(service, name, user_id, session_id)
+        service, session = await self._existing(compiled, session_id, user_id, session_service)
         if all(event.invocation_id != before_invocation_id for event in session.events):
             raise SessionError(
                 f"session {session_id!r} has no run {before_invocation_id!r}",
@@ -373,7 +365,7 @@ class ADKBackend(BackendBase[Compiled]):
     def forget(self, app_name: str, user_id: str, session_id: str) -> None:
         """Forget a session and its artifacts, as far as the backend keeps them in memory itself.
 
-        Resources of the session are tidied up by the next run.
+        What was injected for the session is tidied up by the next run that has resources.
 
         Args:
             app_name: The app.
@@ -383,12 +375,36 @@ class ADKBackend(BackendBase[Compiled]):
         if isinstance(self.session_service, InMemorySessionService):
             users = self.session_service.sessions.get(app_name, {})
             users.get(user_id, {}).pop(session_id, None)
+            session_is_gone(Owner(app_name, user_id, session_id))
         if isinstance(self.artifact_service, InMemoryArtifactService):
             held, under = self.artifact_service.artifacts, f"{app_name}/{user_id}/{session_id}/"
             for path in list(held):  # at once: garbage collection may call this at any point
                 if path.startswith(under):
                     held.pop(path, None)
-        session_is_gone(Owner(app_name, user_id, session_id))
+
+    async def aclose(self) -> None:
+        """Forget every session that the backend keeps in memory itself, and what belongs to it.
+
+        What was injected for these sessions is tidied up.
+        """
+        if isinstance(self.session_service, InMemorySessionService):
+            for app_name, users in list(self.session_service.sessions.items()):
+                for user_id, sessions in list(users.items()):
+                    for session_id in list(sessions):
+                        self.forget(app_name, user_id, session_id)
+        await close_gone()
+
+    async def _existing(
+        self,
+        compiled: Compiled,
+        session_id: str,
+        user_id: str,
+        session_service: BaseSessionService | None,
+    ) -> tuple[BaseSessionService, Session]:
+        """A session that must be there, and where it is kept."""
+        service = session_service or self.session_service
+        name = compiled.config.app_name
+        return service, await existing_session(service, name, user_id, session_id)
 
     async def _events(
         self,
