@@ -284,6 +284,7 @@ async def test_each_is_told_once_that_a_run_begins_and_of_the_place_of_calls() -
     begun: list[tuple[str, str, Any, bool]] = []
     runs: list[str] = []
     paths: dict[str, str] = {}
+    ended: list[tuple[str, type]] = []
 
     class Told:
         def __init__(self) -> None:
@@ -294,6 +295,9 @@ async def test_each_is_told_once_that_a_run_begins_and_of_the_place_of_calls() -
 
         def begin_run(self, call: RunCall) -> None:
             self.begin_part("", call)
+
+        def end_run(self, status: str, error: BaseException | None) -> None:
+            ended.append((status, type(error)))
 
         def begin_part(self, name: str, call: RunCall) -> None:
             self.run = call.run
@@ -318,6 +322,7 @@ async def test_each_is_told_once_that_a_run_begins_and_of_the_place_of_calls() -
         ("", whose, True, True),
         ("part", whose, True, True),
     ]
+    assert ended == [("waiting", type(None)), ("completed", type(None))]
     assert len(set(runs)) == 1
     assert paths == {e.node: e.path for e in (*first, *second) if e.author in "abc"}
 

@@ -124,7 +124,7 @@ class Middleware(metaclass=_MiddlewareType):
         It is told after every other hook of the run.
 
         Args:
-            status: ``completed``, ``waiting``, ``failed``, or ``cancelled``: nobody wants more of it.
+            status: ``completed``, ``waiting``, ``failed``, or ``cancelled`` if nobody wants more.
             error: Why it failed or was cancelled.
         """
 

@@ -78,8 +78,8 @@ class AdkAround:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything around the run, its steps or its events."""
-        return self._steps or self._runs or self.watches
+        """Whether anything is around the run, its steps or events, or is told of its end."""
+        return self._steps or self._runs or self.watches or self._chain.tells_end
 
     def encloses(self, node: Node) -> bool:
         """Whether there is anything around a step."""

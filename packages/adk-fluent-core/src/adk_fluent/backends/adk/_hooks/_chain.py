@@ -15,6 +15,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.flow import RULES, iteration_at
 from adk_fluent.ir import AgentNode, MiddlewareNode
 from adk_fluent.ir._node import distinct
+from adk_fluent.protocol import Middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -198,6 +199,12 @@ class Chain:
                 begin = getattr(each, "begin_part", None)
                 if begin is not None:
                     begin(name, call())
+
+    @property
+    def tells_end(self) -> bool:
+        """Whether anybody wants to know how the run ends."""
+        asked = (getattr(type(each), "end_run", None) for each in self.own.members)
+        return any(each not in (None, Middleware.end_run) for each in asked)
 
     def end(self, status: str, error: BaseException | None) -> None:
         """Tell all that the run ends."""
