@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def curve(most: int, runs: int, database: str | None) -> str:
             url = database or f"sqlite:///{Path(folder) / 'runs.sqlite'}"
             made = asyncio.run(submit_all(url, runs=runs, workers=_started(url, workers)))
         load = Load(0, SEGMENTS, 0.05, is_fixed=True, runs=runs)
-        told = Simulation(load, Fleet(workers, 2, POLL), costs()).run()
+        told = Simulation(load, Fleet(workers, 2, POLL, cores=os.cpu_count()), costs()).run()
         rows.append([workers, f"{runs / made:.1f}", f"{told.runs_per_second:.1f}"])
         workers *= 2
     return table(["workers", "runs a second", "simulated"], rows)

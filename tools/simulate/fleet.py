@@ -69,6 +69,7 @@ class Fleet:
         restart_seconds: How long it is away then.
         freezes_per_hour: How often one of them freezes.
         freeze_seconds: For how long, on average; exponentially spread.
+        cores: Processor cores that all of them share; None: each has one of its own.
     """
 
     workers: int
@@ -79,6 +80,7 @@ class Fleet:
     restart_seconds: float = 10.0
     freezes_per_hour: float = 0.0
     freeze_seconds: float = 5.0
+    cores: int | None = None
 
 
 @dataclass(slots=True)
@@ -199,7 +201,9 @@ class Simulation:
         self._database = _Server(self._clock, costs.writers)
         self._queue: deque[_Run] = deque()
         self._idle: deque[_Worker] = deque()
-        self._workers = [_Worker(_Server(self._clock, 1)) for _ in range(fleet.workers)]
+        own = None if fleet.cores is None else _Server(self._clock, fleet.cores)
+        self._cores = [own] if own else [_Server(self._clock, 1) for _ in range(fleet.workers)]
+        self._workers = [_Worker(self._cores[at % len(self._cores)]) for at in range(fleet.workers)]
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
@@ -214,8 +218,8 @@ class Simulation:
             clock.step()
         made.seconds = clock.now
         made.database_busy = self._database.busy / (clock.now * self._costs.writers)
-        made.workers_busy = sum(each.core.busy for each in self._workers)
-        made.workers_busy /= clock.now * len(self._workers)
+        made.workers_busy = sum(each.busy for each in self._cores)
+        made.workers_busy /= clock.now * (fleet.cores or fleet.workers)
         return made
 
     # --- runs and calls ------------------------------------------------------------------------

@@ -70,6 +70,13 @@ def test_a_worker_is_bound_by_its_core() -> None:
     assert made.workers_busy > 0.9
 
 
+def test_workers_of_one_machine_share_its_cores() -> None:
+    load, costs = Load(0, wait_seconds=0, runs=100), replace(CHEAP, cpu_seconds=0.05)
+    alone, shared = simulated(load, costs, workers=8), simulated(load, costs, workers=8, cores=2)
+    assert alone.runs_per_second > 3 * shared.runs_per_second
+    assert shared.workers_busy > 0.9
+
+
 @pytest.mark.full
 def test_small_scales_are_those_of_real_workers(tmp_path: Path) -> None:
     """Measured and simulated on this machine, within a third: it is shared."""
