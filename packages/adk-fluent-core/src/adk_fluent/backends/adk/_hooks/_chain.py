@@ -203,7 +203,8 @@ class Chain:
     @property
     def tells_end(self) -> bool:
         """Whether anybody wants to know how the run ends."""
-        asked = (getattr(type(each), "end_run", None) for each in self.own.members)
+        kinds: list[type] = [type(each) for each in self.own.members]
+        asked = (getattr(kind, "end_run", None) for kind in kinds)
         return any(each not in (None, Middleware.end_run) for each in asked)
 
     def end(self, status: str, error: BaseException | None) -> None:
