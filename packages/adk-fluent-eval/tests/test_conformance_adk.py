@@ -242,6 +242,25 @@ def test_a_failed_run_keeps_its_reason_and_the_others_go_on(engine: Any) -> None
 
 @closed
 @pytest.mark.filterwarnings("ignore")
+def test_a_model_that_fails_in_the_middle_loses_nothing_before(engine: Any) -> None:
+    def broken(asked: Any) -> Any:
+        if asked.number == 3:  # after the tool of the second turn
+            raise ConnectionError("reset")
+        return answer(asked)
+
+    case = FluentCase(["my order", "my order", "bye"], max_tokens=10_000)
+    made = run(case, desk(answer=broken), engine=engine)
+    assert made.status is Status.ERROR
+    assert "reset" in made.reasons[0]
+    first, second = made.turns
+    assert first.response
+    assert [len(turn.tool_uses) for turn in (first, second)] == [1, 1]
+    assert not second.response
+    assert made.tokens.total
+
+
+@closed
+@pytest.mark.filterwarnings("ignore")
 def test_state_does_not_leak_between_cases_or_into_results(engine: Any) -> None:
     seen: list[Any] = []
 
