@@ -18,7 +18,7 @@ from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import RemoteError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
-from adk_fluent.serve import A2AServer, BearerAuth
+from adk_fluent.serve import A2AServer, BearerAuth, Limits
 from adk_fluent.serve._handler import Handler
 from adk_fluent.testing import Call, ScriptedModel, reply
 
@@ -402,3 +402,28 @@ async def test_starting_twice_is_refused_and_app_needs_a_card() -> None:
     async with serving(agent()) as server:
         with pytest.raises(UsageError, match="started already"):
             await server.start(port=0)
+
+
+async def test_requests_that_meet_at_the_end_of_a_task_are_told_that_it_has_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Answers, cancels and reads of one task at the same time; none is our fault."""
+    desk = gate(lambda _state: True, message="Pay?", name="ok") >> Agent("desk").mock("Paid.")
+    limits = Limits(requests_per_second=1e6, burst=10**6)
+    async with serving(desk, limits=limits) as server, httpx.AsyncClient(timeout=120) as http:
+
+        async def told(body: Any) -> Any:
+            return (await http.post(server.url, json=body, headers={"a2a-version": "1.0"})).json()
+
+        for at in range(12):
+            made = await told(rpc("SendMessage", message=said("Hi.")))
+            id = made["result"]["task"]["id"]
+            answers = [
+                rpc("SendMessage", message={**said("yes", taskId=id), "messageId": f"{at}.{n}"})
+                for n in range(3)
+            ]
+            asked = [*answers, *[rpc("CancelTask", id=id)] * 2, *[rpc("GetTask", id=id)] * 2]
+            came = await asyncio.gather(*map(told, asked))
+            errors = [each["error"] for each in came if "error" in each]
+            assert all(each["code"] != -32603 for each in errors), errors
+    assert "a request to a served pipeline failed" not in caplog.text

@@ -120,9 +120,9 @@ def address_told(options: dict[str, Any]) -> Generator[None]:
         yield
     except OSError as error:
         raise UsageError(
-            f"nothing can listen at {options['host']}:{options['port']}",
-            found=error.strerror or str(error),
-            help="give another --port, or 0 for a free one",
+            "the server cannot listen at its address",
+            found=f"{error.strerror or error}; asked for {options['host']}:{options['port']}",
+            help="give another port, or 0 for a free one",
         ) from error
 
 

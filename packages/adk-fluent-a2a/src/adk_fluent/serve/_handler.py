@@ -17,11 +17,13 @@ from a2a.types import (
     TaskPushNotificationConfig,
     TaskStatusUpdateEvent,
 )
+from a2a.utils._async_queue_compat import QueueShutDown  # another one on each Python
 from a2a.utils.errors import (
     A2AError,
     InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
+    UnsupportedOperationError,
 )
 
 from adk_fluent.extend import LOG
@@ -67,6 +69,8 @@ def _redacted(error: Exception) -> A2AError:
     """An error as the client may see it: its own mistakes, and of ours that there was one."""
     if isinstance(error, A2AError) and not isinstance(error, InternalError):
         return error
+    if isinstance(error, QueueShutDown):  # another request ended the task in the same moment
+        return UnsupportedOperationError("The task has ended")
     LOG.error("a request to a served pipeline failed", exc_info=error)
     return InternalError("Internal error")
 
