@@ -14,10 +14,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import quantiles
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+#: The share of a core that is left for calls, however many workers look into queues.
+_LEAST: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,14 @@ class Costs:
         writes: Transactions that change the database.
         write_seconds: How long the database is busy with one.
         writers: How many it does at the same time: 1 for SQLite.
+        look_seconds: Processor time of a look into all queues, which nothing is in.
     """
 
     cpu_seconds: float
     writes: float
     write_seconds: float
     writers: int = 1
+    look_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Fleet:
 
     Attributes:
         workers: How many there are.
-        concurrency: Calls that each runs at the same time.
+        concurrency: Calls of each segment that each runs at the same time.
         poll_seconds: Seconds between two looks into the queue.
         lease_seconds: Seconds without a sign of life after which a worker counts as dead.
         deaths_per_hour: How often one of them dies, on average.
@@ -90,6 +96,7 @@ class Outcome:
     Attributes:
         begun: Runs that began.
         latencies: Seconds from begin to end of each run that ended, in the order of their ends.
+        ends: When each ended, in seconds.
         seconds: When the last one ended.
         repeated: Calls that were begun again.
         false_reaps: Calls that were begun elsewhere while a frozen worker still had them.
@@ -100,6 +107,7 @@ class Outcome:
 
     begun: int = 0
     latencies: list[float] = field(default_factory=list[float])
+    ends: list[float] = field(default_factory=list[float])
     seconds: float = 0.0
     repeated: int = 0
     false_reaps: int = 0
@@ -116,6 +124,12 @@ class Outcome:
     def runs_per_second(self) -> float:
         """Runs that ended, for each second until the last did."""
         return len(self.latencies) / self.seconds if self.seconds else 0.0
+
+    @property
+    def steady(self) -> float:
+        """Runs that ended, for each second between the first tenth of the ends and the last."""
+        first, last = len(self.ends) // 10, len(self.ends) * 9 // 10
+        return (last - first) / (self.ends[last] - self.ends[first])
 
     def latency(self, percent: int) -> float:
         """Seconds that so many per cent of the runs were within."""
@@ -171,7 +185,7 @@ class _Clock:
 @dataclass(slots=True, eq=False)
 class _Run:
     began: float
-    left: int
+    segment: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -180,7 +194,7 @@ class _Worker:
     life: int = 0  # grows when it dies, or when what it runs is taken from it
     frozen_until: float = 0.0
     is_up: bool = True
-    is_waiting: bool = False  # to look into the queue, or for something to be in it
+    is_waiting: bool = False  # to look into the queues, or for something to be in them
     runs: dict[_Run, int] = field(default_factory=dict["_Run", int])
 
 
@@ -198,8 +212,13 @@ class Simulation:
         self._load, self._fleet, self._costs = load, fleet, costs
         self._random = random.Random(seed)  # noqa: S311  # nothing secret
         self._clock = _Clock()
+        looking = costs.look_seconds / fleet.poll_seconds if costs.look_seconds else 0.0
+        if fleet.cores is not None:
+            looking *= fleet.workers / fleet.cores
+        #: A core has so much less for calls as workers look into queues.
+        self._cpu_seconds = costs.cpu_seconds / max(1 - looking, _LEAST)
         self._database = _Server(self._clock, costs.writers)
-        self._queue: deque[_Run] = deque()
+        self._queues: list[deque[_Run]] = [deque() for _ in range(load.segments)]
         self._idle: deque[_Worker] = deque()
         own = None if fleet.cores is None else _Server(self._clock, fleet.cores)
         self._cores = [own] if own else [_Server(self._clock, 1) for _ in range(fleet.workers)]
@@ -227,14 +246,14 @@ class Simulation:
     def _arrive(self) -> None:
         while self.outcome.begun < self._load.runs:
             self.outcome.begun += 1
-            self._enqueue(_Run(self._clock.now, self._load.segments))
+            self._enqueue(_Run(self._clock.now))
             if self._load.runs_per_second:
                 pause = self._random.expovariate(self._load.runs_per_second)
                 self._clock.after(pause, self._arrive)
                 return
 
     def _enqueue(self, run: _Run) -> None:
-        self._queue.append(run)
+        self._queues[run.segment].append(run)
         if self._idle:
             self._look(self._idle.popleft(), self._random.uniform(0, self._fleet.poll_seconds))
 
@@ -250,11 +269,18 @@ class Simulation:
         if worker.frozen_until > now:
             self._look(worker, worker.frozen_until - now)
             return
-        while self._queue and len(worker.runs) < self._fleet.concurrency:
-            self._begin(worker, self._queue.popleft())
-        if len(worker.runs) < self._fleet.concurrency:
+        for queue in self._queues:
+            while queue and self._has_room(worker, queue[0]):
+                self._begin(worker, queue.popleft())
+        if not any(self._queues):
             worker.is_waiting = True
             self._idle.append(worker)  # it looks again when there is something
+        elif len(worker.runs) < self._fleet.concurrency * len(self._queues):
+            self._look(worker, self._fleet.poll_seconds)
+
+    def _has_room(self, worker: _Worker, run: _Run) -> bool:
+        beside = sum(each.segment == run.segment for each in worker.runs)
+        return beside < self._fleet.concurrency
 
     def _begin(self, worker: _Worker, run: _Run) -> None:
         life = worker.runs[run] = worker.life
@@ -278,15 +304,16 @@ class Simulation:
                 self._ended(worker, run)
 
         worker.core.take(
-            costs.cpu_seconds, lambda: self._clock.after(wait, waited) if is_mine() else None
+            self._cpu_seconds, lambda: self._clock.after(wait, waited) if is_mine() else None
         )
 
     def _ended(self, worker: _Worker, run: _Run) -> None:
         del worker.runs[run]
-        run.left -= 1
-        if run.left:
+        run.segment += 1
+        if run.segment < self._load.segments:
             self._enqueue(run)
         else:
+            self.outcome.ends.append(self._clock.now)
             self.outcome.latencies.append(self._clock.now - run.began)
         if worker.is_up and not worker.is_waiting:
             self._look(worker, self._random.uniform(0, self._fleet.poll_seconds))

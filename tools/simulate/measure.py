@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SEGMENTS = 3
 POLL = 0.05
+_IDLE_SECONDS = 3.0
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -124,17 +125,38 @@ async def _over(engine: DbosEngine, made: Builder, ids: list[str]) -> None:
         assert stands.status == "completed", stands  # noqa: S101  # else it measures nothing
 
 
+async def _idle() -> float:
+    """Processor time of a look of a worker that has nothing to do."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'runs.sqlite'}"
+        async with DbosEngine(url, poll_seconds=POLL) as engine:
+            engine.register(pipeline(0))
+            ready = asyncio.Event()
+            serving = asyncio.create_task(engine.serve(ready=ready.set))
+            await ready.wait()
+            await asyncio.sleep(1)
+            cpu, began = time.process_time(), time.perf_counter()
+            await asyncio.sleep(_IDLE_SECONDS)
+            cpu, seconds = time.process_time() - cpu, time.perf_counter() - began
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+    return cpu / seconds * POLL
+
+
 def measure(*, runs: int = 30) -> Costs:
     """What a call costs here, on SQLite, in one process that does one at a time."""
     with tempfile.TemporaryDirectory() as folder, _Writes() as writes:
         cpu = time.process_time()
         url = f"sqlite:///{Path(folder) / 'runs.sqlite'}"
-        asyncio.run(run_all(url, runs=runs, concurrency=1, wait_seconds=0))
+        seconds = asyncio.run(run_all(url, runs=runs, concurrency=1, wait_seconds=0))
         cpu = time.process_time() - cpu
     calls = (runs + 1) * SEGMENTS
     each, per_write = len(writes.seconds) / calls, median(writes.seconds)
+    look = asyncio.run(_idle())
+    cpu -= look / POLL * seconds
     return Costs(
         cpu_seconds=round(max(cpu / calls - each * per_write, 0.0), 6),
+        look_seconds=round(look, 6),
         writes=round(each, 2),
         write_seconds=round(per_write, 6),
     )

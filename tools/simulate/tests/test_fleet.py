@@ -31,6 +31,10 @@ def test_one_run_takes_what_its_calls_take() -> None:
     assert (made.lost, made.repeated, made.writes) == (0, 0, 12)
 
 
+def test_what_is_asked_is_done_where_there_is_room() -> None:
+    assert simulated().steady == pytest.approx(LOAD.runs_per_second, rel=0.1)
+
+
 def test_the_same_seed_gives_the_same() -> None:
     assert simulated(deaths_per_hour=60) == simulated(deaths_per_hour=60)
 
@@ -57,7 +61,8 @@ def test_a_freeze_within_the_lease_delays_and_a_longer_one_begins_twice() -> Non
 def test_throughput_grows_with_workers_until_the_database_is_busy() -> None:
     load = Load(0, wait_seconds=0.2, runs=400)
     slow = replace(CHEAP, write_seconds=0.002)
-    rates = [simulated(load, slow, workers=n).runs_per_second for n in (1, 2, 4, 8, 64)]
+    fleets = [{"workers": n, "concurrency": 2} for n in (1, 2, 4, 8, 64)]
+    rates = [simulated(load, slow, **fleet).runs_per_second for fleet in fleets]
     assert rates[1] > 1.8 * rates[0]
     most = 1 / (3 * slow.writes * slow.write_seconds)  # runs a second that the database can write
     assert 0.85 * most < rates[-1] <= most
@@ -68,6 +73,13 @@ def test_a_worker_is_bound_by_its_core() -> None:
     made = simulated(Load(0, wait_seconds=0, runs=100), replace(CHEAP, cpu_seconds=0.05), workers=1)
     assert made.runs_per_second <= 1 / (3 * 0.05)
     assert made.workers_busy > 0.9
+
+
+def test_looking_into_queues_takes_from_the_cores() -> None:
+    load = Load(0, wait_seconds=0, runs=100)
+    costs = replace(CHEAP, cpu_seconds=0.05, look_seconds=0.05)  # at 0.1 s, half a core
+    free = simulated(load, replace(costs, look_seconds=0), workers=1)
+    assert simulated(load, costs, workers=1).seconds == pytest.approx(2 * free.seconds, rel=0.1)
 
 
 def test_workers_of_one_machine_share_its_cores() -> None:
