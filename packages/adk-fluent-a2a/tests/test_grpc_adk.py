@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
@@ -33,6 +34,7 @@ from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
     from adk_fluent.builders import State
 
@@ -79,6 +81,26 @@ async def test_the_card_of_1_0_lists_it_and_that_of_0_3_does_not() -> None:
         "protocolVersion": "1.0",
     }
     assert "GRPC" not in older
+
+
+async def test_a_start_that_fails_may_be_tried_again(tmp_path: Path) -> None:
+    """Such as where another program has the port; the card says where it listens in the end."""
+    server = A2AServer(agent(), task_store=f"sqlite:///{tmp_path / 'tasks.db'}")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(OSError, match="gRPC cannot listen"),
+    ):
+        await server.start(port=0, grpc_port=taken.getsockname()[1])
+    assert (server.url, server.grpc_url) == ("", "")
+    await server.start(port=0, grpc_port=0)
+    try:
+        async with calling(server, "GRPC") as caller, httpx.AsyncClient() as http:
+            assert (await caller.send("Hi.")).text == "done"
+            card = (await http.get(server.card_url, headers={"a2a-version": "1.0"})).json()
+        urls = {each["url"] for each in card["supportedInterfaces"]}
+        assert urls == {server.url, server.grpc_url}
+    finally:
+        await server.stop(grace=0)
 
 
 # --- called -------------------------------------------------------------------------------------
@@ -200,10 +222,7 @@ def test_a_card_has_to_say_where_grpc_is_and_grpcio_to_be_there(
     with pytest.raises(UsageError, match="grpc_endpoint= takes the URL"):
         agent().to_agent_card(endpoint="https://a.example", grpc_endpoint="a:1")
 
-    def absent(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr("adk_fluent.serve._server_adk.find_spec", absent)
+    monkeypatch.setattr("adk_fluent.serve._server_adk.has_grpc", lambda: False)
     with pytest.raises(UsageError, match="needs grpcio") as caught:
         asyncio.run(A2AServer(agent()).start(port=0, grpc_port=0))
     assert caught.value.help == "pip install 'adk-fluent-a2a[grpc]'"

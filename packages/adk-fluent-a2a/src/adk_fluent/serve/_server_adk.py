@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
@@ -15,6 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
+from adk_fluent.a2a._grpc import has_grpc
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
@@ -29,7 +29,6 @@ from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 
     from google.adk.sessions.base_session_service import BaseSessionService
@@ -201,18 +200,20 @@ class A2AServer:
         if grpc_port is not None:
             self._check_grpc()
         listener, address = listener_at(host, port)
+        given = self._card
         try:
             await self._stores.open()
-        except BaseException:
+            if self._card is None:
+                self._card = agent_card(self._node, description=None, endpoint=address)
+            if grpc_port is not None:
+                place = f"{address.removeprefix('http://').rpartition(':')[0]}:{grpc_port}"
+                await self._start_grpc(place, self._card, listed=given is not None)
+        except BaseException:  # as if it had not been tried: another port may be free
             listener.close()
+            self._card, self._handler = given, None
+            await self._stores.close()
             raise
         self._address = address
-        own = self._card is None
-        if self._card is None:
-            self._card = agent_card(self._node, description=None, endpoint=address)
-        if grpc_port is not None:
-            place = f"{address.removeprefix('http://').rpartition(':')[0]}:{grpc_port}"
-            await self._start_grpc(place, listener, listed=not own)
         self._listening = Listening(self.app)
         await self._listening.start(listener)
 
@@ -240,7 +241,7 @@ class A2AServer:
     # --- gRPC ----------------------------------------------------------------------------------
 
     def _check_grpc(self) -> None:
-        if find_spec("grpc") is None:
+        if not has_grpc():
             raise UsageError(
                 "gRPC needs grpcio, which is not installed",
                 found="grpc_port=",
@@ -255,21 +256,16 @@ class A2AServer:
                 help='pipeline.to_agent_card(endpoint=..., grpc_endpoint="https://...")',
             )
 
-    async def _start_grpc(self, place: str, listener: socket.socket, *, listed: bool) -> None:
+    async def _start_grpc(self, place: str, card: AgentCard, *, listed: bool) -> None:
         from adk_fluent.serve._grpc_server import open_grpc  # noqa: PLC0415  # of an extra
 
-        assert self._card is not None  # noqa: S101  # the caller has made one
-        handler = self._handling(self._card)
-        try:
-            self._grpc, port = await open_grpc(handler, self._gate, self._limits, place)
-        except BaseException:
-            listener.close()
-            raise
+        handler = self._handling(card)
+        self._grpc, port = await open_grpc(handler, self._gate, self._limits, place)
         self._grpc_address = f"http://{place.rpartition(':')[0]}:{port}"
         if not listed:
             made = AgentInterface(url=self._grpc_address, protocol_binding=GRPC)
             made.protocol_version = PROTOCOL
-            self._card.supported_interfaces.append(made)
+            card.supported_interfaces.append(made)
 
     # --- the app -------------------------------------------------------------------------------
 
