@@ -14,7 +14,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.genai import Client, errors, types
 
-from adk_fluent import testing
+from adk_fluent import Agent, testing
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Usage, classify
 from adk_fluent.testing import (
@@ -191,6 +191,22 @@ async def test_an_error_in_the_middle_of_a_stream(gemini: GeminiEmulator) -> Non
         with pytest.raises(errors.ServerError, match="overloaded") as caught:
             await anext(answers)
     assert caught.value.code == 503
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (reply("fine"), ("completed", "")),
+        (reply("cut o", finish_reason="MAX_TOKENS"), ("truncated", "clerk")),
+        (reply(error_code="SAFETY", error_message="no"), ("failed", "clerk")),
+    ],
+)
+async def test_what_becomes_of_a_run(
+    gemini: GeminiEmulator, said: Reply, told: tuple[str, str]
+) -> None:
+    gemini.script = Script(default=said)
+    result = await Agent("clerk", gemini.model()).run("hi")
+    assert (result.status, result.step) == told
 
 
 @STREAMED
