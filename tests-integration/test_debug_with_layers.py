@@ -204,9 +204,9 @@ async def test_that_runs_of_another_thread_are_not_recorded_is_said(
 
 
 async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> None:
-    rows = {"scripted": {"input": 1, "output": 1}}
+    rows = {"house-9": {"input": 1, "output": 1}}
     charged = cost_attribution(prices=rows)
-    agents = Agent("a", ScriptedModel(default="one")) | Agent("b", ScriptedModel(default="two"))
+    agents = Agent("a", ScriptedModel(default="one", model="house-9")) | Agent("b").mock("two")
     with Recorder() as kept:
         result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
     page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")
