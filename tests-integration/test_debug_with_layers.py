@@ -137,6 +137,20 @@ async def test_an_approval_and_what_is_left_of_a_budget_are_replayed() -> None:
     assert last.state["left"] == done.state["left"]
 
 
+async def test_what_a_budget_asks_is_asked_again_in_a_replay() -> None:
+    said = reply("ok", usage=Usage(output=1000))
+    rows = {"house-9": {"input": 0, "output": 1000}}
+    spent = Budget(0.5, on_exceed="ask", prices=rows, reserve_output=1000)
+    clerk = Agent("clerk", ScriptedModel(said, model="house-9")).middleware(spent)
+    with Recorder() as kept:
+        asked = await clerk.run("hi", session_id="s")
+        done = await clerk.resume(asked.pending[0].answer(True), session_id="s")
+    report = await replay_async(clerk, Recording.from_json(kept.recording.to_json()))
+    assert report.ok, report.summary
+    assert [each.status for each in report.results if each] == ["waiting", "completed"]
+    assert spent.balance(done).spent.usd == 1
+
+
 async def test_a_run_that_waits_is_replayed_under_a_schema_and_limits() -> None:
     clerk = Agent("clerk", ScriptedModel(Call("refund", {"order": "A1"}), "Paid."))
     clerk.tool(refund).writes(Desk.intent).middleware(tool_call_limit(per_run=3), scope="agent")
