@@ -195,4 +195,4 @@ def test_a_terminal_is_left_as_it_was(tmp_path: Path) -> None:
     os.close(ours)
     assert (process.returncode, errors) == (0, b"")
     assert told.startswith(b"\x1b[?1049h\x1b[H")
-    assert b"1 runs: 1 running" in told
+    assert b"1 run: 1 running" in told

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         AnswerInPlace,
         answers_in_place,
         ask_in_place,
+        ask_in_place_again,
         refuse_in_place,
     )
     from adk_fluent.builders._execution import run_sync
@@ -75,7 +76,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
-            " refuse_in_place",
+            " ask_in_place_again refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep current_step",
@@ -112,6 +113,7 @@ __all__ = [
     "answers_in_place",
     "article",
     "ask_in_place",
+    "ask_in_place_again",
     "ask_remote",
     "caller",
     "copy_events",

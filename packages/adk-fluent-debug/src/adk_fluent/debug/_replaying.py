@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._compare import first_difference, shown
-from adk_fluent.debug._diff import ASKED, EventDiff, diff_events
+from adk_fluent.debug._diff import OURS, EventDiff, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._interactions import called
 from adk_fluent.debug._recording import check_has_events
@@ -199,8 +199,8 @@ def _last_state(run: RecordedRun) -> dict[str, Any]:
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:
-    """State without keys that have the id of a call; the events that wrote them are compared."""
-    return {key: value for key, value in state.items() if not key.startswith(ASKED)}
+    """State without keys that may have the id of a call or a run; events are compared with them."""
+    return {key: value for key, value in state.items() if not key.startswith(OURS)}
 
 
 class _Listener:
