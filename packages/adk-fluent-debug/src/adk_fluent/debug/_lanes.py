@@ -76,8 +76,8 @@ def lanes(run: RecordedRun) -> list[Lane]:
     """The lanes of a run, in the order in which they begin.
 
     A span of OpenTelemetry's stands in the lane of the agent that it is of, or is within. Which
-    branch that is it does not say: it is the one in which the agent did something meanwhile. What
-    belongs to no agent is in the lane ``spans``; what may belong to several branches, in none.
+    branch that is it does not say: it is the one in which the agent did something meanwhile. Where
+    that were several, the lane has no branch. What belongs to no agent is in the lane ``spans``.
 
     Args:
         run: The run.
@@ -155,9 +155,9 @@ def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
     for each in run.spans:
         start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
         agent = _agent_of(each, known)
-        branches = {
-            branch for name, branch, row in done if name == agent and start <= row.start_ms <= end
-        }
+        of_agent = [(branch, row) for name, branch, row in done if name == agent]
+        beside = {b for b, row in of_agent if row.start_ms <= end and start <= row.end_ms}
+        branches = beside or {branch for branch, _ in of_agent}
         span = Span(
             kind="span",
             label=str(each.get("name", "")),
