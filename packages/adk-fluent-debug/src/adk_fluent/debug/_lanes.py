@@ -46,6 +46,10 @@ class Span:
     entry: int = 0
     within: bool = False
 
+    def overlaps(self, start_ms: float, end_ms: float) -> bool:
+        """Whether it happened between two moments, at least in part."""
+        return self.start_ms <= end_ms and start_ms <= self.end_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -152,12 +156,16 @@ def _events(run: RecordedRun) -> Iterator[_Row]:
 def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
     known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
+    of_agents: dict[str, dict[str, list[Span]]] = {}
+    for name, branch, row in done:
+        of_agents.setdefault(name, {}).setdefault(branch, []).append(row)
     for each in run.spans:
         start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
         agent = _agent_of(each, known)
-        of_agent = [(branch, row) for name, branch, row in done if name == agent]
-        beside = {b for b, row in of_agent if row.start_ms <= end and start <= row.end_ms}
-        branches = beside or {branch for branch, _ in of_agent}
+        branches = [*of_agents.get(agent, ())]
+        if len(branches) > 1:
+            rows = of_agents[agent]
+            branches = [b for b in branches if any(r.overlaps(start, end) for r in rows[b])]
         span = Span(
             kind="span",
             label=str(each.get("name", "")),
@@ -167,7 +175,7 @@ def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
             what=each,
             entry=bisect_left(times, start),
         )
-        yield agent or "spans", branches.pop() if len(branches) == 1 else "", span
+        yield agent or "spans", branches[0] if len(branches) == 1 else "", span
 
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
