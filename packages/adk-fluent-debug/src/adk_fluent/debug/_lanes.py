@@ -180,10 +180,12 @@ def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
     """The agent that a span is of, or that of the nearest one above it; "" if there is none."""
-    above = dict(known)  # each is looked at once: a file may hold circles
+    seen: set[str] = set()  # a file may hold circles
     here: Data | None = span
     while here is not None and not here.get("agent"):
-        here = above.pop(str(here.get("parent_id")), None)
+        above = str(here.get("parent_id"))
+        here = None if above in seen else known.get(above)
+        seen.add(above)
     return "" if here is None else str(here["agent"])
 
 
