@@ -297,7 +297,7 @@ def test_files(tmp_path: Path) -> None:
     made = recording(event(1))
     path = made.to_html(tmp_path / "deep" / "r.html")
     assert path.read_text("utf-8") == html_page(made)
-    with pytest.raises(RecordingFileError, match="cannot be saved"):
+    with pytest.raises(RecordingFileError, match="cannot be written"):
         made.to_html(tmp_path)
     with pytest.raises(UsageError, match="takes a recording"):
         made.to_html(path, against="b.json")  # pyright: ignore[reportArgumentType]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
@@ -12,13 +12,36 @@ from adk_fluent.debug._shape import check_shape
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
 
 Data = dict[str, Any]
+
+
+@contextmanager
+def writing(file: Path, what: str = "recording") -> Generator[None]:
+    """Make the folders of a file that is written inside, and say it where that fails.
+
+    Args:
+        file: The file.
+        what: What errors call it.
+
+    Raises:
+        RecordingFileError: It cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise RecordingFileError(
+            f"the {what} cannot be written",
+            path=str(file),
+            found=error.strerror or type(error).__name__,
+            help="nothing was written; choose another place, or make room",
+        ) from error
 
 
 def write(file: Path, text: str) -> None:

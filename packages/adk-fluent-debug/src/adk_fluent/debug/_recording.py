@@ -16,6 +16,7 @@ from adk_fluent.debug._file import (
     is_stream,
     unstreamed,
     write,
+    writing,
 )
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
@@ -334,16 +335,8 @@ def check_has_events(recording: Recording) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file):
         write(file, text)
-    except OSError as error:
-        raise RecordingFileError(
-            "the recording cannot be saved",
-            path=str(file),
-            found=error.strerror or type(error).__name__,
-            help="nothing was written; choose another place, or make room",
-        ) from error
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -10,8 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._content import mapped, payloads, without_content
-from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, write
+from adk_fluent.debug._file import FORMAT, VERSION, write, writing
 from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import LOG
 
@@ -58,16 +57,8 @@ class Stream:
         self._secrets: set[str] = set()
         self._is_over = False
         head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+        with writing(file):
             self._put([head], mode="w")
-        except OSError as error:
-            raise RecordingFileError(
-                "the recording cannot be written",
-                path=str(file),
-                found=error.strerror or type(error).__name__,
-                help="choose another place, or make room",
-            ) from error
 
     def add(self, number: int, part: Data) -> None:
         """Append a part of a run.
