@@ -24,7 +24,7 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -108,7 +108,7 @@ class Recording:
         Raises:
             UsageError: State was not captured.
         """
-        return [state for run in self.runs for state in _states(run)]
+        return [state for run in self.runs for state in run.states]
 
     def state_at(self, index: int) -> Data:
         """Session state after an event.
@@ -343,17 +343,3 @@ def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
     return Path(path)
-
-
-def _states(run: RecordedRun) -> Iterator[Data]:
-    if run.state is None:
-        raise UsageError(
-            "this recording has no state",
-            found="it was recorded with capture_state=False or capture_content=False",
-            help="Recorder(capture_state=True)",
-        )
-    state = dict(run.state)
-    for event in run.events:
-        if not event.is_partial:
-            state.update(event.state_delta)
-        yield {key: value for key, value in state.items() if value is not None}
