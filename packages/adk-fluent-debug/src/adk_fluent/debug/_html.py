@@ -17,7 +17,7 @@ from adk_fluent.debug._html_data import PageData
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._html_data import Recorded
 
 Data = dict[str, Any]
 
@@ -26,7 +26,7 @@ _PACKAGE: Final = "adk_fluent.debug"
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
 
 
-def html_page(recording: Recording, against: Recording | None = None) -> str:
+def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     """Return a recording as a page; the same recording gives the same page.
 
     Args:
@@ -46,7 +46,7 @@ def html_page(recording: Recording, against: Recording | None = None) -> str:
     )
 
 
-def _data(recording: Recording, against: Recording | None) -> Data:
+def _data(recording: Recorded, against: Recorded | None) -> Data:
     page = PageData(recording)
     if against is None:
         return {"sides": [page.to_dict()]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._costs import Cost, Costs
@@ -17,15 +17,29 @@ from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from adk_fluent.debug._lanes import Span
-    from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._run import RecordedRun
 
 Data = dict[str, Any]
 
 _SUMMARY: Final = 200  # characters
 _GAP: Final = 0.02  # between runs on the axis, of a run
+
+
+class Recorded(Protocol):
+    """A recording, as far as a page needs it; see `Recording`."""
+
+    runs: list[RecordedRun]
+    metadata: Data
+    path: Path | None
+    edited: bool
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        """The events of all runs, in order."""
+        ...
 
 
 class PageData:
@@ -43,7 +57,7 @@ class PageData:
         calls: Row and call of each model call by run, agent and branch.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recorded) -> None:
         self.rows: list[Data] = []
         self.events: list[int] = []
         self.by_lane: dict[str, list[int]] = {}

@@ -8,7 +8,7 @@ import time
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from adk_fluent.debug._pipeline import pipeline_data
 from adk_fluent.extend import json_safe
@@ -17,7 +17,6 @@ from adk_fluent.protocol import Middleware, Sink
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
     from adk_fluent.protocol import (
@@ -51,8 +50,31 @@ class _Request:
         self.is_sent: bool = is_sent
 
 
+class Keeper(Protocol):
+    """Keeps the runs that are recorded, as `Recorder` does."""
+
+    capture_content: bool
+    capture_state: bool
+    spans: bool
+
+    @property
+    def streams(self) -> bool:
+        """Whether what happens is written while it happens."""
+        ...
+
+    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
+        """Write to the stream what a run has done, or else what is known of it."""
+
+    def begun(self, run: RunRecorder) -> None:
+        """Take in a run that has begun."""
+
+    def knows(self, session_id: str) -> bool:
+        """Whether it has recorded an earlier run of a session."""
+        ...
+
+
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of.
@@ -61,7 +83,7 @@ _REQUEST: Final[ContextVar[_Request | None]] = ContextVar("adk_fluent_debug_call
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Recorder) -> bool:
+def is_within(recorder: Keeper) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -84,7 +106,7 @@ class RunRecorder(Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Keeper) -> None:
         self.tape: list[Data] = []
         self.status: str = ""
         self.session_id: str = ""
