@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import aclosing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from a2a.types import GetTaskRequest, Message, Part, Role, SendMessageRequest
-from serve_kit import ALL, calling, name_of, serving
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.types import Message, Part, Role, SendMessageRequest
+from a2a.utils.errors import InternalError
+from serve_kit import ALL, Told, calling, name_of, serving
 
 from adk_fluent import Agent, gate
-from adk_fluent.serve import BearerAuth
+from adk_fluent.serve import BearerAuth, _handler
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from serve_kit import Caller
 
     from adk_fluent.builders import State
-    from adk_fluent.serve import A2AServer
 
 pytestmark = pytest.mark.adk
 
@@ -62,11 +63,14 @@ async def told(caller: Caller, sent: Message) -> tuple[str, str]:
 
 
 async def seen(caller: Caller, sent: Message) -> Told:
-    """The task of a message, as it is told first."""
+    """The task of a message that is sent and not followed."""
     request = SendMessageRequest(message=sent)
     request.configuration.return_immediately = True
-    async with aclosing(caller.client.send_message(request, context=caller.context)) as events:
-        return Told((await anext(aiter(events))).task)
+    events: Any = caller.client.send_message(request, context=caller.context)
+    async with aclosing(events):
+        each = await anext(events)
+    id = each.task.id if each.HasField("task") else each.status_update.task_id
+    return Told(await caller.get(id))
 
 
 @pytest.mark.parametrize("binding", ALL)
@@ -91,18 +95,17 @@ async def test_a_message_that_is_sent_again_is_run_once(binding: str, streaming:
 
 
 async def test_an_answer_that_is_sent_again_counts_once() -> None:
-    asks = gate(message="Pay it?", name="pay") >> gate(message="Sure?", name="sure") >> Desk()
     model = ScriptedModel(default="Paid.")
     asks = gate(message="Pay it?", name="pay") >> gate(message="Sure?", name="sure")
     async with serving(asks >> Agent("desk", model)) as server, calling(server) as caller:
         waits = await caller.send("Pay.")
         yes = message("yes", task_id=waits.task.id)
         for _ in range(2):
-            again = await seen(caller, yes)
-            assert again.task.id == waits.task.id
-        assert (await caller.get(waits.task.id)).status.state == again.task.status.state
-        assert name_of(again.task.status.state) == "input_required"
-        assert again.said == "Sure?"
+            async for _ in caller.client.send_message(
+                SendMessageRequest(message=yes), context=caller.context
+            ):
+                pass
+            assert Told(await caller.get(waits.task.id)).said == "Sure?"
         assert (await caller.send("yes", task=waits.task.id)).state == "completed"
         assert (await seen(caller, yes)).state == "completed"
 
@@ -148,7 +151,16 @@ async def test_what_a_server_took_and_left_is_run_by_another(
     async def dies(*_: object) -> None:
         raise RuntimeError
 
-    async with serving(desk.pipeline(), task_store=url) as server, calling(server) as caller:
+    async with (
+        serving(desk.pipeline(), task_store=url) as server,
+        calling(server, streaming=False) as caller,
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(_handler._SDK, "on_message_send_stream", dies)  # noqa: SLF001
-            patch.setattr(_handler._SDK, "on_message_send", dies)  # noqa: SLF001
+            patch.setattr(DefaultRequestHandler, "on_message_send", dies)
+            with pytest.raises(InternalError):
+                await told(caller, message())
+        (left,) = await caller.list()
+        assert name_of(left.status.state) == "submitted"
+        monkeypatch.setattr(_handler, "_TAKEN", timedelta(0))
+        assert await told(caller, message()) == (left.id, "completed")
+    assert desk.runs == 1
