@@ -316,10 +316,16 @@ async def test_a_run_that_two_begin_at_once(engine: DbosEngine) -> None:
 async def test_who_waits_for_a_run_is_told_when_it_ends_here(
     engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody looks for its end in the meantime; calls are found one after the other."""
+    """Nobody looks for its end in the meantime; calls are found one after the other.
+
+    A queue that nothing is put into, of a segment without a step, is not looked into.
+    """
     monkeypatch.setattr(_dbos, "_LOOK", 3600.0)
     monkeypatch.setattr(_dbos, "_CALLS", 1)
     pipeline, ready = doubled([]), asyncio.Event()
+    steps = [Agent(name).mock(name.upper()).execution_boundary() for name in ("d", "e")]
+    hollow = Pipeline("desk", *steps)
+    engine.register(hollow)
     async with asyncio.timeout(SECONDS):
         assert (await engine.run(pipeline, "Go.", run_id="here")).text == "C"
         assert (await engine.submit(pipeline, "Go.", run_id="queued")).status == "running"
@@ -327,6 +333,12 @@ async def test_who_waits_for_a_run_is_told_when_it_ends_here(
         await ready.wait()
         monkeypatch.setattr(engine, "_poll", 3600.0)  # of its queues it is another one
         assert (await engine.run(pipeline, "Go.", run_id="queued")).text == "C"
+        await engine.submit(hollow, "Go.", run_id="hollow")
+        assert (await engine.run(hollow, "Go.", run_id="hollow")).text == "E"
+        runtime = engine._runtime
+        assert runtime is not None
+        served = {queue.partition("/")[2] for queue in runtime.queues}
+        assert served == {"pipeline", "heavy", "d", "e", "*"}
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
 

@@ -414,7 +414,7 @@ class DbosEngine:
             queues: dict[str, int] = {}
             most: dict[str, int | None] = {}
             for fingerprint, station in self._stations.items():
-                names = station.plan.names if segments is None else tuple(segments)
+                names = station.plan.entered if segments is None else tuple(segments)
                 for name in names:
                     boundary = station.plan[name].boundary
                     scaling = None if boundary is None else boundary.scaling

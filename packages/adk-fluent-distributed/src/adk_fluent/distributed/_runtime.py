@@ -43,7 +43,7 @@ ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
 _PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
-_RARELY: Final = 4  # looks into the other queues of a worker for one into that of whole runs
+_RARELY: Final = 10  # looks into the other queues of a worker for one into that of whole runs
 _TAKERS: Final = "queue-worker-"  # names of DBOS's threads that look into queues
 _PARTING: Final = 10.0  # seconds that one of them gets to end
 
