@@ -102,6 +102,15 @@ class SegmentPlan:
         """The names of the segments."""
         return tuple(each.name for each in self.segments)
 
+    @property
+    def entered(self) -> tuple[str, ...]:
+        """The names of the segments that a run may enter.
+
+        Where all that is outside of every boundary is sequences, nothing is ever done there.
+        """
+        root = self.node.root if isinstance(self.node, AppNode) else self.node
+        return self.names[1:] if _is_hollow(root) else self.names
+
     def __getitem__(self, name: str) -> Segment:
         """The segment of this name.
 
@@ -173,6 +182,16 @@ def _first(root: Node) -> str:
     while node.boundary is None and isinstance(node, SequenceNode) and node.children:
         node = node.children[0]
     return root.name if node.boundary is None else node.name
+
+
+def _is_hollow(node: Node) -> bool:
+    """Whether a step does nothing but what is in segments of others."""
+    return (
+        node.boundary is None
+        and isinstance(node, SequenceNode)
+        and bool(node.children)
+        and all(each.boundary is not None or _is_hollow(each) for each in node.children)
+    )
 
 
 def node_of(pipeline: Any) -> Node:
