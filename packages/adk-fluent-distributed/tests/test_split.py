@@ -137,7 +137,6 @@ def test_an_unknown_segment() -> None:
     [
         ({"isolation": "process"}, "isolation='process'"),
         ({"isolation": "container"}, "isolation='container'"),
-        ({"transport": TransportConfig("http")}, "type='http'"),
         ({"transport": TransportConfig("queue", "pubsub://topics/heavy")}, "pubsub://topics/heavy"),
         ({"transport": TransportConfig("queue", "mqtt://u:pa55@h")}, "mqtt://h"),
         ({"transport": TransportConfig("queue", "sqlite:///other.db")}, "other.db"),

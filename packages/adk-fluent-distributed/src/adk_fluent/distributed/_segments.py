@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._fingerprint import fingerprint_of
+from adk_fluent.distributed._peers import is_peer, peer_step
 from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import (
     AgentNode,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 _DATABASES: Final = ("postgresql", "postgres", "sqlite")
 #: What carries other transports.
 _NEEDS: Final = {
-    "http": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
-    "https": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
     "pubsub": "Google Cloud Pub/Sub (google-cloud-pubsub)",
     "nats": "a NATS server with JetStream (nats-py)",
     "redis": "a Redis server (redis)",
@@ -156,10 +155,14 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
 
     Raises:
         BoundaryError: A boundary stands where a run cannot be cut: inside a race, below an agent
-            that transfers or calls, or at two different steps of one name.
+            that transfers or calls, or at two different steps of one name; or no A2A server can be
+            asked for the part that it bounds.
     """
     node = node_of(pipeline)
     root = node.root if isinstance(node, AppNode) else node
+    if any(is_peer(each) for each in _cut(root)):
+        node = map(node, lambda each: peer_step(each) if is_peer(each) else each)
+        root = node.root if isinstance(node, AppNode) else node
     found = {OUTSIDE: Segment(root.name, OUTSIDE)} if root.boundary is None else {}
     bounded: dict[str, Node] = {}
     for each in _cut(root):
@@ -280,11 +283,11 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
 
 def _check_transport(segment: Segment, transport: TransportConfig, url: str | None) -> None:
     endpoint = transport.endpoint
-    if transport.type != "http" and (endpoint is None or endpoint == url):
+    if endpoint is None or endpoint == url:
         return
     found = f"TransportConfig(type={transport.type!r}, endpoint={public_address(endpoint or '')!r})"
     scheme = (endpoint or "").partition(":")[0]
-    if scheme in _DATABASES and transport.type != "http":
+    if scheme in _DATABASES:
         if url is not None and Address.of(endpoint).url != url:
             raise _not_hosted(segment, found, "an engine of that database: DbosEngine(endpoint)")
         return
