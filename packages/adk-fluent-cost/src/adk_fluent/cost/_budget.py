@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cas
 
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError, said_by
+from adk_fluent.cost._errors import (
+    LedgerError,
+    PriceError,
+    UnknownPriceError,
+    clock_or_system,
+    must_be,
+    said_by,
+)
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
@@ -37,7 +44,6 @@ from adk_fluent.protocol import (
     ModelReply,
     Money,
     RunResult,
-    SystemClock,
     Unknown,
     Usage,
     estimate_tokens,
@@ -154,7 +160,7 @@ class Budget(Middleware):
         self.name = name
         self._prices: PriceBooks = price_books(prices)
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock_or_system(clock, "Budget")
         self._owner: tuple[str, str, str, str] | None = None
         self._resumed = False
         self._asking = Asking(name)
@@ -180,16 +186,12 @@ class Budget(Middleware):
             raise UsageError(
                 "Budget(reserve_output=...) takes a number of tokens", found=describe(tokens)
             )
-        if not isinstance(self.ledger, Ledger):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError(
-                "Budget(ledger=...) takes a ledger",
-                found=describe(self.ledger),
-                help="MemoryLedger(), or SqliteLedger('budgets.db')",
-            )
+        help = "MemoryLedger(), or SqliteLedger('budgets.db')"
+        must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
         for option, value in (("name", self.name), ("budget_key", self.budget_key)):
-            text: object = value
-            if not (isinstance(text, str) and text) and not (option != "name" and text is None):
-                raise UsageError(f"Budget({option}=...) takes text", found=describe(value))
+            must_be(str, "" if value is None else value, f"Budget({option}=...) takes text")
+            if value == "" or (value is None and option == "name"):
+                raise UsageError(f"Budget({option}=...) takes text", found=repr(value))
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
@@ -256,8 +258,7 @@ class Budget(Middleware):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        if not isinstance(result, RunResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError("Budget.balance takes the result of a run", found=describe(result))
+        must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))

@@ -21,7 +21,7 @@ def _shares(
 ) -> dict[str, float]:
     """NAME=NUMBER."""
     made: dict[str, float] = {}
-    for value in values:
+    for number, value in enumerate(values, 1):
         name, equals, text = value.partition("=")
         try:
             made[name.strip()] = float(text)
@@ -29,6 +29,8 @@ def _shares(
             equals = ""
         if not equals or not name.strip():
             raise click.BadParameter(f"{value!r} is not NAME=NUMBER.")
+        if len(made) < number:
+            raise click.BadParameter(f"{name.strip()!r} is given twice.")
     return made
 
 

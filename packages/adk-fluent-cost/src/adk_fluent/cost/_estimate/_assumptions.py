@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._report import cost_of
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
@@ -20,6 +21,12 @@ _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
 #: What is one number, and what has one for each name.
 _ONE: Final = ("invocations_per_day", "failure_rate", "tool_tokens")
 _NAMED: Final = ("branch_probabilities", "measured_calls")
+#: What goes by the names of some steps alone.
+_NAMES: Final = {
+    "branch_probabilities": "branch of a route",
+    "loop_iterations": "loop",
+    "map_items": "map",
+}
 #: Numbers that hold for all steps, or for each of some names.
 Numbers = float | Mapping[str, float]
 
@@ -72,7 +79,10 @@ class TrafficAssumptions:
         """
         for each in fields(self):
             value: Any = getattr(self, each.name)
-            if each.name == "context_growth" or value is None:
+            if each.name == "context_growth":
+                must_be(bool, value, "TrafficAssumptions(context_growth=...) takes True or False")
+                continue
+            if each.name == "loop_iterations" and value is None:
                 continue
             by_name = isinstance(value, Mapping)
             if each.name in (_ONE if by_name else _NAMED):
@@ -91,8 +101,12 @@ class TrafficAssumptions:
             return value
         return otherwise if value is None else float(value.get(name, otherwise))
 
-    def check_names(self, names: set[str]) -> None:
-        """Refuse numbers for steps that a pipeline does not have.
+    def check_names(self, steps: Iterable[str], kinds: Mapping[str, Iterable[str]]) -> None:
+        """Refuse numbers for steps that a pipeline does not have, or that no such number is of.
+
+        Args:
+            steps: All steps.
+            kinds: Those of which a field may give numbers, where these are not all.
 
         Raises:
             UsageError: There is one; what was measured may also be of agents that nobody sees.
@@ -101,13 +115,17 @@ class TrafficAssumptions:
             value: Any = getattr(self, each.name)
             if not isinstance(value, Mapping):
                 continue
+            names = set(kinds.get(each.name, steps))
             for name in cast("Mapping[str, float]", value):
-                if name not in names and name not in self.measured_calls:
-                    near = nearest_name(name, names)
-                    help = f"did you mean {near!r}?" if near else "adk-fluent viz shows the steps"
-                    raise UsageError(
-                        f"TrafficAssumptions({each.name}=...): there is no step {name!r}", help=help
-                    )
+                if name in names or name in self.measured_calls:
+                    continue
+                near = nearest_name(name, names)
+                known = ", ".join(sorted(names)) or "none here"
+                what = _NAMES.get(each.name, "step")
+                raise UsageError(
+                    f"TrafficAssumptions({each.name}=...): there is no {what} {name!r}",
+                    help=f"did you mean {near!r}?" if near else f"there are: {known}",
+                )
 
     @classmethod
     def from_results(
@@ -122,10 +140,7 @@ class TrafficAssumptions:
         Raises:
             UsageError: There are none.
         """
-        if not isinstance(results, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError(
-                "TrafficAssumptions.from_results takes results of runs", found=describe(results)
-            )
+        must_be(Iterable, results, "TrafficAssumptions.from_results takes results of runs")
         runs, calls = 0, Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
         for result in results:
@@ -149,10 +164,7 @@ class TrafficAssumptions:
 
 
 def _check(field: str, name: Any, number: Any, *, most: float | None) -> None:
-    if not isinstance(name, str):
-        raise UsageError(
-            f"TrafficAssumptions({field}=...) goes by the names of steps", found=describe(name)
-        )
+    must_be(str, name, f"TrafficAssumptions({field}=...) goes by the names of steps")
     where = f"TrafficAssumptions({field}=...)" + (f" for {name!r}" if name else "")
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise UsageError(f"{where} takes a number", found=describe(number))

@@ -106,7 +106,7 @@ class Walk:
         self.opaque: list[str] = []
         self.positions: list[Position] = []
         self._place(root, default_model)
-        traffic.check_names({each.node.name for each in self.positions})
+        self._check_names()
         for each in reversed(self.positions):
             each.says = self._says(each)
         self.positions[0].runs = ONCE
@@ -115,6 +115,21 @@ class Walk:
         self._measured = self._places_of_measured()
         for each in reversed(self.positions):
             each.cost = self._cost(each)
+
+    def _check_names(self) -> None:
+        nodes = [each.node for each in self.positions]
+        branches: list[str] = []
+        for each in nodes:
+            if isinstance(each, RouteNode):
+                branches += [one.name for one in (*each.branches, each.default) if one is not None]
+            elif isinstance(each, AgentNode):
+                branches += [one.name for one in each.delegates]
+        kinds = {
+            "branch_probabilities": branches,
+            "loop_iterations": [each.name for each in nodes if isinstance(each, LoopNode)],
+            "map_items": [each.name for each in nodes if isinstance(each, MapOverNode)],
+        }
+        self._traffic.check_names({each.name for each in nodes}, kinds)
 
     # --- positions -----------------------------------------------------------------------------
 
