@@ -365,7 +365,7 @@ async def test_what_is_no_ledger_is_an_error(tmp_path: Path) -> None:
     older.commit()
     older.close()
     for name, says in (
-        ("older.db", "no such table"),
+        ("older.db", "cannot be used"),
         ("text.db", "not a database"),
         ("other.db", "is no ledger but another database"),
         ("absent/l.db", "unable to open"),
