@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import isawaitable
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import AdkFluentError, BuildError, RunError, UsageError
@@ -96,8 +97,36 @@ def must_be(
     Raises:
         UsageError: It is of another kind.
     """
-    if isinstance(value, type) or not isinstance(value, kind):
+    is_bool = isinstance(value, bool) and kind is not bool  # to Python alone, it is an int
+    if is_bool or isinstance(value, type) or not isinstance(value, kind):
         raise error(what, found=describe(value), help=help)
+
+
+def must_be_number(
+    value: Any,
+    what: str,
+    help: str | None = None,
+    *,
+    most: float = inf,
+    above_0: bool = False,
+    kind: Any = int | float,
+) -> None:
+    """Refuse what is no finite number of 0 or more.
+
+    Args:
+        value: The number.
+        what: What takes which numbers, for the error.
+        help: How it is written, for the error.
+        most: The largest one.
+        above_0: 0 is none.
+        kind: What ``isinstance`` takes.
+
+    Raises:
+        UsageError: It is none.
+    """
+    must_be(kind, value, what, help)
+    if not 0 <= value <= most or value == inf or (above_0 and not value):
+        raise UsageError(what, found=describe(value), help=help)
 
 
 def clock_or_system(clock: Any, where: str) -> Clock:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import must_be
+from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._report import cost_of
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
@@ -92,7 +92,7 @@ class TrafficAssumptions:
                 )
             numbers = cast("Mapping[str, Any]", value) if by_name else {"": value}
             for name, number in numbers.items():
-                _check(each.name, name, number, most=1.0 if each.name in _SHARES else None)
+                _check(each.name, name, number, most=1.0 if each.name in _SHARES else inf)
 
     def of(self, field: str, name: str, otherwise: float) -> float:
         """Return the number that holds for a step."""
@@ -163,11 +163,8 @@ class TrafficAssumptions:
         )
 
 
-def _check(field: str, name: Any, number: Any, *, most: float | None) -> None:
+def _check(field: str, name: Any, number: Any, *, most: float) -> None:
     must_be(str, name, f"TrafficAssumptions({field}=...) goes by the names of steps")
     where = f"TrafficAssumptions({field}=...)" + (f" for {name!r}" if name else "")
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise UsageError(f"{where} takes a number", found=describe(number))
-    if not isfinite(number) or number < 0 or (most is not None and number > most):
-        takes = "a number of 0 or more" if most is None else "a share from 0 to 1"
-        raise UsageError(f"{where} takes {takes}", found=f"{number}")
+    takes = "a number of 0 or more" if most == inf else "a share from 0 to 1"
+    must_be_number(number, f"{where} takes {takes}", most=most)

@@ -200,17 +200,12 @@ class Walk:
         branches = [*node.branches, *([] if node.default is None else [node.default])]
         known = {each.name: given[each.name] for each in branches if each.name in given}
         total = sum(known.values())
-        if total > 1.0001:
-            raise UsageError(
-                f"the branches of route {node.name!r} are taken more often than it runs",
-                node=node,
-                found=", ".join(f"{name}={share:g}" for name, share in known.items()),
-                help="branch_probabilities= are shares of the runs of the route, 1 in all",
-            )
         rest = [each for each in branches if each.name not in known]
-        if not rest and node.default is not None and total < 0.9999:
+        is_all = not rest and node.default is not None
+        if total > 1.0001 or (is_all and total < 0.9999):
             raise UsageError(
-                f"the branches of route {node.name!r} are taken less often than it runs",
+                f"the branches of route {node.name!r} are taken {'more' if total > 1 else 'less'} "
+                "often than it runs",
                 node=node,
                 found=", ".join(f"{name}={share:g}" for name, share in known.items()),
                 help="branch_probabilities= are shares of the runs of the route, 1 in all; leave "

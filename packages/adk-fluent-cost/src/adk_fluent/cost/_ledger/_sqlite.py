@@ -10,12 +10,11 @@ import time
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be
+from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be, must_be_number
 from adk_fluent.cost._ledger._ledger import Balance, Reservation, money, units
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe
+from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -72,12 +71,8 @@ class SqliteLedger:
         """
         must_be(str | Path, path or None, "SqliteLedger takes the path of a file")
         for name, seconds in (("ttl", ttl), ("wait", wait)):
-            number: Any = seconds  # callers may be untyped
-            is_one = isinstance(number, int | float) and not isinstance(number, bool)
-            if not is_one or not 0 < number < float("inf"):
-                raise UsageError(
-                    f"SqliteLedger({name}=...) takes seconds above 0", found=describe(number)
-                )
+            what = f"SqliteLedger({name}=...) takes seconds above 0"
+            must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
         self.ttl = ttl

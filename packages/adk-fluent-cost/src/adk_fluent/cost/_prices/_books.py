@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
-from adk_fluent.cost._prices._table import CHECKED, LONG, ROWS, Row
+from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from typing import TypeAlias
 
     from adk_fluent.protocol import PriceBook, Usage
@@ -73,20 +73,7 @@ class BuiltInPrices:
 
 @cache
 def _built_in() -> dict[str, tuple[Price, ...]]:
-    return {name: tuple(_made(name, row) for row in rows) for name, rows in ROWS.items()}
-
-
-def _made(name: str, row: Row) -> Price:
-    since, *amounts = row
-    kinds = ("input", "output", "cached", "audio", "cached_audio", "audio_output", "image_output")
-    rates: dict[str, Any] = {
-        kind: Decimal(each) for kind, each in zip(kinds, amounts, strict=True) if each is not None
-    }
-    if name not in LONG:
-        return Price(Rates(**rates), since)
-    threshold, *dearer = LONG[name]
-    long = rates | dict(zip(kinds, map(Decimal, dearer), strict=False))
-    return Price(Rates(**rates), since, ((threshold, Rates(**long)),))
+    return {name: _prices_of(name, rows) for name, rows in ROWS.items()}
 
 
 def _priced(
@@ -216,7 +203,7 @@ def price_of(given: Any, where: str) -> Price:
 
 
 def _multiple(value: object, where: str) -> Decimal:
-    made = number(value, where)
+    made = number(value, f"{where}: a price")
     if made > _MOST_TIMES:
         raise PriceError(f"{where}: this is no multiple of a price", found=str(made)[:40])
     return made
