@@ -122,7 +122,6 @@ def estimate(
 
     TARGET is module:attribute or path.py:attribute.
     """
-    traffic: dict[str, Any] = {"loop_iterations": loops} if loops else {}
     made = estimate_cost(
         load(target),
         TrafficAssumptions(
@@ -130,7 +129,7 @@ def estimate(
             avg_input_tokens=input_tokens,
             avg_output_tokens=output_tokens,
             branch_probabilities=branches,
-            **traffic,
+            loop_iterations=loops or None,
         ),
         prices=prices,
         default_model=model,

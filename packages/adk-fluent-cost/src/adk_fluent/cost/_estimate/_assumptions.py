@@ -94,12 +94,21 @@ class TrafficAssumptions:
             for name, number in numbers.items():
                 _check(each.name, name, number, most=1.0 if each.name in _SHARES else inf)
 
-    def of(self, field: str, name: str, otherwise: float) -> float:
-        """Return the number that holds for a step."""
+    def of(self, field: str, name: str, otherwise: float | None = None) -> float:
+        """Return the number that holds for a step.
+
+        Args:
+            field: Which number.
+            name: The step.
+            otherwise: What holds where nothing is said; None is the default of the field.
+        """
         value: Any = getattr(self, field)
         if type(value) in _PLAIN:  # a mapping is slow to know
             return value
-        return otherwise if value is None else float(value.get(name, otherwise))
+        found = None if value is None else value.get(name)
+        if found is not None:
+            return float(found)
+        return getattr(TrafficAssumptions, field) if otherwise is None else otherwise
 
     def check_names(self, steps: Iterable[str], kinds: Mapping[str, Iterable[str]]) -> None:
         """Refuse numbers for steps that a pipeline does not have, or that no such number is of.

@@ -177,7 +177,7 @@ class Walk:
             return [(node.body, Range(mean, 1.0 if ends else min(most, mean), most))]
         if isinstance(node, MapOverNode):
             self.unbounded.append(node.name)
-            return [(node.body, Range(traffic.of("map_items", node.name, 5), 0.0, inf))]
+            return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
         if isinstance(node, FallbackNode):
             rate = traffic.failure_rate
             return [
@@ -188,7 +188,7 @@ class Walk:
 
     def _helpers(self, node: AgentNode) -> Iterable[tuple[Node, Range]]:
         """Agents in an agent's tools, and those that it may hand over to."""
-        rounds = self._traffic.of("tool_rounds", node.name, 1)
+        rounds = self._traffic.of("tool_rounds", node.name)
         share = self._traffic.branch_probabilities
         for each in node.agent_tools:
             yield each, Range(rounds, 0.0, rounds)
@@ -239,7 +239,7 @@ class Walk:
         return total
 
     def _output(self, node: AgentNode) -> float:
-        return self._traffic.of("avg_output_tokens", node.name, 200)
+        return self._traffic.of("avg_output_tokens", node.name)
 
     # --- how often, and on what ----------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class Walk:
         """The model calls of an agent, each time it runs."""
         rounds = 0.0
         if node.tools or node.agent_tools:
-            rounds = self._traffic.of("tool_rounds", node.name, 1)
+            rounds = self._traffic.of("tool_rounds", node.name)
         measured = self._traffic.measured_calls.get(node.name)
         if measured is None:
             if not rounds:
@@ -295,11 +295,8 @@ class Walk:
             return own
         if id(selector) not in self._prices:
             self._prices[id(selector)] = self._pricing(table_of(selector.candidates))
-        price, base = (
-            self._prices[id(selector)],
-            self._traffic.of("avg_input_tokens", node.name, 500),
-        )
-        rate = self._traffic.of("escalation_rate", node.name, 0.2)
+        price, base = self._prices[id(selector)], self._traffic.of("avg_input_tokens", node.name)
+        rate = self._traffic.of("escalation_rate", node.name)
         chances = chances_of(
             selector, lambda model: self._calls_of(model, price, node, here), base, rate
         )
@@ -317,7 +314,7 @@ class Walk:
     def _calls_of(self, model: str, price: Price, node: AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
-        base = traffic.of("avg_input_tokens", node.name, 500)
+        base = traffic.of("avg_input_tokens", node.name)
         sees = _seen(node, here) if traffic.context_growth else NEVER
         made: list[float] = []
         before = (nan, nan)

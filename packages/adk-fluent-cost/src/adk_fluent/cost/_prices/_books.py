@@ -120,7 +120,8 @@ class PriceTable:
         self.source = source
         self._rows: dict[str, tuple[Price, ...]] = {}
         for model, given in rows.items():
-            must_be(str, model or None, "a model's name is text", error=PriceError)
+            text = model if str(model).strip() else None
+            must_be(str, text, "a model's name is text", error=PriceError)
             self._rows[model] = _prices_of(model, given)
         self._by_name: dict[tuple[str | None, str], tuple[Price, ...]] = {}
         for model, each in self._rows.items():
