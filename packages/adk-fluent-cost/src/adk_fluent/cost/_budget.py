@@ -69,6 +69,8 @@ Decide = Callable[["ModelCall", Money], OnExceed | Awaitable[OnExceed]]
 
 _SCOPES: Final = ("invocation", "session", "user", "app", "process")
 _WORDS: Final = ("stop", "fallback", "warn", "ask")
+#: How much of app, user, session and run those have in common whose money is counted together.
+_SHARED: Final = {"app": 1, "user": 2, "session": 3, "invocation": 4}
 _PROCESS: Final = uuid.uuid4().hex
 #: The error code of an answer in the place of a call that was not made.
 EXHAUSTED: Final = "BUDGET_EXHAUSTED"
@@ -188,10 +190,9 @@ class Budget(Middleware):
         )
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
         must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
-        for option, value in (("name", self.name), ("budget_key", self.budget_key)):
-            must_be(str, "" if value is None else value, f"Budget({option}=...) takes text")
-            if value == "" or (value is None and option == "name"):
-                raise UsageError(f"Budget({option}=...) takes text", found=repr(value))
+        must_be(str, self.name or None, "Budget(name=...) takes text")
+        if self.budget_key is not None:
+            must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
@@ -441,14 +442,7 @@ class Budget(Middleware):
         return self._named(owner)
 
     def _named(self, owner: tuple[str, str, str, str]) -> str:
-        app, user, session, run = owner
-        whose = {
-            "invocation": (app, user, session, run),
-            "session": (app, user, session),
-            "user": (app, user),
-            "app": (app,),
-            "process": (_PROCESS,),
-        }[self.scope]
+        whose = (_PROCESS,) if self.scope == "process" else owner[: _SHARED[self.scope]]
         return json.dumps([self.scope, self.name, *whose])
 
     def __repr__(self) -> str:
@@ -487,26 +481,27 @@ def price_limit(max_price: Money | Decimal | float | str, **options: Any) -> Bud
     return Budget(max_price, **options)
 
 
-_SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
+def _schema(first: str) -> dict[str, Any]:
+    """The schema of the options, the first one being the limit."""
+    text_or_none = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    amount = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "In USD."}
+    properties = {
+        first: amount,
         "scope": {"enum": list(_SCOPES), "default": "invocation"},
         "on_exceed": {"enum": list(_WORDS), "default": "stop"},
-        "fallback_model": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        "fallback_model": text_or_none,
         "prices": PRICES_SCHEMA,
         "reserve_output": {"type": "integer", "minimum": 0, "default": 4096},
         "on_unknown": {"enum": ["error", "allow"], "default": "error"},
-        "budget_key": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        "budget_key": text_or_none,
         "name": {"type": "string", "minLength": 1, "default": "budget"},
-    },
-}
-
-
-def _schema(first: str) -> dict[str, Any]:
-    amount = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "In USD."}
-    properties = {first: amount, **_SCHEMA["properties"]}
-    return {**_SCHEMA, "properties": properties, "required": [first]}
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "required": [first],
+    }
 
 
 Budget.DESC = MiddlewareDesc(

@@ -35,7 +35,6 @@ class Money:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._around: dict[int, tuple[Around, ...]] = {}
         self.agents: list[AgentNode] = [each for each in graph.of(AgentNode) if each.mock is None]
         own: dict[int, list[Around]] = {}
         for holder, stack in middleware_stacks(graph):

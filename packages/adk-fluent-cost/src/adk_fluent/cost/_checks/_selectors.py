@@ -49,11 +49,12 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
             )
             continue
         costs = [_costs(each.name, table) for each in node.candidates]
-        asked = [True] * len(node.candidates)
+        reached: list[tuple[Decimal, ...] | None] = []
         for at, each in enumerate(node.candidates):
             before = _taken_before(node, costs, at)
-            if before is not None:
-                asked[at] = False
+            if before is None:
+                reached.append(costs[at])
+            else:
                 yield UnreachableCandidate.at(
                     graph,
                     node,
@@ -61,7 +62,6 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
                     f"and {_reason(node)}",
                     help=f"give '{before.name}' a condition=, or leave '{each.name}' out",
                 )
-        reached = [row for row, is_asked in zip(costs, asked, strict=True) if is_asked]
         yield from _fallback(graph, node, reached, table)
         yield from _budget(graph, node)
 

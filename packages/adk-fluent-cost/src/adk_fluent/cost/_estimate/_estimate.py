@@ -119,11 +119,7 @@ class CostModel:
             measured: Reports of runs, one for each: what they cost stands beside the estimate.
         """
         seen = None if measured is None else Measured.of(measured)
-        names = (
-            [*self.per_agent, *(each for each in seen.agents if each not in self.per_agent)]
-            if seen
-            else self.per_agent
-        )
+        names = dict.fromkeys((*self.per_agent, *(seen.agents if seen else ())))
         table = ["| agent | calls a run | a run |", "|---|---:|---:|"]
         for name in names:
             usd = f"${self.per_agent[name]:.6f}" if name in self.per_agent else "-"
