@@ -121,16 +121,12 @@ def _fit(
     if own > budget.limit:
         what = f"for {output} answer tokens of that, {shown(own)} is reserved"
     else:
-        costs = [(name, least(name, _PROMPT)) for name in names]
-        instead = least(fallback, _PROMPT)
-        dearer = [
-            name
-            for name, cost in costs
-            if cost is not None and instead is not None and instead >= cost
-        ]
-        if not names or len(dearer) < len(names):
+        instead, costs = least(fallback, _PROMPT), [least(name, _PROMPT) for name in names]
+        if not names or instead is None:
             return
-        what = f"it is no cheaper than '{dearer[0]}', which it stands in for"
+        if any(each is None or instead < each for each in costs):
+            return
+        what = f"it is no cheaper than '{names[0]}', which it stands in for"
     yield DearFallback.at(
         graph,
         agent,

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.cost._errors import must_be
-from adk_fluent.cost._report import CostReport
+from adk_fluent.cost._report import CostLine, CostReport
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from adk_fluent.cost._report import CostLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +50,23 @@ class Measured:
 
     def usd(self, agent: str) -> float | None:
         """What an agent cost in a run; None where nobody knows."""
-        line = self.agents.get(agent)
-        if line is None:
-            return 0.0
-        return None if line.unpriced == line.calls else float(line.cost.usd) / self.runs
+        line = self._line(agent)
+        nobody_knows = line.calls and line.unpriced == line.calls
+        return None if nobody_knows else float(line.cost.usd) / self.runs
 
     def calls(self, agent: str) -> float:
         """How often an agent called a model in a run."""
-        line = self.agents.get(agent)
-        return line.calls / self.runs if line else 0.0
+        return self._line(agent).calls / self.runs
 
     def said(self, agent: str) -> str:
         """What an agent cost in a run, as text."""
-        usd, line = self.usd(agent), self.agents.get(agent)
+        usd, unpriced = self.usd(agent), self._line(agent).unpriced
         if usd is None:
             return "unknown"
-        some = f" + {line.unpriced} unpriced" if line and line.unpriced else ""
-        return f"${usd:.6f}{some}"
+        return f"${usd:.6f}" + (f" + {unpriced} unpriced" if unpriced else "")
+
+    def _line(self, agent: str) -> CostLine:
+        return self.agents.get(agent, CostLine(agent))
 
     def summary(self) -> str:
         """Return what a run cost, and what is not in it, in lines of text."""
