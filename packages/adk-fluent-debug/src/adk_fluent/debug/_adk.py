@@ -95,8 +95,10 @@ def _texts(content: Any) -> tuple[str | None, tuple[str, ...]] | None:
     """The role and the texts of a message; None if it is more than text."""
     texts: list[str] = []
     for part in content.parts or ():
-        if part.text is None or any(
-            name != "text" and getattr(part, name) is not None for name in part.model_fields_set
+        given = part.model_fields_set
+        if part.text is None or (
+            len(given) > 1
+            and any(name != "text" and getattr(part, name) is not None for name in given)
         ):
             return None
         texts.append(part.text)

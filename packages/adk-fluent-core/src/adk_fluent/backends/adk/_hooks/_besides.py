@@ -6,7 +6,7 @@ ADK has no mark on such an event, but asks the plugins of the run first, whoever
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.plugins.plugin_manager import PluginManager
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
+
+
+#: An attribute of plugins that say nothing when an agent of a pipeline is done.
+SILENT: Final = "says_nothing_besides"
 
 
 class _Watching(PluginManager):
@@ -46,7 +50,8 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
     Returns:
         Their names, as they become done; nothing where nobody could say more.
     """
-    if not (plugins.plugins or agent.after_agent_callback or agent.sub_agents):
+    others = any(not getattr(each, SILENT, False) for each in plugins.plugins)
+    if not (others or agent.after_agent_callback or agent.sub_agents):
         return ()
     watching: Any = copy(plugins)
     watching.__class__ = _Watching

@@ -150,6 +150,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
+        tools: Whether anything may give agents tools of its own.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
         said: What the user said, before a hook changed it.
@@ -157,7 +158,7 @@ class Chain:
 
     __slots__ = (
         *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "models", "own", "run", "said", "stack", "written"),
+        *("failure", "models", "own", "run", "said", "stack", "tools", "written"),
     )
 
     def __init__(
@@ -182,6 +183,8 @@ class Chain:
         self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
         self._called = {key: each for key, each in self._scopes.items() if each.called}
         self._within: dict[tuple[int, ...], Chain] = {}
+        around = (self.stack, *self._parts.values())
+        self.tools: bool = any(_adds_tools(each) for stack in around for each in stack.members)
 
     def has(self, *hooks: str) -> bool:
         """Whether anybody has one of these hooks, around the run or a part of it."""
@@ -264,6 +267,11 @@ class Chain:
         _, times = self._calls.get(id(context), (context, 0))
         self._calls[id(context)] = (context, times + 1)  # kept, so that its id stays its own
         return times
+
+
+def _adds_tools(middleware: Any) -> bool:
+    added: Sequence[str] | None = getattr(middleware, "adds_tools", None)
+    return added is None or bool(added)
 
 
 class Where:
@@ -356,19 +364,34 @@ def where(context: Any) -> Where | None:
     return here if caller is None else caller.where
 
 
-def keeps_writes(changes: dict[str, Any]) -> EventActions:
+class Kept:
+    """What is written in a step and gets into no event of ADK's.
+
+    Attributes:
+        state_delta: State, by key.
+        artifact_delta: Versions of artifacts, by name.
+    """
+
+    __slots__ = ("artifact_delta", "state_delta")
+
+    def __init__(self) -> None:
+        self.state_delta: dict[str, Any] = {}
+        self.artifact_delta: dict[str, int] = {}
+
+
+def keeps_writes(changes: dict[str, Any]) -> Kept:
     """Let the context of a step keep what is written in it and gets into no event of ADK's.
 
     Args:
         changes: What its context has and that of the run has not.
     """
-    actions = changes[_KEPT] = EventActions()
-    return actions
+    kept = changes[_KEPT] = Kept()  # not an EventActions: pydantic takes a while for each
+    return kept
 
 
 def keep_writes(context: Any) -> None:
     """What hooks have written around a call that no event comes of."""
-    kept: EventActions | None = invocation_of(context).__dict__.get(_KEPT)
+    kept: Kept | None = invocation_of(context).__dict__.get(_KEPT)
     if kept is not None:
         actions: EventActions = context._event_actions  # noqa: SLF001  # of the same name in all versions
         kept.state_delta.update(actions.state_delta)

@@ -62,7 +62,12 @@ class MiddlewarePlugin(BasePlugin):
     Args:
         name: The plugin's name.
         stack: Middlewares, outermost first.
+
+    Attributes:
+        says_nothing_besides: What hooks say when a step is done, its flow puts out.
     """
+
+    says_nothing_besides: Final = True
 
     def __init__(self, name: str = NAME, stack: Sequence[Any] = ()) -> None:
         super().__init__(name=name)

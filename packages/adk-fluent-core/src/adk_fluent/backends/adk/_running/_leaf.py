@@ -136,29 +136,29 @@ class AdkLeaf:
         """Run an agent."""
         chain = attached(self._ctx)
         changes: dict[str, Any] = {}
-        if self.waits and (chain is not None or may_call(node)):
+        if self.waits and ((chain is not None and chain.tools) or may_call(node)):
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
-        if chain is None:
-            return self._run(node, strand, answers, changes)
         stamp = self._places.stamp(node, strand)
+        if chain is None:
+            return self._run(node, strand, answers, stamp, changes)
         place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
         if (here := chain.at(strand)) is not chain:
             attach_to(changes, here)
         keep_last_calls(changes)
         left = Left(keeps_writes(changes), keeps_calls(changes))
-        return self._run(node, strand, answers, changes, left=left)
+        return self._run(node, strand, answers, stamp, changes, left=left)
 
     async def _run(
         self,
         node: Node,
         strand: Strand,
         answers: Mapping[str, Any],
+        stamp: Stamp,
         changes: dict[str, Any],
         *,
         left: Left | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an agent, and what hooks wrote around calls of which no event has come."""
-        stamp = self._places.stamp(node, strand)
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)
