@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event_actions import EventActions
 
-from adk_fluent._middlewares import made_middleware
+from adk_fluent._middlewares import added_tools, made_middleware
 from adk_fluent.backends._stack import Stack
 from adk_fluent.errors import UsageError
 from adk_fluent.flow import RULES, iteration_at
@@ -150,7 +150,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
-        tools: Whether anything may give agents tools of its own.
+        may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
         said: What the user said, before a hook changed it.
@@ -158,7 +158,7 @@ class Chain:
 
     __slots__ = (
         *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "models", "own", "run", "said", "stack", "tools", "written"),
+        *("failure", "may_add_tools", "models", "own", "run", "said", "stack", "written"),
     )
 
     def __init__(
@@ -173,6 +173,7 @@ class Chain:
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
         self.run: str = run
         self.models: bool = self.stack.has(*_MODEL)
+        self.may_add_tools: bool = _may_add_tools(self.stack)
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
         self.said: Any = None
@@ -183,8 +184,6 @@ class Chain:
         self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
         self._called = {key: each for key, each in self._scopes.items() if each.called}
         self._within: dict[tuple[int, ...], Chain] = {}
-        around = (self.stack, *self._parts.values())
-        self.tools: bool = any(_adds_tools(each) for stack in around for each in stack.members)
 
     def has(self, *hooks: str) -> bool:
         """Whether anybody has one of these hooks, around the run or a part of it."""
@@ -255,6 +254,7 @@ class Chain:
             for each in parts:
                 made.stack = self._parts[each].inside(made.stack)
             made.models = made.stack.has(*_MODEL)
+            made.may_add_tools = _may_add_tools(made.stack)
         made.run = self.run
         return made
 
@@ -269,9 +269,8 @@ class Chain:
         return times
 
 
-def _adds_tools(middleware: Any) -> bool:
-    added: Sequence[str] | None = getattr(middleware, "adds_tools", None)
-    return added is None or bool(added)
+def _may_add_tools(stack: Stack) -> bool:
+    return any(added_tools(each) != () for each in stack.members)
 
 
 class Where:

@@ -199,13 +199,13 @@ class LiveLeaf(AdkLeaf):
         node: Node,
         strand: Strand,
         answers: Mapping[str, Any],
-        stamp: Stamp,
         changes: dict[str, Any],
+        stamp: Stamp,
         *,
         left: Left | None = None,
     ) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        async with aclosing(super()._run(node, strand, answers, stamp, changes, left=left)) as each:
+        async with aclosing(super()._run(node, strand, answers, changes, stamp, left=left)) as each:
             async for event in each:
                 kept = None if left is None else left.writes.state_delta
                 if kept and not event.partial and not _is_sound(event):
