@@ -344,6 +344,49 @@ async def test_what_never_happens_is_waited_for_no_longer_than_patience(
     assert "the event of 'nobody' did not happen within 0.01 s" in caplog.text
 
 
+async def test_what_nobody_cancels_any_more_is_a_mismatch() -> None:
+    data = json.loads((await recorded(clerk())).to_json())
+    del data["runs"][0]["tape"][1]  # the answer
+    backend = ReplayerBackend(Recording.from_json(json.dumps(data)), patience=0.01)
+    with pytest.raises(ReplayMismatchError, match="clerk: model: this call was cancelled"):
+        await clerk().run("Refund A1", backend=backend)
+
+
+async def test_a_mismatch_that_a_fallback_makes_good_is_one_all_the_same() -> None:
+    def build(says: str) -> Any:
+        return Agent("a", ScriptedModel(default="x")).instruct(says) // Agent("b").mock("instead")
+
+    one, other = build("Be kind."), build("Be {tone?}.")
+    recording = await recorded(other, state={"tone": "kind"})
+    assert (await one.run("Refund A1")).text == "x"
+    with pytest.raises(ReplayMismatchError, match="agent 'a', model call #1"):
+        await other.run("Refund A1", backend=ReplayerBackend(recording), state={"tone": "rude"})
+
+
+async def test_a_report_says_that_errors_and_state_differ() -> None:
+    def build(broken: bool) -> Any:
+        def count(state: Any) -> dict[str, int]:
+            if broken:
+                raise ConnectionError("down")
+            return {"n": 1}
+
+        return Agent("a", ScriptedModel(default="x")) >> count
+
+    data = json.loads((await recorded(build(broken=False))).to_json())
+    del data["runs"][0]["pipeline"]
+    recording = Recording.from_json(json.dumps(data))
+    report = await replay_async(build(broken=True), recording)
+    [problem] = report.problems
+    assert problem == "run 0 raised nothing and now builtins:ConnectionError: down"
+    for entry in data["runs"][0]["tape"]:
+        if "state_delta" in entry.get("event", ()):
+            entry["event"]["state_delta"] = {"n": 2}
+    edited = Recording.from_json(json.dumps(data))
+    report = await replay_async(build(broken=False), edited)
+    assert report.problems == ["run 0 ends with other state at .n: 2 -> 1"]
+    assert not report.ok
+
+
 async def test_secrets_that_were_taken_out_do_not_keep_a_run_from_matching() -> None:
     def login(user: str, password: str) -> str:
         """Log in."""
