@@ -74,12 +74,13 @@ def test_who_belongs_to_whom_counts() -> None:
 
 
 def test_ids_of_scopes_within_each_other_count_by_their_order() -> None:
-    def attempts(outer: str, *inner: str) -> list[AgentEvent]:
+    def attempts(outer: str, *inner: str, discards: str) -> list[AgentEvent]:
         events = [AgentEvent("a", attempt=f"{outer}.{each}") for each in inner]
-        return [*events, AgentEvent("root", discarded=(inner[0], outer))]
+        return [*events, AgentEvent("root", discarded=(discards,))]
 
-    assert not diff_events(attempts("x", "y", "z"), attempts("u", "v", "w"))
-    assert diff_events(attempts("x", "y", "z"), attempts("u", "v", "v"))
+    recorded = attempts("x", "y", "z", discards="y")
+    assert not diff_events(recorded, attempts("u", "v", "w", discards="v"))
+    assert diff_events(recorded, attempts("u", "v", "w", discards="w"))
 
 
 def test_the_first_difference_is_told_and_that_of_each_lane() -> None:
