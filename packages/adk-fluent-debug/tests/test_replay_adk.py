@@ -363,7 +363,8 @@ async def test_a_mismatch_that_a_middleware_makes_good_is_one_all_the_same() -> 
             return await next(call)
         except LookupError as error:
             made_good.append(type(error).__name__)
-            return ModelReply([LlmResponse(content=types.Content(role="model"))])
+            said = types.Content(role="model", parts=[types.Part(text="Good.")])
+            return ModelReply([LlmResponse(content=said)])
 
     recording = await recorded(clerk())
     with pytest.raises(ReplayMismatchError, match="agent 'clerk', model call #1"):
