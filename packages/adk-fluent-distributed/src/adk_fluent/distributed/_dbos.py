@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
@@ -373,6 +375,42 @@ class DbosEngine:
             return await overview.runs_in(client, limit, prefix)
         except Exception as error:
             raise unusable(error, self._address) from error
+
+    async def prune(self, older_than: timedelta, *, dry_run: bool = False) -> list[RunSummary]:
+        """Remove runs that are completed, rejected or cancelled, with all that is kept of them.
+
+        That is their calls, transcripts, state and artifacts; state of users and of the app stays.
+        A run that waits or failed can go on and stays, too: `cancel` it first. With the id of a run
+        that was removed, `submit` and `run` begin another one.
+
+        Args:
+            older_than: How long ago they ended, at least.
+            dry_run: Remove nothing.
+
+        Returns:
+            The runs that were removed, or would be.
+
+        Raises:
+            EngineError: The database cannot be used; what was not removed is found again.
+            UsageError: It is no time, or a negative one.
+        """
+        from adk_fluent.distributed import _pruning as pruning  # noqa: PLC0415  # imports DBOS
+
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]  # of untyped code
+            raise UsageError(
+                "prune(...) takes how long ago runs ended",
+                found=describe(older_than),
+                help="such as timedelta(days=30)",
+            )
+        before = time.time() - older_than.total_seconds()
+        client = await self._client()
+        try:
+            found = await pruning.ended_before(client, before)
+            if not dry_run:
+                await pruning.remove(client, self._database, found)
+        except Exception as error:
+            raise unusable(error, self._address) from error
+        return found
 
     async def workers(self) -> list[WorkerSummary]:
         """Return the workers of the database; one that died is among them until it is noticed.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dbos import DBOS, DBOSClient, SetWorkflowID
 
 from adk_fluent.distributed._call import SegmentCall, SegmentResult
-from adk_fluent.distributed._database import unusable
+from adk_fluent.distributed._database import ready_for_dbos, unusable
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
 from adk_fluent.distributed._processes import Processes
@@ -513,6 +513,7 @@ def new_client(address: Address) -> DBOSClient:
     """
     _keep_quiet()
     try:
+        ready_for_dbos(address)
         DBOS.migrate(address.url)
         return DBOSClient(
             system_database_url=address.url,
