@@ -379,9 +379,8 @@ async def test_a_look_at_a_run_reads_no_others(engine: DbosEngine) -> None:
         await engine.status("r")
     finally:
         event.remove(Engine, "before_cursor_execute", hear)
-    (look,) = heard
-    assert "workflow_uuid IN" in look
-    assert "LIKE" not in look
+    assert any("workflow_uuid IN" in each for each in heard)
+    assert not any("LIKE" in each for each in heard)  # of what the worker here says neither
 
 
 async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
