@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from distributed_jobs import asks
+from pydantic import create_model
 
 from adk_fluent import Agent, FanOut
 from adk_fluent.builders import Pipeline, State
@@ -209,6 +210,28 @@ async def test_workers_take_segments_from_queues(url: str) -> None:
             await submitter.run(pipeline, "Go.", run_id="other")
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_run_of_another_schema_waits_for_its_own_worker(url: str) -> None:
+    """Two versions that differ in nothing but the type of an answer."""
+
+    def version(kind: Any) -> Pipeline:
+        asked = Agent("a").output_schema(create_model("Answer", n=(kind, ...))).mock('{"n": 1}')
+        return Pipeline("job", asked.execution_boundary(), Agent("b").mock("Done"))
+
+    old, new = version(int), version(int | str)
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        await engine.submit(old, "Go.", run_id="old")
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        for pipeline, run_id, status in ((new, "new", "running"), (old, "last", "completed")):
+            await engine.submit(pipeline, "Go.", run_id=run_id)
+            serving = asyncio.create_task(engine.serve())
+            assert (await over(engine, run_id)).status == "completed"
+            if status == "completed":
+                await over(engine, "old")
+            assert (await engine.status("old")).status == status
+            serving.cancel()
+            await asyncio.wait([serving])
 
 
 async def test_a_worker_of_one_segment_leaves_the_others(url: str) -> None:

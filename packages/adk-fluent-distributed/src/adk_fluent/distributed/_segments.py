@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._errors import BoundaryError
+from adk_fluent.distributed._fingerprint import fingerprint_of
 from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import (
     AgentNode,
@@ -20,7 +21,6 @@ from adk_fluent.ir import (
     SequenceNode,
     TransportConfig,
     map,
-    structure_hash,
     walk,
 )
 
@@ -76,7 +76,8 @@ class SegmentPlan:
     Attributes:
         node: The pipeline, as every segment compiles it.
         segments: The segments, the outermost first, then in the order of the expression.
-        fingerprint: Same for pipelines with the same steps; a run resumes on no other.
+        fingerprint: Same for pipelines with the same steps and schemas; a run resumes on no
+            other.
         first: The segment that runs begin in.
     """
 
@@ -163,7 +164,7 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
             )
         found.setdefault(each.name, Segment(each.name, each.name, each.boundary))
     plain = map(node, _plain)
-    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain), _first(root))
+    return SegmentPlan(plain, tuple(found.values()), fingerprint_of(plain), _first(root))
 
 
 def _first(root: Node) -> str:
