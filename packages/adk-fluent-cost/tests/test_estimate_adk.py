@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent, Fallback, FanOut, Pipeline, RemoteAgent, Route, map_over, race, until
+from adk_fluent import (
+    Agent,
+    Fallback,
+    FanOut,
+    Pipeline,
+    RemoteAgent,
+    Route,
+    gate,
+    map_over,
+    race,
+    until,
+)
 from adk_fluent.cli import main
 from adk_fluent.cost import TrafficAssumptions, cost_attribution, cost_of, estimate_cost
 from adk_fluent.errors import UsageError
+from adk_fluent.protocol import RunResult
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -255,6 +267,21 @@ async def test_an_estimate_is_within_a_fifth_of_what_runs_cost(case: Any) -> Non
     again = estimate_cost(watched, measured, prices=PRICES)
     assert again.mean == pytest.approx(actual, rel=0.01)
     assert again.daily == pytest.approx(5 * again.mean)
+
+
+@pytest.mark.adk
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+async def test_the_parts_of_a_run_that_waited_are_one_run() -> None:
+    pipeline = (talks("draft") >> gate(message="Send it?") >> talks("send")).middleware(
+        cost_attribution(prices=PRICES)
+    )
+    parts: list[Any] = []
+    for session in ("a", "b"):
+        asked = await pipeline.run("Go on, please.", session_id=session)
+        done = await pipeline.resume(asked.pending[0].answer(True), session_id=session)
+        parts += [asked, done, RunResult([*asked, *done])]  # the last as an engine gives it
+    measured = TrafficAssumptions.from_results(parts)
+    assert measured.measured_calls == {"draft": 1, "send": 1}
 
 
 # --- the command ---------------------------------------------------------------------------------

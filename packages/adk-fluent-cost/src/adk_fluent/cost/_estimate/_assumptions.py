@@ -14,7 +14,7 @@ from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import RunResult
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 _PLAIN: Final = (int, float)
 _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
@@ -152,9 +152,13 @@ class TrafficAssumptions:
         must_be(Iterable, results, "TrafficAssumptions.from_results takes results of runs")
         runs, calls = 0, Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
-        for result in results:
+        told: dict[object, dict[object, AgentEvent]] = {}
+        for result in results:  # of a run that waited, each part has one; that of an engine has all
+            run = told.setdefault((result and result[-1].run_id) or object(), {})
+            run.update((event.id or object(), event) for event in result)
+        for events in told.values():
             runs += 1
-            for each in cost_of(result).records:
+            for each in cost_of(events.values()).records:
                 calls[each.agent] += 1
                 prompts[each.agent] += each.usage.prompt + each.usage.tool
                 answers[each.agent] += each.usage.output + each.usage.thoughts
