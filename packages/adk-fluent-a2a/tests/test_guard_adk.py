@@ -163,91 +163,6 @@ async def test_at_all_addresses_clients_have_to_be_told_where() -> None:
     await server.stop(grace=0)
 
 
-# --- malformed requests --------------------------------------------------------------------------
-
-DEEP = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":' + b"[" * 100_000
-STRINGS = b'["' + b'\\"' * 100_000
-BROKEN: list[tuple[Any, int, int]] = [
-    (b"{", 200, -32700),
-    (b"", 200, -32700),
-    (b"\xff\xfe", 200, -32700),
-    (b"[]", 200, -32600),
-    ([GO], 200, -32600),
-    ({}, 200, -32600),
-    ({"jsonrpc": "1.0", "id": 1, "method": "SendMessage"}, 200, -32600),
-    ({"jsonrpc": "2.0", "id": {}, "method": "SendMessage"}, 200, -32600),
-    (rpc("Nothing"), 200, -32601),
-    (rpc("SendMessage"), 200, -32602),
-    (rpc("SendMessage", message="x"), 200, -32602),
-    (rpc("SendMessage", message=said("x") | {"parts": []}), 200, -32602),
-    (rpc("SendMessage", message=said("x") | {"parts": [{}]}), 200, -32602),
-    (rpc("SendMessage", message=said("x") | {"parts": [{"text": "x"}] * 101}), 200, -32602),
-    (rpc("SendMessage", message=said("x") | {"parts": [{"url": "gs://b/s"}]}), 200, -32602),
-    (rpc("SendMessage", message=said("x") | {"parts": [{"raw": "AAAA"}]}), 200, -32602),
-    (
-        rpc(
-            "SendMessage",
-            message=said("x") | {"parts": [{"raw": "AA==", "mediaType": "image/png"}]},
-        ),
-        200,
-        -32005,
-    ),
-    (rpc("SendMessage", message=said("x", taskId="nothing")), 200, -32001),
-    (rpc("SendMessage", message=said("x", contextId="c" * 256)), 200, -32602),
-    (rpc("GetTask", id="nothing"), 200, -32001),
-    (rpc("CancelTask", id="nothing"), 200, -32001),
-    (rpc("SubscribeToTask", id="nothing"), 200, -32001),
-    (rpc("GetTask", id="nothing", historyLength=-1), 200, -32602),
-    (rpc("ListTasks", pageSize=1000), 200, -32602),
-    (rpc("ListTasks", pageToken="nothing"), 200, -32602),
-    (rpc("GetExtendedAgentCard"), 200, -32004),
-    (rpc("ListTaskPushNotificationConfigs", taskId="x"), 200, -32003),
-    (DEEP, 400, -32600),
-    (STRINGS, 200, -32700),
-    (b'{"x":"' + b"x" * (5 << 20), 413, -32600),
-]
-
-
-async def test_malformed_requests_are_protocol_errors(caplog: pytest.LogCaptureFixture) -> None:
-    async with serving(agent()) as server:
-        for body, status, code in BROKEN:
-            response = await post(server.url, body)
-            what = str(body)[:80]
-            assert response.status_code == status, what
-            assert response.json()["error"]["code"] == code, (what, response.text)
-            for word in ("Traceback", "site-packages", "recursion"):
-                assert word not in response.text, what
-        assert answer(await post(server.url, GO)) == "done"  # nobody else is disturbed
-    assert "failed" not in " ".join(r.message for r in caplog.records if r.name == "adk_fluent")
-
-
-async def test_malformed_rest_requests_are_protocol_errors() -> None:
-    async with serving(agent()) as server:
-        broken: list[tuple[str, Any, int]] = [
-            ("/message:send", b"{", 400),
-            ("/message:send", b"[]", 400),
-            ("/message:stream", {"message": {"parts": []}}, 400),
-            ("/message:send", {"message": said("x", taskId="nothing")}, 404),
-            ("/tasks/nothing:cancel", {}, 404),
-            ("/message:send", b"[" * 1000, 400),
-            ("/message:send", b'"' + b"x" * (5 << 20), 413),
-            ("/nothing", {}, 404),
-        ]
-        for path, body, status in broken:
-            response = await post(f"{server.url}{path}", body)
-            assert response.status_code == status, (path, response.text)
-            assert "Traceback" not in response.text
-
-
-async def test_wrong_versions_and_types_are_refused() -> None:
-    async with serving(agent()) as server:
-        response = await post(server.url, GO, a2a_version="9.9")
-        assert response.json()["error"]["code"] == -32009
-        assert (await post(server.url, GO, a2a_version="")).json()["error"]["code"] == -32009
-        # what a page in a browser can send here without asking first
-        assert (await post(server.url, GO, content_type="text/plain")).status_code == 415
-
-
 # --- too much ------------------------------------------------------------------------------------
 
 
@@ -494,11 +409,12 @@ async def test_the_extended_card_is_for_principals() -> None:
 
 async def test_a_client_of_0_3_is_answered() -> None:
     parts = [{"kind": "text", "text": "Go."}]
-    message = {"kind": "message", "messageId": "m", "role": "user", "parts": parts}
+    message: dict[str, Any] = {"kind": "message", "messageId": "m", "role": "user", "parts": parts}
     async with serving(agent()) as server:
         response = await post(server.url, rpc("message/send", message=message), a2a_version="0.3")
         task = response.json()["result"]
         assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        message["messageId"] = "n"
         stream = await post(server.url, rpc("message/stream", message=message), a2a_version="")
         last = json.loads(stream.text.strip().rpartition("data: ")[2])["result"]
         assert (last["status"]["state"], last["final"]) == ("completed", True)

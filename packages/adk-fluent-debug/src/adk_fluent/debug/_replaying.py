@@ -181,21 +181,13 @@ class _Runs:
             self.problems.append(f"run {number} raised {was or 'nothing'} and now {found}")
         if result is None or run.state is None:
             return
-        state = _compared(_last_state(run))
-        changed = first_difference(state, _compared(result.state))
+        *_, last = (run.state, *run.states)
+        changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
             self.problems.append(
                 f"run {number} ends with other state at {changed.path}: "
                 f"{shown(changed.recorded)} -> {shown(changed.now)}"
             )
-
-
-def _last_state(run: RecordedRun) -> dict[str, Any]:
-    state = dict(run.state or {})
-    for event in run.events:
-        if not event.is_partial:
-            state.update(event.state_delta)
-    return {key: value for key, value in state.items() if value is not None}
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:
