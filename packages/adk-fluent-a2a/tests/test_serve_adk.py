@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
-from adk_fluent import Agent, RemoteAgent, gate
+from adk_fluent import Agent, FanOut, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import RemoteError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
@@ -169,6 +169,21 @@ async def test_an_answer_is_none_to_a_question_that_was_asked_after_it(
         task = await caller.get(told.task.id)
         assert name_of(task.status.state) == "input_required"
         assert (await caller.send("yes", task=task.id)).state == "completed"
+
+
+@pytest.mark.parametrize("split", [False, True])
+async def test_what_was_said_before_a_gate_is_in_the_answer(split: bool) -> None:
+    ask = gate(message="Say it?", name="ok")
+    pipeline: Any = agent("one", "a") >> ask
+    if split:
+        pipeline = FanOut(agent("one", "a"), ask >> agent("two", "b"))
+    async with serving(pipeline) as server, calling(server) as caller:
+        context = ""
+        for _ in range(2):  # the answer of a task is its own
+            told = await caller.send("Go.", context=context)
+            context = told.task.context_id
+            done = await caller.send("yes", task=told.task.id)
+            assert (done.state, done.text) == ("completed", "one\n\ntwo" if split else "one")
 
 
 async def test_a_refused_gate_is_a_rejected_task() -> None:

@@ -200,6 +200,13 @@ class PipelineExecutor(AgentExecutor):
         except SessionError:
             return []
 
+    async def whole(self, where: Where, end: RunResult) -> RunResult:
+        """A run that waited, whose end this is, with what it did before."""
+        read = await self._backend.recall(self._compiled, **where)
+        told = read.result()
+        run = (end or told)[-1].run_id if end or told else ""
+        return RunResult(event for event in told if event.run_id == run)
+
     async def free(self, context: RequestContext, where: Where) -> bool:
         """Make a session free for a new task, and return whether it is.
 
@@ -340,6 +347,8 @@ class _Turn:
         result = RunResult(event for event in events if not event.is_partial)
         match result.status:
             case "completed":
+                if isinstance(prompt, Resume):
+                    result = await self._executor.whole(self._where, result)
                 await self._complete(result)
             case "waiting":
                 await self._ask(result.pending)
