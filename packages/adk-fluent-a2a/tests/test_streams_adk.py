@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import Counter
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
 from a2a.types import SubscribeToTaskRequest, a2a_pb2_grpc
-from serve_kit import ALL, calling, serving
+from serve_kit import calling, serving
 
 from adk_fluent import Agent, gate
+from adk_fluent.serve._handler import Notice
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -26,15 +28,15 @@ pytestmark = pytest.mark.adk
 OURS = ("a2a", "adk_fluent", "starlette", "sse_starlette", "uvicorn")
 
 
-def kept() -> dict[str, int]:
+def kept() -> Counter[str]:
     """How many objects of a server there are, by their class."""
     gc.collect()
-    found: dict[str, int] = {}
     objects: list[Any] = gc.get_objects()
-    for kind in map(type, objects):
-        if str(kind.__module__).partition(".")[0] in OURS:
-            name = f"{kind.__module__}.{kind.__qualname__}"
-            found[name] = found.get(name, 0) + 1
+    found: Counter[str] = Counter()
+    for kind, count in Counter(map(type, objects)).items():
+        # a timer that was cancelled keeps its context, and so the notice, until its time
+        if str(kind.__module__).partition(".")[0] in OURS and kind is not Notice:
+            found[f"{kind.__module__}.{kind.__qualname__}"] += count
     return found
 
 
@@ -58,7 +60,9 @@ async def watched(server: A2AServer, caller: Caller, task: str, streams: int) ->
             assert (await anext(aiter(events))).task.id == task
 
 
-@pytest.mark.parametrize("binding", ALL)
+@pytest.mark.parametrize(
+    "binding", ["JSONRPC", pytest.param("HTTP+JSON", marks=pytest.mark.full), "GRPC"]
+)
 async def test_a_stream_that_is_closed_leaves_nothing_behind(binding: str) -> None:
     asks = gate(message="Pay it?", name="ok") >> Agent("desk", ScriptedModel(default="Paid."))
     async with (
@@ -70,11 +74,6 @@ async def test_a_stream_that_is_closed_leaves_nothing_behind(binding: str) -> No
         async with asyncio.timeout(60):
             before, tasks = kept(), len(asyncio.all_tasks())
             await watched(server, caller, waits, 50)
-            while len(asyncio.all_tasks()) > tasks or grown(before, kept()):  # noqa: ASYNC110
+            while len(asyncio.all_tasks()) > tasks or kept() - before:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)  # nobody tells when they are gone
         assert (await caller.send("yes", task=waits)).state == "completed"
-
-
-def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What there are more of."""
-    return {name: n for name, n in after.items() if n > before.get(name, 0)}
