@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from distributed_jobs import asks
 from pydantic import create_model
+from sqlalchemy import Engine, event
 
 from adk_fluent import Agent, FanOut
 from adk_fluent.builders import Pipeline, State
@@ -25,6 +26,7 @@ from adk_fluent.distributed import (
     RunStatus,
     ScalingConfig,
     SegmentEngine,
+    _dbos,
     idempotency_key,
 )
 from adk_fluent.distributed._runtime import Runtime
@@ -291,7 +293,10 @@ def hanging_once(began: asyncio.Event, calls: list[str]) -> Pipeline:
     return Agent("a").mock("A") >> hang
 
 
-async def test_a_run_goes_on_when_its_engine_was_closed(url: str) -> None:
+async def test_a_run_goes_on_when_its_engine_was_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_dbos, "_LOOK", 3600.0)  # who waits is told at once
     began, calls = asyncio.Event(), list[str]()
     pipeline = hanging_once(began, calls)
     async with DbosEngine(url, poll_seconds=0.02) as engine:
@@ -329,6 +334,53 @@ async def test_a_run_that_two_begin_at_once(engine: DbosEngine) -> None:
     async with asyncio.timeout(SECONDS):
         assert [each.text for each in await asyncio.gather(*runs)] == ["C"] * 3
     assert len(calls) == 1
+
+
+async def test_who_waits_for_a_run_is_told_when_it_ends_here(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks for its end in the meantime; calls are found one after the other.
+
+    A queue that nothing is put into, of a segment without a step, is not looked into.
+    """
+    monkeypatch.setattr(_dbos, "_LOOK", 3600.0)
+    monkeypatch.setattr(_dbos, "_CALLS", 1)
+    pipeline, ready = doubled([]), asyncio.Event()
+    steps = [Agent(name).mock(name.upper()).execution_boundary() for name in ("d", "e")]
+    hollow = Pipeline("desk", *steps)
+    engine.register(hollow)
+    async with asyncio.timeout(SECONDS):
+        assert (await engine.run(pipeline, "Go.", run_id="here")).text == "C"
+        assert (await engine.submit(pipeline, "Go.", run_id="queued")).status == "running"
+        serving = asyncio.create_task(engine.serve(ready=ready.set))
+        await ready.wait()
+        monkeypatch.setattr(engine, "_poll", 3600.0)  # of its queues it is another one
+        assert (await engine.run(pipeline, "Go.", run_id="queued")).text == "C"
+        await engine.submit(hollow, "Go.", run_id="hollow")
+        assert (await engine.run(hollow, "Go.", run_id="hollow")).text == "E"
+        runtime = engine._runtime
+        assert runtime is not None
+        served = {queue.partition("/")[2] for queue in runtime.queues}
+        assert served == {"pipeline", "heavy", "d", "e", "*"}
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_look_at_a_run_reads_no_others(engine: DbosEngine) -> None:
+    """A search for what ids begin with would read the calls of all runs."""
+    await engine.run(doubled([]), "Go.", run_id="r")
+    heard: list[str] = []
+
+    def hear(*given: Any) -> None:
+        heard.append(given[2])
+
+    event.listen(Engine, "before_cursor_execute", hear)
+    try:
+        await engine.status("r")
+    finally:
+        event.remove(Engine, "before_cursor_execute", hear)
+    assert any("workflow_uuid IN" in each for each in heard)
+    assert not any("LIKE" in each for each in heard)  # of what the worker here says neither
 
 
 async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:
@@ -409,26 +461,27 @@ async def test_a_server_that_does_not_run() -> None:
 async def test_a_full_disk(engine: DbosEngine, tmp_path: Path) -> None:
     import resource
 
-    def big(state: State) -> dict[str, object]:
-        return {"big": "x" * 30_000}
+    def grow(state: State) -> dict[str, object]:
+        return {"big": "x" * 300_000}
 
-    pipeline = Agent("a").mock("A") >> Pipeline("heavy", big).execution_boundary()
+    pipeline = Agent("a").mock("A") >> Agent("b").mock("B").execution_boundary()
     await engine.run(pipeline, "Go.", run_id="before")
-    await engine.submit(Agent("z").mock("Z"), "z" * 2_000_000, run_id="grown")
-    grown = (tmp_path / "runs.sqlite").stat().st_size
-    assert grown > (tmp_path / "runs.sessions.sqlite").stat().st_size
+    await engine.run(Pipeline("grow", grow), "Go.", run_id="grown")
+    written = [tmp_path / f"{name}.sqlite-wal" for name in ("runs.sessions", "runs")]
+    grown, calls = (each.stat().st_size for each in written)
+    assert grown > calls + 300_000  # it is the sessions that have no room
     was = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (grown + 4096, was[1]))
     try:
         with pytest.raises(EngineError, match="the database of the engine cannot be used"):
-            await engine.submit(pipeline, "Go." * 50_000, run_id="none")
+            await engine.submit(pipeline, "z" * grown, run_id="none")
         with pytest.raises(DistributedRunError, match="OperationalError"):
             await engine.run(pipeline, "Go.", run_id="r")
         assert (await engine.status("r")).status == "failed"
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, was)
     await engine.answer("r")
-    assert (await engine.run(pipeline, "Go.", run_id="r")).text == "A"
+    assert (await engine.run(pipeline, "Go.", run_id="r")).text == "B"
     with pytest.raises(DistributedRunError, match="there is no run 'none'"):
         await engine.status("none")
 

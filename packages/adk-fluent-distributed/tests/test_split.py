@@ -20,7 +20,7 @@ from adk_fluent.distributed import (
 )
 from adk_fluent.distributed._segments import check_hosting
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import StateFieldRef
+from adk_fluent.ir import SequenceNode, StateFieldRef
 
 
 def heavy() -> Agent:
@@ -49,6 +49,23 @@ def test_a_segment_has_the_name_of_the_step_it_bounds(
     assert plan.names == (names or ("pipeline", "fast"))
     assert plan.name == plan.names[0]
     assert split(pipeline.to_ir()).fingerprint == plan.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "entered"),
+    [
+        (
+            Pipeline("desk", heavy(), Pipeline("in", Agent("b").execution_boundary())),
+            ["heavy", "b"],
+        ),
+        (heavy(), ["heavy"]),
+        (Agent("a") >> heavy(), ["pipeline", "heavy"]),
+        (Pipeline("desk", heavy() * 2), ["desk", "heavy"]),
+        (SequenceNode(name="desk"), ["desk"]),
+    ],
+)
+def test_what_no_step_stands_in_is_never_entered(pipeline: Any, entered: list[str]) -> None:
+    assert [*split(pipeline).entered] == entered
 
 
 def test_the_fingerprint_is_that_of_the_steps() -> None:
@@ -120,7 +137,6 @@ def test_an_unknown_segment() -> None:
     [
         ({"isolation": "process"}, "isolation='process'"),
         ({"isolation": "container"}, "isolation='container'"),
-        ({"transport": TransportConfig("http")}, "type='http'"),
         ({"transport": TransportConfig("queue", "pubsub://topics/heavy")}, "pubsub://topics/heavy"),
         ({"transport": TransportConfig("queue", "mqtt://u:pa55@h")}, "mqtt://h"),
         ({"transport": TransportConfig("queue", "sqlite:///other.db")}, "other.db"),

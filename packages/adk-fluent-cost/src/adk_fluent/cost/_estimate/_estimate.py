@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from math import ceil, inf, isclose, nan
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
 from adk_fluent.cost._estimate._sampling import percentiles_of
 from adk_fluent.cost._estimate._walk import Walk
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._report import in_table
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
 from adk_fluent.ir import AgentNode, Node
 from adk_fluent.protocol import Unknown, Usage
 
@@ -97,9 +96,10 @@ class CostModel:
         """Return what a run and a day cost, and what is not in it, in some lines of text."""
         high = "without a bound" if self.hi == inf else f"at most ${self.hi:.6f}"
         day = f"{self.daily:.6f}" if 0 < self.daily < _CENT else f"{self.daily:.2f}"
+        daily = self.assumptions.invocations_per_day
         lines = [
             f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
-            f"${day} a day of {self.assumptions.invocations_per_day:g} runs",
+            f"${day} a day of {daily:g} {'run' if daily == 1 else 'runs'}",
         ]
         if self.percentiles:
             rows = (f"p{each:g} ${usd:.6f}" for each, usd in self.percentiles.items())
@@ -188,15 +188,10 @@ def estimate_cost(
     """
     is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
     root = pipeline.to_ir() if is_builder else pipeline
-    if not isinstance(root, Node):
-        raise UsageError("estimate_cost takes a pipeline", found=describe(pipeline))
-    traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
-    if not isinstance(traffic, TrafficAssumptions):
-        raise UsageError("estimate_cost takes TrafficAssumptions", found=describe(traffic))
-    if not isinstance(default_model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-        raise UsageError(
-            "estimate_cost(default_model=...) takes a name", found=describe(default_model)
-        )
+    must_be(Node, root, "estimate_cost takes a pipeline")
+    traffic = TrafficAssumptions() if assumptions is None else assumptions
+    must_be(TrafficAssumptions, traffic, "estimate_cost takes TrafficAssumptions")
+    must_be(str, default_model, "estimate_cost(default_model=...) takes a name")
     books = price_books(prices)
     walk = Walk(
         root,
