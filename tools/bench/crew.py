@@ -86,6 +86,7 @@ sys.exit(done.returncode)
 """,
     "soak-calls": _SOAK.format(level="calls"),
     "soak-runs": _SOAK.format(level="runs"),
+    "streams": "from bench.side import streams; streams.main({size})",
 }
 _MODULES = {
     "ours": "adk_fluent import Agent",
@@ -93,6 +94,7 @@ _MODULES = {
     "mono": "adk_fluent import Agent",
     "priced": "adk_fluent.cost import __all__",
     "recorded": "adk_fluent.debug import Recorder, Recording, ReplayerBackend, diff_events",
+    "served": "adk_fluent.serve import A2AServer",
     "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
 }
 

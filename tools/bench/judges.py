@@ -209,6 +209,20 @@ def level(blocks: float, share: float) -> Judge:
     return judge
 
 
+def flat_each(slack: float) -> Judge:
+    """Of open streams: with all of them each takes at most so much of what it does with some."""
+
+    def judge(samples: Samples) -> Finding:
+        finding, held = shown(samples), samples.results["ours"]
+        finding.numbers |= {"each of some": held["some"], "each of all": held["all"]}
+        growth = held["all"] / held["some"] if held["some"] else 0.0  # not every system tells
+        finding.ratio = f"{held['all'] / 1024:.0f} KiB each, x{growth:.2f} of a quarter of them"
+        finding.reached = growth <= slack
+        return finding
+
+    return judge
+
+
 def linear(size: float) -> float:
     """Of order n."""
     return size

@@ -15,6 +15,7 @@ from bench.judges import (
     beside,
     each,
     finding_each,
+    flat_each,
     growing,
     level,
     linear,
@@ -455,6 +456,14 @@ ROWS: tuple[Row, ...] = (
             "adk": Case("to_a2a", "adk", 10, 10),
         },
         judge=at_most(1.0, "adk"),
+    ),
+    Row(
+        "streams",
+        "1 000 open streams of a server: memory of each",
+        "<= 1.1 x that of each of 250",
+        cases={"ours": Case("served", "streams", 1000, quick=200)},
+        judge=flat_each(1.1),
+        rounds=0,
     ),
     Row(
         "segments",

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -254,6 +256,20 @@ async def test_without_auth_only_this_machine_is_served() -> None:
         await open_.start(host="0.0.0.0", port=0)
     for each in (server, local, open_):
         await each.stop()
+
+
+def test_a_database_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as db:
+        db.execute("create table agents (x int)")
+    for path, found in (
+        (other, "no such column: identifier"),
+        (tmp_path, "unable to open"),
+        ("a\0b", "null"),
+    ):
+        with pytest.raises(UsageError, match="cannot be used") as caught:
+            DirectoryServer(path)
+        assert found in (caught.value.found or "")
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types import Part
 from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotCancelableError
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
 from adk_fluent import Agent, FanOut, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import RemoteError, SessionError, UsageError
+from adk_fluent.errors import ContractError, RemoteError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, Limits
 from adk_fluent.serve._handler import Handler
@@ -442,3 +443,21 @@ async def test_requests_that_meet_at_the_end_of_a_task_are_told_that_it_has_ende
             errors = [each["error"] for each in came if "error" in each]
             assert all(each["code"] != -32603 for each in errors), errors
     assert "a request to a served pipeline failed" not in caplog.text
+
+
+# --- state ---------------------------------------------------------------------------------------
+
+
+def test_state_that_nobody_writes_is_found_before_anything_is_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pays = agent().instruct("Pay {order} back.")
+    with pytest.raises(ContractError, match="needs `order`") as caught:
+        A2AServer(pays)
+    assert [each.code for each in caught.value.report] == ["FLW001"]
+    A2AServer(pays, inputs=["order"])
+    A2AServer(agent("A7", "find").writes("order") >> pays)
+    A2AServer(agent().instruct("Pay {order?} back."))
+    assert not caplog.messages
+    A2AServer(pays, session_service=InMemorySessionService())  # somebody else may have written it
+    assert "a session that is new has no value there" in caplog.text

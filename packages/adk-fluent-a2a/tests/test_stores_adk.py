@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.sessions.database_session_service import DatabaseSessionService
 from serve_kit import calling, name_of, serving
 
 from adk_fluent import Agent, gate
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import SessionStoreError, UsageError
 from adk_fluent.serve import A2AServer, BearerAuth
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from adk_fluent.builders import State
@@ -123,13 +126,55 @@ def test_a_database_in_no_directory_is_refused(tmp_path: Path) -> None:
         A2AServer(agent(), task_store=f"sqlite:///{tmp_path / 'nowhere' / 'tasks.db'}")
 
 
-async def test_a_store_that_cannot_be_read_leaves_the_port_alone(tmp_path: Path) -> None:
-    (tmp_path / "tasks.db").write_text("no database" * 100)
-    server = A2AServer(agent(), task_store=f"sqlite:///{tmp_path / 'tasks.db'}")
-    with pytest.raises(Exception, match="file is not a database"):
+def no_database(path: Path) -> str:
+    path.write_text("no database" * 100)
+    return "DatabaseError: file is not a database"
+
+
+def another_s(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("create table tasks (x int)")
+    return "OperationalError: no such column: tasks.id"
+
+
+@pytest.mark.parametrize("make", [no_database, another_s])
+async def test_a_store_that_cannot_be_used_is_told_and_leaves_the_port_alone(
+    tmp_path: Path, make: Callable[[Path], str]
+) -> None:
+    path = tmp_path / "tasks.db"
+    found = make(path)
+    server = A2AServer(agent(), task_store=f"sqlite:///{path}")
+    with pytest.raises(SessionStoreError) as caught:
         await server.start(port=0)
+    assert caught.value.what == f"the database {path} cannot be used"
+    assert caught.value.found == found
+    assert caught.value.help is not None
     assert server.url == ""
     await server.stop(grace=0)
+
+
+async def test_sessions_that_cannot_be_read_are_told_at_the_start(tmp_path: Path) -> None:
+    no_database(tmp_path / "sessions.db")
+    kept = DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'sessions.db'}")
+    server = A2AServer(agent(), session_service=kept)
+    with pytest.raises(SessionStoreError, match="the sessions of session_service=") as caught:
+        await server.start(port=0)
+    assert caught.value.found == "DatabaseError: file is not a database"
+    await server.stop(grace=0)
+    await kept.close()
+
+
+def test_an_address_of_a_database_that_cannot_be_read_is_told_without_its_password() -> None:
+    with pytest.raises(UsageError) as caught:
+        A2AServer(agent(), task_store="postgresql://ann:hunter2@db:nope/tasks")
+    assert caught.value.found is not None
+    assert caught.value.found.endswith("://db:nope/tasks, which cannot be read")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_directory_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a database in a file"):
+        A2AServer(agent(), task_store=f"sqlite:///{tmp_path}")
 
 
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,16 @@ import asyncio
 import json
 import sys
 from typing import Final
+from uuid import uuid4
 
 CLIENTS: Final = 16
-_MESSAGE: Final = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Say it again."}]}
+# each message has an id of its own, of as many characters: one that is sent again is not run
+_ID: Final = b"0" * 32
+_MESSAGE: Final = {
+    "messageId": _ID.decode(),
+    "role": "ROLE_USER",
+    "parts": [{"text": "Say it again."}],
+}
 _BODY: Final = json.dumps(
     {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": _MESSAGE}}
 ).encode()
@@ -27,7 +34,7 @@ async def _client(port: int, messages: int) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     done = 0
     for _ in range(messages):
-        writer.write(_HEAD + _BODY)
+        writer.write(_HEAD + _BODY.replace(_ID, uuid4().hex.encode()))
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.partition("content-length:")[2].partition("\r\n")[0])
         answer = json.loads(await reader.readexactly(length))

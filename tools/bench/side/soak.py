@@ -200,10 +200,11 @@ class Noted:
         if (at + 1) % self._part == 0:
             gc.collect()
             self.blocks.append(sys.getallocatedblocks())
-            self.resident.append(_resident())
+            self.resident.append(resident())
 
 
-def _resident() -> int:
+def resident() -> int:
+    """The bytes of this process; 0 where the system does not tell."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
 

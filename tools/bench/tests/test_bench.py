@@ -20,6 +20,7 @@ from bench.judges import (
     duration,
     each,
     finding_each,
+    flat_each,
     growing,
     level,
     linear,
@@ -42,6 +43,15 @@ def test_an_estimate_has_the_median_of_all_samples_and_a_bound_above_it() -> Non
     noisy = estimate([[1.0, 2.0, 9.0], [2.0, 3.0, 2.0]])
     assert noisy.median == 2.0
     assert 2.0 < noisy.upper <= 9.0
+
+
+@pytest.mark.parametrize(("all_of_them", "reached"), [(105_000.0, True), (120_000.0, False)])
+def test_streams_are_flat_where_each_takes_as_much_with_all_as_with_some(
+    all_of_them: float, reached: bool
+) -> None:
+    held = {"streams": 1000, "some": 100_000.0, "all": all_of_them}
+    found = flat_each(1.1)(Samples(seconds={"ours": [[1.0]]}, results={"ours": held}))
+    assert found.reached is reached
 
 
 def test_equal_samples_leave_no_doubt() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adk_fluent.cli import load, note, require_credentials
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import AdkFluentError, UsageError
 from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
@@ -118,11 +118,16 @@ def address_told(options: dict[str, Any]) -> Generator[None]:
     """Say which address cannot be listened at."""
     try:
         yield
+    except AdkFluentError:  # such as of a database, which may be an OSError, too
+        raise
     except OSError as error:
+        option = "--port" if error.strerror else "--grpc-port"
+        asked = f"{options['host']}:{options[option[2:].replace('-', '_')]}"
         raise UsageError(
             "the server cannot listen at its address",
-            found=f"{error.strerror or error}; asked for {options['host']}:{options['port']}",
-            help="give another port, or 0 for a free one",
+            location=asked,
+            found=f"{error.strerror or error}; asked for {asked}",
+            help=f"give another {option}, or 0 for a free one",
         ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -103,8 +104,7 @@ class DirectoryServer:
         limits: How much it takes of requests: `Limits` of bodies, depth, open requests and rate.
 
     Raises:
-        UsageError: An argument cannot be used.
-        sqlite3.Error: The database cannot be opened.
+        UsageError: An argument cannot be used, or the database cannot be opened.
     """
 
     def __init__(
@@ -131,7 +131,14 @@ class DirectoryServer:
         self._lease = min(lease, longest_lease)
         self._longest = longest_lease
         self._limits = limits or Limits(body_bytes=1 << 20)
-        self._leases = Leases(str(path), per_owner=per_owner, capacity=capacity)
+        try:
+            self._leases = Leases(str(path), per_owner=per_owner, capacity=capacity)
+        except (sqlite3.Error, ValueError) as error:  # NUL in its name
+            raise UsageError(
+                f"the database {path} cannot be used",
+                found=f"{type(error).__name__}: {error}",
+                help="name a file in a directory that is there, of this directory or a new one",
+            ) from error
         self._base_url = self._address = ""
         self._app: ASGIApp | None = None
         self._listening: Listening | None = None

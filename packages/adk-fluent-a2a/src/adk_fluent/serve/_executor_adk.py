@@ -108,6 +108,11 @@ class PipelineExecutor(AgentExecutor):
         self.stopping = False
 
     @property
+    def app_name(self) -> str:
+        """The app whose sessions these are."""
+        return self._compiled.config.app_name
+
+    @property
     def running(self) -> int:
         """How many tasks run now."""
         return len(self._running)
@@ -228,8 +233,7 @@ class PipelineExecutor(AgentExecutor):
 
     async def write(self, where: Where, state: Mapping[str, Any]) -> bool:
         """Write inputs to a session; False if there is none yet."""
-        app_name = self._compiled.config.app_name
-        session = await self._sessions.get_session(app_name=app_name, **where)
+        session = await self._sessions.get_session(app_name=self.app_name, **where)
         if session is not None and state:
             made = Event(author="user", actions=EventActions(state_delta=dict(state)))
             made.invocation_id = made.id or Event.new_id()
@@ -240,14 +244,13 @@ class PipelineExecutor(AgentExecutor):
         """Drop the session of a context whose tasks are gone, unless one uses it now."""
         where = Where(user_id=owner, session_id=session_of(owner, context))
         if where["session_id"] not in self._locks:
-            await self._sessions.delete_session(app_name=self._compiled.config.app_name, **where)
+            await self._sessions.delete_session(app_name=self.app_name, **where)
 
     async def outputs(self, where: Where) -> dict[str, Any]:
         """The state that is told with an answer."""
         if not self._outputs.names:
             return {}
-        app_name = self._compiled.config.app_name
-        session = await self._sessions.get_session(app_name=app_name, **where)
+        session = await self._sessions.get_session(app_name=self.app_name, **where)
         state = {} if session is None else session.state
         found = {name: state.get(key) for name, key in self._outputs.names.items()}
         return {name: value for name, value in found.items() if value is not None}

@@ -80,7 +80,7 @@ class Guard:
         local: Whether only this machine is served.
         limits: What is too much.
         open_paths: Paths that need no principal.
-        rpc_paths: Paths whose refusals are JSON-RPC errors.
+        rpc_paths: Paths whose refusals are JSON-RPC errors; without any, the app reads JSON itself.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Guard:
             raise RefusedError(415, "The body is JSON: send Content-Type: application/json")
         if depth_above(body, self._limits.depth):
             raise RefusedError(400, f"The JSON is nested more than {self._limits.depth} levels")
-        if (body or not scope["path"].endswith(_BODILESS)) and not _is_json(body):
+        if self._rpc and (body or not scope["path"].endswith(_BODILESS)) and not _is_json(body):
             raise _UnreadableError(400, "The body is not JSON that can be read")
         return _Replay(body, receive)
 

@@ -41,6 +41,9 @@ class Leases:
         path: The database, made where it is absent; ``:memory:`` keeps nothing.
         per_owner: Agents of one owner, those that are held included.
         capacity: Agents of all.
+
+    Raises:
+        sqlite3.Error: It cannot be opened, or is of another program.
     """
 
     def __init__(self, path: str, *, per_owner: int, capacity: int) -> None:
@@ -50,6 +53,7 @@ class Leases:
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
         self._db.execute("pragma journal_mode=wal")
         self._db.execute(_TABLE)
+        self._db.execute("select identifier, owner, entry, until from agents limit 0")
 
     async def register(self, identifier: str, owner: str, entry: Any, lease: float) -> bool:
         """Keep an agent for so many seconds, or renew it; gives whether it is a new one.

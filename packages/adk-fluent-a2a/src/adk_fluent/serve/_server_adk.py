@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
 from adk_fluent.a2a._grpc import has_grpc
-from adk_fluent.errors import UsageError
+from adk_fluent.contracts import ContractReport, ReadBeforeWrite, check_all
+from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
@@ -26,7 +27,7 @@ from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
 from adk_fluent.serve._listening import Listening, listener_at
 from adk_fluent.serve._push_adk import Configs, Sender
-from adk_fluent.serve._stores_adk import open_stores
+from adk_fluent.serve._stores_adk import open_stores, store_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Iterable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from adk_fluent.builders import Builder
-    from adk_fluent.ir import ExecutionConfig
+    from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
 
@@ -82,6 +83,8 @@ class A2AServer:
     Raises:
         UsageError: An argument cannot be used.
         BuildError: The pipeline cannot be compiled.
+        ContractError: It reads state that neither it nor a message writes. Where there is a
+            `session_service`, that is a warning: somebody else may have written it.
     """
 
     def __init__(
@@ -116,6 +119,8 @@ class A2AServer:
         if push is not None:
             self._configs = Configs(self._stores.configs, push.per_task)
             self._sender = Sender(push, self._configs)
+        self._given = session_service
+        _check_state(self._node, self._inputs, given=session_service is not None)
         kept = session_service or self._stores.sessions
         self._executor = PipelineExecutor(
             self._node,
@@ -182,6 +187,7 @@ class A2AServer:
                 addresses without a card that says where clients come in; or gRPC is not installed,
                 or not in the card.
             OSError: The address cannot be listened at.
+            SessionStoreError: Where tasks or sessions are kept cannot be read or written.
         """
         if self._listening is not None:
             raise UsageError("the server was started already", help="make another A2AServer")
@@ -202,7 +208,7 @@ class A2AServer:
         listener, address = listener_at(host, port)
         given = self._card
         try:
-            await self._stores.open()
+            await self._opened()
             if self._card is None:
                 self._card = agent_card(self._node, description=None, endpoint=address)
             if grpc_port is not None:
@@ -228,6 +234,18 @@ class A2AServer:
             await self._listening.stop()
         if self._grpc is not None:
             await self._grpc.stop(_QUIET_SECONDS)
+
+    async def _opened(self) -> None:
+        await self._stores.open()
+        if self._given is not None:
+            app = self._executor.app_name
+            try:
+                await self._given.get_session(app_name=app, user_id="_", session_id="_")
+            except Exception as error:
+                if not _is_of_database(error):
+                    raise
+                what = "the sessions of session_service= cannot be read"
+                raise store_error(what, error) from error
 
     async def _close(self, grace: float) -> None:
         await self._executor.drain(grace)
@@ -351,7 +369,7 @@ class A2AServer:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
-        await self._stores.open()
+        await self._opened()
         yield
         if not self._executor.stopping:  # served by somebody else's server
             await self._close(0)
@@ -369,6 +387,26 @@ def _copy(card: AgentCard) -> AgentCard:
 
 def _unsigned(card: AgentCard) -> AgentCard:
     return card
+
+
+def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
+    """Refuse a pipeline that reads state which nobody writes."""
+    report = check_all(root, inputs=inputs.names.values())
+    found = ContractReport.of(each for each in report.errors if isinstance(each, ReadBeforeWrite))
+    if not given:
+        try:
+            found.raise_for_errors()
+        except ContractError as error:
+            error.add_note("messages write what A2AServer(inputs=[...]), or --input, names")
+            raise
+    for each in found:
+        LOG.warning("a session that is new has no value there: %s", each)
+
+
+def _is_of_database(error: Exception) -> bool:
+    return isinstance(error, OSError) or type(error).__module__.startswith(
+        ("sqlalchemy", "sqlite3")
+    )
 
 
 def _check(card: object, auth: object, limits: object, push: object, extended: object) -> None:

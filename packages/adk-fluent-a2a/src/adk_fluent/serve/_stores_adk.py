@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore
 
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import SessionStoreError, UsageError
 from adk_fluent.extend import describe, public_address
 from adk_fluent.serve._tasks import OVER, WORKING
 
@@ -56,7 +56,11 @@ class Stores:
         self.sessions: Any = None
 
     async def open(self) -> None:
-        """Make what is not there yet; may be called again."""
+        """Make what is not there yet; may be called again.
+
+        Raises:
+            SessionStoreError: It cannot be read or written.
+        """
 
     async def check(self) -> None:
         """Raise if the store cannot be reached."""
@@ -86,6 +90,8 @@ class _Database(Stores):
         from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415
 
         self._sqlalchemy = sqlalchemy
+        file = address.partition(":///")[2].partition("?")[0]
+        self._shown = file if address.startswith("sqlite") else public_address(address)
         self._engine = create_async_engine(address, connect_args=_arguments(address))
         self.tasks = VersionedDatabaseTaskStore(self._engine)
         self.configs = DatabasePushNotificationConfigStore(self._engine)
@@ -101,7 +107,17 @@ class _Database(Stores):
             self.sessions = DatabaseSessionService(address)
 
     async def open(self) -> None:
-        """Make the tables, which another server may do at the same time."""
+        """Make the tables, which another server may do at the same time.
+
+        Raises:
+            SessionStoreError: The database cannot be read or written.
+        """
+        try:
+            await self._made()
+        except (self._sqlalchemy.exc.SQLAlchemyError, OSError) as error:
+            raise store_error(f"the database {self._shown} cannot be used", error) from error
+
+    async def _made(self) -> None:
         for left in reversed(range(_TRIES)):
             try:
                 await self.tasks.initialize()
@@ -109,6 +125,7 @@ class _Database(Stores):
                 await self.configs.initialize()
                 if self.sessions is not None:  # which makes its tables when it is first asked
                     await self.sessions.get_session(app_name="_", user_id="_", session_id="_")
+                await self.tasks.get("_", ServerCallContext())  # of another program, perhaps
             except self._sqlalchemy.exc.SQLAlchemyError:
                 if not left:
                     raise
@@ -144,12 +161,29 @@ def open_stores(url: str | None, limits: Limits, *, sessions: bool) -> Stores:
     address, extra = _address(url)
     try:
         return _Database(address, sessions=sessions)
+    except (ValueError, TypeError) as error:  # of what stands behind the driver
+        raise UsageError(
+            "task_store= takes the URL of a database",
+            found=f"{public_address(address)}, which cannot be read",
+            help='such as "postgresql://user:password@host:5432/tasks"',
+        ) from error
     except ImportError as error:
         raise UsageError(
             "task_store= needs a database driver that is not installed",
             found=str(error),
             help=f"pip install 'adk-fluent-a2a[{extra}]'",
         ) from error
+
+
+def store_error(what: str, error: BaseException) -> SessionStoreError:
+    """An error of a database, without its SQL."""
+    found = getattr(error, "orig", None) or error
+    return SessionStoreError(
+        what,
+        found=f"{type(found).__name__}: {found}".splitlines()[0],
+        help="see that it is there, that its user may write, and that no other program's tables "
+        "have the names of ours; a damaged one is restored from a backup, or moved away",
+    )
 
 
 def _address(url: object) -> tuple[str, str]:
@@ -168,12 +202,18 @@ def _address(url: object) -> tuple[str, str]:
             found="one in memory",
             help="leave task_store= out to keep tasks in memory",
         )
-    folder = Path(rest.removeprefix("/").partition("?")[0]).parent
-    if kind == "sqlite" and not folder.is_dir():
+    path = Path(rest.removeprefix("/").partition("?")[0])
+    if kind == "sqlite" and not path.parent.is_dir():
         raise UsageError(
             "task_store= takes a database in a directory that is there",
-            found=f"no directory {folder}",
+            found=f"no directory {path.parent}",
             help="create it first",
+        )
+    if kind == "sqlite" and path.is_dir():
+        raise UsageError(
+            "task_store= takes a database in a file",
+            found=f"the directory {path}",
+            help=f'name a file in it, such as "sqlite:///{path / "tasks.db"}"',
         )
     driver, extra = _DRIVERS[kind]
     return f"{driver}://{rest}", extra
