@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import nearest_name
@@ -57,9 +58,24 @@ def is_number(value: Any) -> bool:
     return is_real and math.isfinite(value)
 
 
+def is_limit(value: Any) -> bool:
+    """Whether a value is a finite number from 0 up."""
+    return is_number(value) and value >= 0
+
+
 def is_whole(value: Any, least: int) -> bool:
     """Whether a value is a whole number from `least` up (not a bool)."""
     return is_number(value) and isinstance(value, int) and value >= least
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0 up."""
+    return is_whole(value, 0)
+
+
+def is_mapping(value: Any) -> bool:
+    """Whether a value is a mapping."""
+    return isinstance(value, Mapping)
 
 
 def is_text(value: Any) -> bool:
