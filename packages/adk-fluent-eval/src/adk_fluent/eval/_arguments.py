@@ -11,9 +11,10 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 _NOTHING: Final = object()
+_LISTED: Final = 20  # names
 
 
 def require(holds: object, what: str, value: object = _NOTHING, *, help: str | None = None) -> None:
@@ -45,6 +46,33 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     """Return the help line for an unknown name: the known name most like it, if one is near."""
     near = nearest_name(name, known)
     return f"did you mean {near!r}?" if near else otherwise
+
+
+def check_known(
+    names: Iterable[Any],
+    known: Collection[str],
+    what: str,
+    kind: str,
+    error: Callable[..., EvalError] = EvalError,
+) -> None:
+    """Check that all names are known.
+
+    Args:
+        names: The names.
+        known: The names that there are.
+        what: What is wrong with a name that is not, which follows.
+        kind: What the names are names of, such as ``tags``.
+        error: Makes the error.
+
+    Raises:
+        EvalError: One is unknown; lists the known ones.
+    """
+    for name in map(str, names):
+        if name not in known:
+            some = ", ".join(sorted(known)[:_LISTED])
+            found = f"{kind}: {some}" if some else f"no {kind}"
+            help = did_you_mean(name, known)
+            raise error(f"{what} {name!r}", found=found, help=help)
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -41,8 +41,9 @@ class Gate:
         for name, score in _pairs("min_metric", self.min_metric):
             require(is_number(score), f"min_metric[{name!r}] must be a number", score)
         limit, cost = self.max_regressions, self.max_cost_usd
-        whole = limit is None or is_count(limit)
-        require(whole, "max_regressions= must be a whole number >= 0", limit)
+        require(
+            limit is None or is_count(limit), "max_regressions= must be a whole number >= 0", limit
+        )
         require(cost is None or is_limit(cost), "max_cost_usd= must be a number >= 0", cost)
         for name in ("significant_only", "allow_flaky"):
             require_type(getattr(self, name), bool, f"{name}= must be True or False")
