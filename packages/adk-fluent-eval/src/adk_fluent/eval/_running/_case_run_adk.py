@@ -16,7 +16,6 @@ from google.adk.evaluation.base_eval_service import (
     InferenceRequest,
 )
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
-from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
@@ -27,13 +26,12 @@ from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
-from adk_fluent.eval._running._light_adk import LightEvalService
+from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._running._replies_adk import Replies
 from adk_fluent.eval._text import redact
 from adk_fluent.eval._values import error_line, plain
 
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._cache import ResponseCache
-    from adk_fluent.eval._running._local_adk import LocalCaseService
     from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
@@ -155,25 +152,16 @@ class CaseRun:
             simulation=settings.suite.simulation,
         )
         user = user_of(self._case, self._simulation, self._models)
-        service: LightEvalService | LocalCaseService
         models: Any = self._models
+        engine: type[CaseService] = LightEvalService
         if local:
             from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
 
+            engine = LocalCaseService
             models = telling(models, recorder) if bare else models
-            planned = settings.plan.of(self._case)
-            cases = (self._case, case)
-            service = LocalCaseService(
-                app, cases, outcome.session_id, recorder, user, planned, self._compute, **services
-            )
-            metrics = service.metrics
-        else:
-            runner = Runner(app=app, **services)
-            replies = Replies(self._case.answers or {})
-            service = LightEvalService(
-                runner, case, outcome.session_id, recorder, user, replies, self._score
-            )
-            metrics = []
+        planned = settings.plan.of(self._case)
+        parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
+        service = engine(*parts, self._compute, services)
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
@@ -190,20 +178,13 @@ class CaseRun:
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
-        evaluation = EvaluateRequest(
-            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=metrics)
-        )
+        config = EvaluateConfig(eval_metrics=service.metrics)
+        evaluation = EvaluateRequest(inference_results=[inference], evaluate_config=config)
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
-        if not isinstance(service, LightEvalService):
-            outcome.scores = service.scores(result)
+        outcome.scores = service.scores(result)
         return result
-
-    async def _score(self, invocations: list[Any]) -> list[MetricScore]:
-        planned = self._settings.plan.of(self._case)
-        self.outcome.scores = [await self._compute(each) for each in planned]
-        return self.outcome.scores
 
     def _expect(self) -> None:
         if self.seen.simulated:  # what is expected of an answer is expected of the last one
