@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adk_fluent import Agent, Pipeline
+from adk_fluent import Agent, Pipeline, gate
 from adk_fluent.cost import Budget, cost_attribution, cost_of
 from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
 from adk_fluent.distributed import DbosEngine, InlineEngine
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
 from adk_fluent.ir import ModelCandidate
-from adk_fluent.middleware import cache, retry, tool_approval
+from adk_fluent.middleware import cache, production, retry, tool_approval, tool_call_limit
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -137,6 +137,34 @@ async def test_an_approval_and_what_is_left_of_a_budget_are_replayed() -> None:
     assert last.state["left"] == done.state["left"]
 
 
+async def test_what_a_budget_asks_is_asked_again_in_a_replay() -> None:
+    said = reply("ok", usage=Usage(output=1000))
+    rows = {"house-9": {"input": 0, "output": 1000}}
+    spent = Budget(0.5, on_exceed="ask", prices=rows, reserve_output=1000)
+    clerk = Agent("clerk", ScriptedModel(said, model="house-9")).middleware(spent)
+    with Recorder() as kept:
+        asked = await clerk.run("hi", session_id="s")
+        done = await clerk.resume(asked.pending[0].answer(True), session_id="s")
+    report = await replay_async(clerk, Recording.from_json(kept.recording.to_json()))
+    assert report.ok, report.summary
+    assert [each.status for each in report.results if each] == ["waiting", "completed"]
+    assert spent.balance(done).spent.usd == 1
+
+
+async def test_a_run_that_waits_is_replayed_under_a_schema_and_limits() -> None:
+    clerk = Agent("clerk", ScriptedModel(Call("refund", {"order": "A1"}), "Paid."))
+    clerk.tool(refund).writes(Desk.intent).middleware(tool_call_limit(per_run=3), scope="agent")
+    limited = (clerk >> gate(message="Is that all?")).state(Desk)
+    limited = limited.middleware(*production(max_tokens=10_000))
+    with Recorder() as recorder:
+        asked = await limited.run("Refund A1", session_id="s")
+        [run] = asked.state["adk_fluent_tool_calls/clerk/runs"]
+        assert f"adk_fluent_tool_calls/{run}" in asked.state
+        await limited.resume(asked.pending[0].answer(True), session_id="s")
+    report = await replay_async(limited, Recording.from_json(recorder.recording.to_json()))
+    assert report.ok, report.summary
+
+
 async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None:
     judge = ScriptedModel(default="fine")
 
@@ -190,9 +218,9 @@ async def test_that_runs_of_another_thread_are_not_recorded_is_said(
 
 
 async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> None:
-    rows = {"scripted": {"input": 1, "output": 1}}
+    rows = {"house-9": {"input": 1, "output": 1}}
     charged = cost_attribution(prices=rows)
-    agents = Agent("a", ScriptedModel(default="one")) | Agent("b", ScriptedModel(default="two"))
+    agents = Agent("a", ScriptedModel(default="one", model="house-9")) | Agent("b").mock("two")
     with Recorder() as kept:
         result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
     page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")

@@ -6,6 +6,7 @@ import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import grpc.aio
 import httpx
@@ -105,7 +106,7 @@ class Caller:
 
     def events(self, *parts: str | Part, task: str = "", context: str = "") -> AsyncIterator[Any]:
         message = Message(
-            message_id="m1",
+            message_id=str(uuid4()),
             role=Role.ROLE_USER,
             parts=[Part(text=each) if isinstance(each, str) else each for each in parts],
             task_id=task,

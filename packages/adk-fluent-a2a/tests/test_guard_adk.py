@@ -494,11 +494,12 @@ async def test_the_extended_card_is_for_principals() -> None:
 
 async def test_a_client_of_0_3_is_answered() -> None:
     parts = [{"kind": "text", "text": "Go."}]
-    message = {"kind": "message", "messageId": "m", "role": "user", "parts": parts}
+    message: dict[str, Any] = {"kind": "message", "messageId": "m", "role": "user", "parts": parts}
     async with serving(agent()) as server:
         response = await post(server.url, rpc("message/send", message=message), a2a_version="0.3")
         task = response.json()["result"]
         assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        message["messageId"] = "n"
         stream = await post(server.url, rpc("message/stream", message=message), a2a_version="")
         last = json.loads(stream.text.strip().rpartition("data: ")[2])["result"]
         assert (last["status"]["state"], last["final"]) == ("completed", True)

@@ -96,7 +96,8 @@ class World:
         tasks: The tasks of this sequence, by id.
         owners: Whose each task is, those of earlier sequences too.
         random: What decides.
-        words: How many messages were sent.
+        seed: Which sequence this is.
+        sent: What each principal sent, and may send again.
     """
 
     http: httpx.AsyncClient
@@ -105,7 +106,8 @@ class World:
     owners: dict[str, str]
     tasks: dict[str, Known] = field(default_factory=dict[str, Known])
     random: random.Random = field(default_factory=random.Random)
-    words: int = 0
+    seed: int = 0
+    sent: dict[str, list[Any]] = field(default_factory=lambda: {who: [] for who in WHO})
 
     async def call(self, who: str, kind: str, method: str, params: dict[str, Any]) -> Any:
         """Do something; gives what came of it, or None if it was refused as not there."""
@@ -240,13 +242,18 @@ async def send(world: World, who: str, kind: str, id: str) -> None:
     known = world.tasks.get(id, Known("nobody", "nowhere"))
     ways = ("new", "context", "context", "task") if world.tasks else ("new",)
     to = world.random.choice(ways)
-    world.words += 1
     where = {"new": {}, "context": {"contextId": known.context}, "task": {"taskId": id}}[to]
-    message = said(f"words-of-{who} {world.words}", **where)
+    sent = world.sent[who]
+    number = f"{world.seed}.{len(sent)}"
+    message = said(f"words-of-{who} {number}", **where) | {"messageId": number}
     if to == "task":
         message["parts"] = [{"text": "yes"}]
     elif world.random.random() < 0.4:
         message["parts"].append({"data": {"ask": True}})
+    if to != "task":
+        if sent and world.random.random() < 0.2:
+            message = world.random.choice(sent)
+        sent.append(message)
     result = await world.call(who, kind, "SendMessage", {"message": message})
     task = result and (result.get("task") or result)
     if to == "task" and known.owner != who:
@@ -325,7 +332,7 @@ async def test_nobody_reaches_what_is_another_s(seeds: range) -> None:
         owners: dict[str, str] = {}
         hooks = {who: f"{hook}/{who}-hook" for who in WHO}
         for seed in seeds:
-            world = World(http, channel, hooks, owners, random=random.Random(seed))
+            world = World(http, channel, hooks, owners, random=random.Random(seed), seed=seed)
             for _ in range(10):
                 await step(world)
             for id, known in world.tasks.items():

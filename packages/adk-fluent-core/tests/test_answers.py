@@ -87,6 +87,8 @@ async def test_an_answer_that_nothing_keeps_may_be_anything(run: Any) -> None:
         (agent("k", mock=""), {"k": ""}),
         (agent(StateFieldRef("k", str)), {"k": "text"}),
         (agent("k", schema=Invoice, mock=GOOD), {"k": READ}),
+        (agent(StateFieldRef("k", Invoice), schema=Invoice, mock=GOOD), {"k": READ}),
+        (agent(StateFieldRef("k", Invoice | None), schema=Invoice, mock=GOOD), {"k": READ}),
         (agent(schema=Invoice, mock=GOOD), {}),
         (
             agent("number", "user:total", schema=Invoice, mock=GOOD),

@@ -414,6 +414,14 @@ async def test_several_answers_to_one_request_are_all_reserved() -> None:
     assert limit._most(ModelCall(request)) == Money.of(2)
 
 
+async def test_what_stands_in_for_a_model_is_free() -> None:
+    limit = Budget(0.10)
+    mocked = Agent("a").mock("hi") >> Agent("b", ScriptedModel(default=said()))
+    result = await mocked.middleware(limit, cost_attribution()).run("hi")
+    assert (result.text, limit.balance(result)) == ("ok", Balance())
+    assert (cost_of(result).total, cost_of(result).unpriced) == (Money(), {})
+
+
 async def test_a_model_without_a_price_is_not_called() -> None:
     odd = ScriptedModel(default=said(), model="house-9")
     with pytest.raises(UnknownPriceError, match="budget cannot be kept: no price of 'house-9'"):

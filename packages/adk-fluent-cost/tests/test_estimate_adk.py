@@ -273,7 +273,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "$0.002750 a run, at least $0.002500, at most $0.005000" in out
     assert "$2.75 a day of 1000 runs" in out
     code, out, _ = run(capsys, *options, "--per-day", "1")
-    assert "$0.002750 a day of 1 runs" in out
+    assert "$0.002750 a day of 1 run" in out
     code, out, _ = run(capsys, *options, "--json")
     assert json.loads(out)["daily_usd"] == pytest.approx(2.75)
     assert run(capsys, str(path), "--branch", "a")[0] == 2

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from adk_fluent import Agent, Pipeline
 from adk_fluent.testing import Call, ScriptedModel, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 CANARY = "s3cr3t-canary-0815"
 RAN: list[str] = []
@@ -38,3 +44,15 @@ def desk(says: str = "Refund politely.", late: float = 0.0) -> Pipeline:
     )
     closing = Agent("closing", ScriptedModel(default="Bye.")).instruct("Refunded: {refunded?}")
     return clerk(says) >> (fast | slow) >> closing
+
+
+@contextmanager
+def full_disk(size: int) -> Generator[None]:
+    """No file takes more than that many bytes, for this process."""
+    resource = pytest.importorskip("resource")
+    was = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, was[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, was)

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from recorded_desk import full_disk
 
 from adk_fluent.debug import RecordedRun, Recording, RecordingFileError
 from adk_fluent.errors import UsageError
@@ -109,7 +110,10 @@ def test_a_truncated_file_says_so(tmp_path: Path) -> None:
         ({"t": 1}, "runs[0].tape[1]"),
         ({"model_call": "0", "agent": "a"}, "runs[0].tape[1].model_call"),
         ({"model_call": 0}, "runs[0].tape[1].agent"),
-        ({"event": {"nonsense": 1}}, "runs[0].tape[1]"),
+        ({"event": {"content": "hi"}}, "runs[0].tape[1].event.author"),
+        ({"event": {"author": "a", "nonsense": 1}}, "runs[0].tape[1].event"),
+        ({"event": {"author": "a", "state_delta": None}}, "runs[0].tape[1].event.state_delta"),
+        ({"t": float("nan"), "reply_of": 0}, "runs[0].tape[1].t"),
         ({"reply_of": 0, "responses": "hi"}, "runs[0].tape[1].responses"),
         (3, "runs[0].tape[1]"),
     ],
@@ -127,18 +131,18 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
         Recording.load(tmp_path / "none.json")
 
 
-def test_a_disk_that_fills_up_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "run.json"
-    made().save(file)
+@pytest.mark.parametrize("name", ["run.json", "run.html", "run.yaml"])
+def test_a_disk_that_fills_up_leaves_what_was_there(name: str, tmp_path: Path) -> None:
+    recording = made()
+    writes: dict[str, Any] = {
+        "run.json": recording.save,
+        "run.html": recording.to_html,
+        "run.yaml": recording.to_adk_recordings,
+    }
+    file = tmp_path / name
+    writes[name](file)
     before = file.read_text("utf-8")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(RecordingFileError, match="No space left"):
-        made().save(file)
+    with full_disk(100), pytest.raises(RecordingFileError, match="File too large"):
+        writes[name](file)
     assert file.read_text("utf-8") == before
-    assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
+    assert [each.name for each in tmp_path.iterdir()] == [name]

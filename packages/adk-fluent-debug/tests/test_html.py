@@ -184,6 +184,13 @@ def test_runs_follow_each_other_on_the_axis() -> None:
     assert first["end"] < second["start"] < late["start"] == second["end"]
 
 
+def test_spans_are_on_the_axis_to_their_end() -> None:
+    around = {"name": "invocation", "start": -2.0, "end": 12.0}
+    made = side(recording(event(10), spans=[around]))
+    run, span, _ = made["rows"]
+    assert (run["end"], made["end"], span["start"], span["end"]) == (12.0, 12.0, 0, 12.0)
+
+
 def test_a_prompt_holds_the_texts_of_the_call_before() -> None:
     found = side(
         recording(*model(1, 0, "Hi", "Yes?"), *model(4, 1, "Hi", "Yes?", "Refund", "Done"))
@@ -297,7 +304,7 @@ def test_files(tmp_path: Path) -> None:
     made = recording(event(1))
     path = made.to_html(tmp_path / "deep" / "r.html")
     assert path.read_text("utf-8") == html_page(made)
-    with pytest.raises(RecordingFileError, match="cannot be saved"):
+    with pytest.raises(RecordingFileError, match="cannot be written"):
         made.to_html(tmp_path)
     with pytest.raises(UsageError, match="takes a recording"):
         made.to_html(path, against="b.json")  # pyright: ignore[reportArgumentType]

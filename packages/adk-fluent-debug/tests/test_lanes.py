@@ -50,3 +50,34 @@ def test_rows_are_in_the_order_in_which_they_began() -> None:
     assert found == [("a", "tool", False), ("inner", "model", True), ("a", "event", False)]
     assert duration(recorded) == 5
     assert (rows(run()), duration(run())) == ([], 0.0)
+
+
+def test_spans_stand_in_the_lane_of_their_agent() -> None:
+    def span(id: str, above: str, start: float, end: float, agent: str = "") -> Data:
+        made: Data = {"span_id": id, "parent_id": above, "start": start, "end": end, "name": id}
+        return {**made, "agent": agent} if agent else made
+
+    recorded = RecordedRun(
+        {
+            "tape": [
+                {"t": 2, "model_call": 0, "agent": "a", "branch": "p.a", "model": "m"},
+                {"t": 3, "model_call": 1, "agent": "each", "branch": "m.1", "model": "m"},
+                {"t": 3, "model_call": 2, "agent": "each", "branch": "m.2", "model": "m"},
+            ],
+            "spans": [
+                span("run", "", 0, 9),
+                span("of a", "run", 1, 5, "a"),
+                span("in it", "of a", 2.5, 4),
+                span("of each", "run", 1, 8, "each"),
+                span("circle", "circle", 1, 2),
+            ],
+        }
+    )
+    found = {lane.name: [each.label for each in lane.spans] for lane in lanes(recorded)}
+    assert found == {
+        "spans": ["run", "circle"],
+        "a": ["of a", "m", "in it"],
+        "each": ["of each"],  # in which branch nobody can say
+        "m.1/each": ["m"],
+        "m.2/each": ["m"],
+    }

@@ -66,6 +66,18 @@ def test_bearer_tokens_and_named_keys_in_prose_are_taken_out() -> None:
         "get https://host/path?a=1&token={}",
         "url=https://host/path?refresh_token={}&a=1",
         "Cookie: theme=dark; session={}; lang=en",
+        "get https://host/path?key={}&a=1",
+        "get https://host/path?X-Amz-Signature={}",
+        "https://{}@host/path",
+        "redis://:{}@host/0",
+        "postgres://ann:p@ss@{}@host/x",
+        "curl -s -u ann:{} https://host",
+        "tool --password {}",
+        "<db:password>{}</db:password>",
+        "'password' => '{}'",
+        "[('x-api-key', '{}')]",
+        '[["user-agent", "x"], ["authorization", "Basic {}"]]',
+        "headers=[(b'authorization', b'Basic {}')]",
         '{{"deep": "{{\\"cfg\\": \\"{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}\\"}}"}}',
     ],
 )
@@ -87,6 +99,10 @@ def test_what_is_given_to_the_name_of_a_credential_in_a_text_is_taken_out(text: 
         "max_tokens=1234567, page_token: none",
         "cookie: chocolate and oats",
         "see https://host:8080/keyboard?sort=ascending",
+        "ssh://git@host and https://host:8080/a@b",
+        "the options --token and --verbose",
+        "('token', 'words')",
+        "if token > lowest: curl https://host",
     ],
 )
 def test_plain_prose_stays(text: str) -> None:
@@ -96,6 +112,21 @@ def test_plain_prose_stays(text: str) -> None:
 def test_headers_as_names_and_values_are_taken_out() -> None:
     clean = scrubbed([{"name": "x-api-key", "value": "k-12345"}, "again k-12345"])
     assert "k-12345" not in repr(clean)
+
+
+def test_headers_as_pairs_are_taken_out() -> None:
+    clean = scrubbed({"headers": [["x-api-key", "k-12345"], ["accept", "json"]], "s": "k-12345"})
+    assert clean == {"headers": [["x-api-key", REDACTED], ["accept", "json"]], "s": REDACTED}
+
+
+def test_a_credential_in_an_address_is_taken_out() -> None:
+    clean = scrubbed({"password": "p/ss word", "urls": ["/?a=p%2Fss+word", "/p%2Fss%20word"]})
+    assert clean["urls"] == [f"/?a={REDACTED}", f"/{REDACTED}"]
+
+
+def test_a_long_chain_of_names_is_read_once() -> None:
+    text = "&".join(f"name{number}=value" for number in range(3_000))
+    assert scrubbed(f"{text}&token=abc1234") == f"{text}&token={REDACTED}"
 
 
 def test_properties_of_a_schema_are_no_credentials() -> None:

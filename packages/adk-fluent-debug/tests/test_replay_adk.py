@@ -24,7 +24,7 @@ from adk_fluent.debug import (
 from adk_fluent.debug._adk import load_error
 from adk_fluent.errors import StepTimeoutError, UnknownNameError, UsageError
 from adk_fluent.ir import ExecutionConfig, StateFieldRef
-from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Redactor, wrap
 from adk_fluent.testing import Call, ScriptedModel, reply, rule
 
 if TYPE_CHECKING:
@@ -358,6 +358,16 @@ async def test_secrets_that_were_taken_out_do_not_keep_a_run_from_matching() -> 
     assert "hunter2" not in recording.to_json()
     result = await build().run(said, backend=ReplayerBackend(recording))
     assert result.text == "Welcome."
+
+
+async def test_what_ones_own_function_took_out_does_not_keep_a_run_from_matching() -> None:
+    no_orders = Redactor(keys={"order"})
+    with Recorder(redact=no_orders) as kept:
+        await clerk().run("Refund A1")
+    assert kept.recording.tool_interactions[0].args == {}
+    backend = ReplayerBackend(kept.recording, redact=no_orders)
+    assert (await clerk().run("Refund A1", backend=backend)).text == "A1 is refunded."
+    assert (backend.unused, backend.missed) == ([], 0)
 
 
 async def test_a_tool_that_runs_agents_is_answered_without_running_them(

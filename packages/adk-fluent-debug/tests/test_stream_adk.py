@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_desk import CANARY, clerk, desk
+from recorded_desk import CANARY, clerk, desk, full_disk
 
 from adk_fluent import Agent
 from adk_fluent.cli import load, main
@@ -175,24 +175,31 @@ async def test_a_stream_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 async def test_a_disk_that_fills_up_ends_the_stream_and_not_the_run(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from adk_fluent.debug._stream import Stream
-
-    put: Any = Stream._put
-
-    def full(self: Any, lines: list[Any], mode: str = "a") -> None:
-        if any("model_call" in each.get("entry", ()) for each in lines):
-            raise OSError(28, "No space left on device")
-        put(self, lines, mode)
-
-    monkeypatch.setattr(Stream, "_put", full)
     caplog.set_level(logging.ERROR, "adk_fluent")
-    with Recorder(stream=tmp_path / "run.jsonl") as kept:
-        assert (await clerk().run("Hello")).text == "Good day."
-    assert "ends here: No space left" in caplog.text
-    assert len(kept.recording.llm_interactions) == 1
-    assert Recording.load(tmp_path / "run.jsonl").runs[0].status == ""
+    with full_disk(1_500), Recorder(stream=tmp_path / "run.jsonl") as kept:
+        assert (await clerk().run("Refund A1")).text == "A1 is refunded."
+    assert "ends here: File too large" in caplog.text
+    assert len(kept.recording.llm_interactions) == 2
+    run = Recording.load(tmp_path / "run.jsonl").runs[0]
+    assert (run.status, len(run.llm_interactions)) == ("", 1)
+
+
+@pytest.mark.parametrize(("secret", "runs"), [(CANARY, 1), ("pw12", 0)])
+async def test_no_secret_stays_in_a_stream_when_the_disk_is_full(
+    tmp_path: Path, secret: str, runs: int
+) -> None:
+    def login(password: str) -> str:
+        """Log in."""
+        return "in"
+
+    file = tmp_path / "run.jsonl"
+    model = ScriptedModel(Call("login", {"password": secret}), "in")
+    with full_disk(3_000), Recorder(stream=file):
+        await Agent("a", model).tool(login).run(f"{secret} " * (1_500 // len(secret)))
+    assert secret not in file.read_text("utf-8")
+    assert len(Recording.load(file).runs) == runs  # there is no room for what is longer than it
 
 
 def test_record_streams_to_jsonl(

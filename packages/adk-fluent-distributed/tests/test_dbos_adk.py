@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from distributed_jobs import asks
+from pydantic import create_model
+from sqlalchemy import Engine, event
 
 from adk_fluent import Agent, FanOut
 from adk_fluent.builders import Pipeline, State
@@ -24,6 +26,7 @@ from adk_fluent.distributed import (
     RunStatus,
     ScalingConfig,
     SegmentEngine,
+    _dbos,
     idempotency_key,
 )
 from adk_fluent.distributed._runtime import Runtime
@@ -211,6 +214,28 @@ async def test_workers_take_segments_from_queues(url: str) -> None:
         await asyncio.gather(serving, return_exceptions=True)
 
 
+async def test_a_run_of_another_schema_waits_for_its_own_worker(url: str) -> None:
+    """Two versions that differ in nothing but the type of an answer."""
+
+    def version(kind: Any) -> Pipeline:
+        asked = Agent("a").output_schema(create_model("Answer", n=(kind, ...))).mock('{"n": 1}')
+        return Pipeline("job", asked.execution_boundary(), Agent("b").mock("Done"))
+
+    old, new = version(int), version(int | str)
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        await engine.submit(old, "Go.", run_id="old")
+    async with DbosEngine(url, poll_seconds=0.02) as engine:
+        for pipeline, run_id, status in ((new, "new", "running"), (old, "last", "completed")):
+            await engine.submit(pipeline, "Go.", run_id=run_id)
+            serving = asyncio.create_task(engine.serve())
+            assert (await over(engine, run_id)).status == "completed"
+            if status == "completed":
+                await over(engine, "old")
+            assert (await engine.status("old")).status == status
+            serving.cancel()
+            await asyncio.wait([serving])
+
+
 async def test_a_worker_of_one_segment_leaves_the_others(url: str) -> None:
     calls: list[str] = []
     pipeline = doubled(calls)
@@ -268,7 +293,10 @@ def hanging_once(began: asyncio.Event, calls: list[str]) -> Pipeline:
     return Agent("a").mock("A") >> hang
 
 
-async def test_a_run_goes_on_when_its_engine_was_closed(url: str) -> None:
+async def test_a_run_goes_on_when_its_engine_was_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_dbos, "_LOOK", 3600.0)  # who waits is told at once
     began, calls = asyncio.Event(), list[str]()
     pipeline = hanging_once(began, calls)
     async with DbosEngine(url, poll_seconds=0.02) as engine:
@@ -306,6 +334,54 @@ async def test_a_run_that_two_begin_at_once(engine: DbosEngine) -> None:
     async with asyncio.timeout(SECONDS):
         assert [each.text for each in await asyncio.gather(*runs)] == ["C"] * 3
     assert len(calls) == 1
+
+
+async def test_who_waits_for_a_run_is_told_when_it_ends_here(
+    engine: DbosEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks for its end in the meantime; calls are found one after the other.
+
+    A queue that nothing is put into, of a segment without a step, is not looked into.
+    """
+    monkeypatch.setattr(_dbos, "_LOOK", 3600.0)
+    monkeypatch.setattr(_dbos, "_CALLS", 1)
+    pipeline, ready = doubled([]), asyncio.Event()
+    steps = [Agent(name).mock(name.upper()).execution_boundary() for name in ("d", "e")]
+    hollow = Pipeline("desk", *steps)
+    engine.register(hollow)
+    async with asyncio.timeout(SECONDS):
+        assert (await engine.run(pipeline, "Go.", run_id="here")).text == "C"
+        assert (await engine.submit(pipeline, "Go.", run_id="queued")).status == "running"
+        serving = asyncio.create_task(engine.serve(ready=ready.set))
+        await ready.wait()
+        monkeypatch.setattr(engine, "_poll", 3600.0)  # of its queues it is another one
+        assert (await engine.run(pipeline, "Go.", run_id="queued")).text == "C"
+        await engine.submit(hollow, "Go.", run_id="hollow")
+        assert (await engine.run(hollow, "Go.", run_id="hollow")).text == "E"
+        runtime = engine._runtime
+        assert runtime is not None
+        served = {queue.partition("/")[2] for queue in runtime.queues}
+        assert served == {"pipeline", "heavy", "d", "e", "*"}
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_look_at_a_run_reads_no_others(engine: DbosEngine) -> None:
+    """A search for what ids begin with would read the calls of all runs."""
+    await engine.run(doubled([]), "Go.", run_id="r")
+    heard: list[str] = []
+
+    def hear(*given: Any) -> None:
+        heard.append(given[2])
+
+    event.listen(Engine, "before_cursor_execute", hear)
+    try:
+        await engine.status("r")
+    finally:
+        event.remove(Engine, "before_cursor_execute", hear)
+    (look,) = heard
+    assert "workflow_uuid IN" in look
+    assert "LIKE" not in look
 
 
 async def test_a_waiting_run_is_cancelled(engine: DbosEngine) -> None:

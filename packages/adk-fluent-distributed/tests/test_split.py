@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from pydantic import Field, create_model
 
 from adk_fluent import Agent, FanOut, Route, race
 from adk_fluent.builders import Pipeline, map_over
@@ -19,6 +20,7 @@ from adk_fluent.distributed import (
 )
 from adk_fluent.distributed._segments import check_hosting
 from adk_fluent.errors import UsageError
+from adk_fluent.ir import SequenceNode, StateFieldRef
 
 
 def heavy() -> Agent:
@@ -49,10 +51,54 @@ def test_a_segment_has_the_name_of_the_step_it_bounds(
     assert split(pipeline.to_ir()).fingerprint == plan.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "entered"),
+    [
+        (
+            Pipeline("desk", heavy(), Pipeline("in", Agent("b").execution_boundary())),
+            ["heavy", "b"],
+        ),
+        (heavy(), ["heavy"]),
+        (Agent("a") >> heavy(), ["pipeline", "heavy"]),
+        (Pipeline("desk", heavy() * 2), ["desk", "heavy"]),
+        (SequenceNode(name="desk"), ["desk"]),
+    ],
+)
+def test_what_no_step_stands_in_is_never_entered(pipeline: Any, entered: list[str]) -> None:
+    assert [*split(pipeline).entered] == entered
+
+
 def test_the_fingerprint_is_that_of_the_steps() -> None:
     one = split(Agent("a").instruct("Be brief.") >> heavy())
     assert one.fingerprint == split(Agent("a").instruct("Be long.") >> heavy()).fingerprint
     assert one.fingerprint != split(Agent("b") >> heavy()).fingerprint
+
+
+def typed(kind: Any) -> str:
+    """The fingerprint of a pipeline whose state holds such a value."""
+
+    class Rules:
+        __state_fields__: ClassVar = {"n": StateFieldRef("n", kind)}
+
+        @classmethod
+        def __state_encode__(cls, delta: Any, where: str) -> Any:
+            return delta
+
+    return split(Agent("a").state(Rules) >> heavy()).fingerprint
+
+
+def test_schemas_are_part_of_the_fingerprint() -> None:
+    one = create_model("One", title=(int, ...))
+    same = create_model("Two", title=(int, Field(description="How often.")))
+    other = create_model("One", title=(str, ...))
+    more = create_model("One", title=(int, ...), body=(str, ""))
+    assert typed(one) == typed(same)
+    assert len({typed(kind) for kind in (int, str, one, other, more, list[one], object())}) == 7
+    said = [
+        split(Agent("a").output_schema(kind) >> heavy()).fingerprint for kind in (one, same, other)
+    ]
+    assert said[0] == said[1] != said[2]
+    assert typed(int) != split(Agent("a") >> heavy()).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -91,7 +137,6 @@ def test_an_unknown_segment() -> None:
     [
         ({"isolation": "process"}, "isolation='process'"),
         ({"isolation": "container"}, "isolation='container'"),
-        ({"transport": TransportConfig("http")}, "type='http'"),
         ({"transport": TransportConfig("queue", "pubsub://topics/heavy")}, "pubsub://topics/heavy"),
         ({"transport": TransportConfig("queue", "mqtt://u:pa55@h")}, "mqtt://h"),
         ({"transport": TransportConfig("queue", "sqlite:///other.db")}, "other.db"),

@@ -11,11 +11,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import timedelta
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from distributed_jobs import asks
+from google.genai import types
 
 from adk_fluent import Agent
 from adk_fluent.cli import main
@@ -34,6 +36,15 @@ pytestmark = [
     pytest.mark.adk,
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),  # ADK 1.x
 ]
+#: What of each file names runs.
+TABLES = {
+    "runs": ("workflow_uuid from workflow_status", "workflow_uuid from operation_outputs"),
+    "runs.sessions": (
+        "session from adk_fluent_sessions",
+        "session from adk_fluent_events",
+        "session from adk_fluent_artifacts",
+    ),
+}
 HOSTILE = "</td><script>alert(1)</script>\x1b[2J\" onload='x' &"
 
 
@@ -195,4 +206,62 @@ def test_a_terminal_is_left_as_it_was(tmp_path: Path) -> None:
     os.close(ours)
     assert (process.returncode, errors) == (0, b"")
     assert told.startswith(b"\x1b[?1049h\x1b[H")
-    assert b"1 runs: 1 running" in told
+    assert b"1 run: 1 running" in told
+
+
+def test_runs_that_ended_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url, pipeline = f"sqlite:///{tmp_path / 'runs.sqlite'}", Agent("far").mock("F")
+
+    async def runs() -> None:
+        await three_runs(url)
+        async with DbosEngine(url) as engine:
+            picture = types.Part.from_bytes(data=b"x" * 70_000, mime_type="image/png")
+            await engine.run(pipeline.execution_boundary() >> pipeline, picture, run_id="done")
+            await engine.submit(Agent("later").mock("L"), "Go.", run_id="dropped")
+            await engine.cancel("dropped")
+
+    def pruned(*args: str) -> tuple[str, dict[str, set[str]]]:
+        with pytest.raises(SystemExit) as ended:
+            main(["prune", *args, "--database", url])
+        assert not ended.value.code
+        kept = dict[str, set[str]]()
+        for file in ("runs", "runs.sessions"):
+            with closing(sqlite3.connect(tmp_path / f"{file}.sqlite")) as db:
+                for table in TABLES[file]:
+                    kept[table] = {
+                        id for (id,) in db.execute(f"select distinct {table}")
+                    }  # of ours
+        return capsys.readouterr().out, kept
+
+    asyncio.run(runs())
+    said, kept = pruned("1d")
+    assert said == "removed: no runs\n"
+    dry, same = pruned("0s", "--dry-run")
+    assert (same, "done" in dry, "dropped" in dry) == (kept, True, True)
+    said, kept = pruned("0s")
+    assert said == "removed: 2 runs: 1 cancelled, 1 completed\n"
+    stay = {"asks", "fails", "Queued"}
+    for found in kept.values():
+        assert {id.partition("#")[0] for id in found} <= stay
+    assert {id.partition("#")[0] for id in kept["workflow_uuid from workflow_status"]} == stay
+
+    async def go_on() -> None:
+        async with DbosEngine(url) as engine:
+            (question,) = (await engine.status("asks")).pending
+            await engine.answer("asks", question.answer(True))
+            assert (await engine.run(asks, "Go.", run_id="asks")).text == "Two."
+            assert (await engine.cancel("fails")).status == "cancelled"
+            removed = await engine.prune(timedelta(0))
+            assert {each.run_id for each in removed} == {"asks", "fails"}
+            with pytest.raises(UsageError, match="how long ago"):
+                await engine.prune(cast("Any", 30))
+
+    asyncio.run(go_on())
+
+
+@pytest.mark.parametrize("age", ["30", "d", "-1d", "1.5h", "1w"])
+def test_an_age_of_no_use(age: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["prune", "--", age])
+    assert ended.value.code
+    assert f"{age!r} is no age" in capsys.readouterr().err

@@ -30,6 +30,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         "fork": "debug",
         "html": "debug",
         "middleware": "middleware",
+        "prune": "distributed",
         "record": "debug",
         "replay": "debug",
         "serve": "a2a",

@@ -45,11 +45,18 @@ if TYPE_CHECKING:
         AnswerInPlace,
         answers_in_place,
         ask_in_place,
+        ask_in_place_again,
         refuse_in_place,
     )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
-    from adk_fluent.flow._current import CurrentStep, current_step
+    from adk_fluent.flow._current import (
+        DURABLE_RUN,
+        CurrentStep,
+        DurableRun,
+        current_step,
+        effect_key,
+    )
     from adk_fluent.flow._gates import answer_fault
     from adk_fluent.protocol._json import json_safe
     from adk_fluent.protocol._json_schema import schema_misfit
@@ -75,10 +82,10 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
-            " refuse_in_place",
+            " ask_in_place_again refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
-            "flow._current": "CurrentStep current_step",
+            "flow._current": "CurrentStep DURABLE_RUN DurableRun current_step effect_key",
             "flow._gates": "answer_fault",
             "protocol._json": "json_safe",
             "protocol._json_schema": "schema_misfit",
@@ -99,11 +106,13 @@ else:  # a type checker must see a misspelt name, not Any
 
 
 __all__ = [
+    "DURABLE_RUN",
     "LOG",
     "METADATA_KEY",
     "Answer",
     "AnswerInPlace",
     "CurrentStep",
+    "DurableRun",
     "LayerObject",
     "StorageFault",
     "added_tools",
@@ -112,11 +121,13 @@ __all__ = [
     "answers_in_place",
     "article",
     "ask_in_place",
+    "ask_in_place_again",
     "ask_remote",
     "caller",
     "copy_events",
     "current_step",
     "describe",
+    "effect_key",
     "find_middleware",
     "give_output",
     "initial_state",

@@ -17,7 +17,7 @@ from adk_fluent.config import ExecutionConfig
 from adk_fluent.contracts import check_all
 from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.ir import MiddlewareRef, from_json, registry_of, to_json
-from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent, MiddlewareDesc
+from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent, Middleware, MiddlewareDesc
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -325,6 +325,30 @@ async def test_each_is_told_once_that_a_run_begins_and_of_the_place_of_calls() -
     assert ended == [("waiting", type(None)), ("completed", type(None))]
     assert len(set(runs)) == 1
     assert paths == {e.node: e.path for e in (*first, *second) if e.author in "abc"}
+
+
+async def test_each_is_told_how_a_run_ends_that_is_cancelled() -> None:
+    ended: list[tuple[str, type]] = []
+    waits = asyncio.Event()
+
+    class Told(Middleware):
+        def end_run(self, status: str, error: BaseException | None, /) -> None:
+            ended.append((status, type(error)))
+
+    async def stay(state: Any) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task((said("a") >> stay).middleware(Told()).run("hi"))
+    await waits.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    stream = said("a").middleware(Told()).stream("hi")
+    async for _ in stream:
+        break
+    await stream.aclose()
+    assert ended == [("cancelled", asyncio.CancelledError), ("cancelled", GeneratorExit)]
 
 
 def test_a_wrong_scope_is_refused() -> None:

@@ -232,7 +232,7 @@ def test_a_forked_process_runs_on_a_loop_of_its_own() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "done\n"
+    assert (done.stdout, done.stderr) == ("done\n", "")
 
 
 def test_nothing_is_printed_where_no_logging_is_set_up() -> None:

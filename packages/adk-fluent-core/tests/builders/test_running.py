@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
+from contextlib import nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -233,3 +235,22 @@ class TestOptions:
         with pytest.raises(ZeroDivisionError) as caught:
             agent.map(["good", "bad"], backend=mock_backend())
         assert "in message 1 of map(...)" in caught.value.__notes__
+
+
+@pytest.mark.parametrize(
+    ("says", "is_told"),
+    [("can't create new thread at interpreter shutdown", False), ("loop is running", True)],
+)
+def test_a_python_that_ends_without_threads_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch, says: str, is_told: bool
+) -> None:
+    """As 3.12.1 does where something has used the threads of the event loop."""
+
+    def close(_: object) -> None:
+        raise RuntimeError(says)
+
+    monkeypatch.setattr(asyncio.Runner, "close", close)
+    loop = _execution._Loop()
+    with pytest.raises(RuntimeError, match=says) if is_told else nullcontext():
+        _execution._close(loop.runner, os.getpid())
+    monkeypatch.undo()

@@ -236,6 +236,16 @@ async def test_fragments_and_our_own_keys_are_no_writes(b: Bench) -> None:
     assert b.state == {"_adk_fluent_x": 1, "temp:_adk_y": 2}
 
 
+async def test_what_middlewares_count_and_remember_is_no_write_of_a_step(b: Bench) -> None:
+    counted = {"adk_fluent_tool_calls/1": {"refund": 1}, "user:adk_fluent_tokens": {"input": 9}}
+
+    async def count(turn: Turn) -> AsyncGenerator[AgentEvent, None]:
+        yield turn.event("text", state_delta=counted)
+
+    await b.run(under(b.agent("a", count), DESK))
+    assert b.state == counted
+
+
 # --- what breaks a schema ------------------------------------------------------------------------
 
 

@@ -119,6 +119,12 @@ async def test_replace_of_all_scopes_takes_prefixed_keys_too_but_none_of_ours(b:
     assert ran.wrote == [{"a": None, "user:u": None, "app:p": None, "b": 1}]
 
 
+async def test_what_middlewares_count_and_remember_stays(b: Bench) -> None:
+    b.state.update({"a": 1, "adk_fluent_summary:clerk": "Ann asked.", "user:adk_fluent_tokens": 9})
+    ran = await b.run(b.transform(None, semantics="replace_session", scope="all"))
+    assert ran.wrote == [{"a": None}]
+
+
 async def test_the_title_that_adk_web_gives_a_session_stays(b: Bench) -> None:
     b.state.update({"a": 1, "__session_metadata__": {"displayName": "Where is A1?"}})
     ran = await b.run(b.transform(None, semantics="replace_session", affected_keys=("b",)))

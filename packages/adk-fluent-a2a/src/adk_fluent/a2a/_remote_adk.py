@@ -44,7 +44,7 @@ from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import answer_of, ask_remote, give_output
+from adk_fluent.extend import DURABLE_RUN, answer_of, ask_remote, effect_key, give_output
 from adk_fluent.ir import UNSET, RemoteAgentNode
 from adk_fluent.protocol import RemoteCall
 
@@ -325,8 +325,15 @@ class _Message:
         message.parts.extend(self._parts)
         message.context_id = self._context or ""
         message.task_id = "" if self._asked is None else self._asked.task
+        message.message_id = _message_id() or message.message_id
         parameters.client_call_context = ClientCallContext(service_parameters=dict(self._headers))
         return message, parameters
+
+
+def _message_id() -> str | None:
+    """The id of a message that an engine sends again after a crash; None of any other."""
+    run, key = DURABLE_RUN.get(), effect_key()
+    return None if run is None or key is None else f"{key}#{run.call}"
 
 
 # --- parts -------------------------------------------------------------------------------------

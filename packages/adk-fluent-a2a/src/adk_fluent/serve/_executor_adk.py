@@ -12,7 +12,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.tasks import TaskUpdater
-from a2a.types import ListTasksRequest, Task, TaskState, TaskStatus
+from a2a.types import ListTasksRequest, TaskState
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
@@ -24,6 +24,7 @@ from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
 from adk_fluent.serve._handler import ASKED, NEW
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
+from adk_fluent.serve._tasks import OVER, WAITING, WORKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,17 +38,6 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import AgentEvent, Answer, Pending, PendingKind
     from adk_fluent.serve._keys import Keys
 
-#: The states in which a task waits for its client.
-WAITING: Final = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
-#: The states that a task does not leave.
-OVER: Final = (
-    TaskState.TASK_STATE_COMPLETED,
-    TaskState.TASK_STATE_FAILED,
-    TaskState.TASK_STATE_CANCELED,
-    TaskState.TASK_STATE_REJECTED,
-)
-#: The states of a task that runs, or is about to.
-WORKING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 _SAVED_SECONDS: Final = 5.0
 _ANSWER: Final = "answer"  # the artifact's id
 _PAUSE: Final = 0.05  # seconds between two pieces of a streamed answer, at least
@@ -298,9 +288,7 @@ class _Turn:
         # the SDK changes a task that it has handed out
         waits = known is not None and known.status.state in WAITING
         asked = "" if known is None else known.status.message.message_id
-        if known is None:
-            await self._queue.enqueue_event(self._begun())
-        elif not waits:
+        if not waits:
             await self._updater.start_work()
         async with executor.lock(self._where["session_id"]):
             if waits:
@@ -327,16 +315,6 @@ class _Turn:
             return
         message = self._updater.new_agent_message([text_part(said)])
         await self._updater.update_status(state, message=message)
-
-    def _begun(self) -> Task:
-        task = Task(
-            id=self._context.task_id,
-            context_id=self._context.context_id,
-            status=TaskStatus(state=TaskState.TASK_STATE_WORKING),
-            history=[self._message],
-        )
-        task.status.timestamp.GetCurrentTime()
-        return task
 
     async def _resume(self, answers: Sequence[Answer], questions: Sequence[Pending]) -> None:
         asked = {each.id: each for each in questions}

@@ -8,13 +8,25 @@ from collections import Counter
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
-from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.cluster.task_store import (
+    ConcurrentTaskModificationError,
+    LegacyTaskStoreAdapter,
+    VersionedTaskStore,
+)
+from a2a.server.cluster.version import TaskVersion
+from a2a.server.request_handlers import DefaultRequestHandler, request_handler
 from a2a.types import (
     GetTaskRequest,
     SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
     TaskPushNotificationConfig,
+    TaskState,
     TaskStatusUpdateEvent,
 )
 from a2a.utils._async_queue_compat import QueueShutDown  # another one on each Python
@@ -25,16 +37,19 @@ from a2a.utils.errors import (
     PushNotificationNotSupportedError,
     UnsupportedOperationError,
 )
+from a2a.utils.input_mode_validator import validate_input_modes
+from a2a.utils.task import apply_history_length, validate_history_length
 
 from adk_fluent.extend import LOG
 from adk_fluent.serve._parts_adk import heard, prompt_of
 from adk_fluent.serve._push_adk import PRINCIPAL
+from adk_fluent.serve._tasks import WORKING, has_taken, task_id_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
     from a2a.server.context import ServerCallContext
-    from a2a.types import CancelTaskRequest, Message, Task
+    from a2a.types import CancelTaskRequest, Message
 
     from adk_fluent.serve._keys import Keys
     from adk_fluent.serve._push_adk import Sender
@@ -53,12 +68,15 @@ class Notice:
 
 #: Its methods are wrapped by decorators that tell no types.
 _SDK: Final[Any] = DefaultRequestHandler
+_validated: Final[Any] = getattr(request_handler, "validate_request_params")  # noqa: B009
 #: The key of a call's state that says whether its context is a new one.
 NEW: Final = "adk_fluent_new_context"
 #: The key of the id of the message that asked what a message to a task can be an answer to.
 ASKED: Final = "adk_fluent_asked"
 #: The notice of the request that is being answered.
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
+#: How long a task waits for the server that took it, before another may.
+_TAKEN: Final = timedelta(seconds=5)
 
 
 class BusyError(A2AError):
@@ -127,11 +145,15 @@ class Handler(DefaultRequestHandler):
         **options: Any,
     ) -> None:
         super().__init__(push_sender=sender, **options)
+        store = self.task_store
+        versioned = isinstance(store, VersionedTaskStore)
+        self._tasks = store if versioned else LegacyTaskStoreAdapter(store)
         self._sender = sender
         self._parts = parts
         self._longest_id = longest_id
         self._inputs = inputs
         self._is_busy = is_busy
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._open: Counter[str] = Counter()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -196,6 +218,89 @@ class Handler(DefaultRequestHandler):
                 message.context_id = task.context_id
         context.state[NEW] = not message.context_id
 
+    # --- messages ------------------------------------------------------------------------------
+
+    @_validated
+    async def _sent(self, params: SendMessageRequest, context: ServerCallContext) -> Any:
+        """Run a message; one that was taken before gets the task it has."""
+        known = await self._known(params, context)
+        if known is None:
+            return await _SDK.on_message_send(self, params, context)
+        if not params.configuration.return_immediately:
+            async with aclosing(self._rest(known, context)) as events:
+                async for _ in events:
+                    pass
+        known = await _SDK.on_get_task(self, GetTaskRequest(id=known.id), context)
+        return apply_history_length(known, params.configuration)
+
+    @_validated
+    async def _streamed(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Any]:
+        """Run a message and tell of it; one that was taken before, of the task it has."""
+        begins = not params.message.task_id
+        known = await self._known(params, context)
+        if known is not None:
+            async with aclosing(self._rest(known, context)) as events:
+                async for event in events:
+                    yield event
+            return
+        async with aclosing(_SDK.on_message_send_stream(self, params, context)) as events:
+            async for event in events:
+                if begins and isinstance(event, TaskStatusUpdateEvent):  # a task comes first
+                    said = [params.message]
+                    task = Task(id=event.task_id, context_id=event.context_id, history=said)
+                    task.status.CopyFrom(event.status)
+                    event = apply_history_length(task, params.configuration)  # noqa: PLW2901
+                begins = False
+                yield event
+
+    async def _rest(self, task: Task, context: ServerCallContext) -> AsyncGenerator[Any]:
+        """A task, and what becomes of it until it waits or is over."""
+        if task.status.state not in WORKING:
+            yield task
+            return
+        request = SubscribeToTaskRequest(id=task.id)
+        try:
+            async with aclosing(_SDK.on_subscribe_to_task(self, request, context)) as events:
+                async for event in events:
+                    yield event
+                    if (status := getattr(event, "status", None)) and status.state not in WORKING:
+                        return
+        except (UnsupportedOperationError, QueueShutDown):  # it has ended just now
+            yield await _SDK.on_get_task(self, GetTaskRequest(id=task.id), context)
+
+    async def _known(self, params: SendMessageRequest, context: ServerCallContext) -> Task | None:
+        """The task of a message that was taken before; None if it is to be run now.
+
+        A new task is kept before anything runs. Of servers with one database, one can do so.
+        """
+        message, store = params.message, self._tasks
+        validate_history_length(params.configuration)
+        validate_input_modes(message, self._agent_card)
+        if message.task_id:
+            task = await _SDK.on_get_task(self, GetTaskRequest(id=message.task_id), context)
+            return task if has_taken(task, message) else None
+        id = task_id_of(context.user.user_name, message)
+        async with self._locks.setdefault(id, asyncio.Lock()):
+            stored = await store.get(id, context)
+            if stored is not None and not _is_left(stored.task):
+                return stored.task
+            message.task_id, version = id, TaskVersion.MISSING
+            if stored is not None:
+                message.context_id, version = stored.task.context_id, stored.version
+                context.state[NEW] = False
+            elif not message.context_id:
+                message.context_id = str(uuid4())
+            task = Task(id=id, context_id=message.context_id, history=[message])
+            task.status.state = TaskState.TASK_STATE_SUBMITTED
+            task.status.timestamp.GetCurrentTime()
+            try:
+                await store.save(task, event=None, prev=None, prev_version=version, context=context)
+            except ConcurrentTaskModificationError:
+                return await _SDK.on_get_task(self, GetTaskRequest(id=id), context)
+        return None
+
     async def _cancelled(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         task: Task = await _SDK.on_cancel_task(self, params, context)
         if self._sender is not None:  # where it waited, or ran elsewhere, the SDK tells nobody
@@ -204,8 +309,8 @@ class Handler(DefaultRequestHandler):
             self._sender.tell(context.user.user_name, event)
         return task
 
-    on_message_send = _unary(_SDK.on_message_send)
-    on_message_send_stream = _stream(_SDK.on_message_send_stream)
+    on_message_send = _unary(_sent)
+    on_message_send_stream = _stream(_streamed)
     on_subscribe_to_task = _stream(_SDK.on_subscribe_to_task)
     on_get_task = _unary(_SDK.on_get_task)
     on_list_tasks = _unary(_SDK.on_list_tasks)
@@ -215,3 +320,10 @@ class Handler(DefaultRequestHandler):
     on_get_task_push_notification_config = _unary(_SDK.on_get_task_push_notification_config)
     on_list_task_push_notification_configs = _unary(_SDK.on_list_task_push_notification_configs)
     on_delete_task_push_notification_config = _unary(_SDK.on_delete_task_push_notification_config)
+
+
+def _is_left(task: Task) -> bool:
+    """Whether a task was taken by a server that did not begin with it."""
+    if task.status.state != TaskState.TASK_STATE_SUBMITTED:
+        return False
+    return datetime.now(UTC) - task.status.timestamp.ToDatetime(UTC) > _TAKEN

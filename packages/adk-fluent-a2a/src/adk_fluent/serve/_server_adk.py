@@ -284,7 +284,6 @@ class A2AServer:
             task_store=self._stores.tasks,
             agent_card=self._stated(given),
             extended_agent_card=None if self._extended is None else self._sign(self._extended),
-            validate_input_modes=True,
             event_stream=self._stores.stream,
             interrupted_task_timeout=_PARKED_SECONDS,
         )

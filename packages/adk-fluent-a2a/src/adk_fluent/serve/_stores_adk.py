@@ -14,7 +14,7 @@ from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskSt
 
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, public_address
-from adk_fluent.serve._executor_adk import OVER, WORKING
+from adk_fluent.serve._tasks import OVER, WORKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
 
 from adk_fluent._words import describe
 from adk_fluent.backends._storable import json_fault
@@ -26,7 +27,7 @@ class Answer:
     """How the answers of one agent are read.
 
     - One key without a type, or of type str, and no schema: the text is written there.
-    - One such key and a schema: the validated data is written there.
+    - One such key, or one of the schema's type, and a schema: the validated data is written there.
     - Several keys, one of another type, or what it ``produces``: the answer is a JSON object, each
       of whose fields is written to the key of its name. The schema is the agent's own, else made of
       the keys.
@@ -137,7 +138,12 @@ def _is_whole(node: AgentNode | RemoteAgentNode) -> bool:
     keys = node.writes_keys
     if isinstance(node, AgentNode) and node.produces_type is not None:
         return not keys
-    return not keys or (len(keys) == 1 and keys[0].type in (None, str))
+    if len(keys) != 1:
+        return not keys
+    held = keys[0].type
+    types = get_args(held) if get_origin(held) in (Union, UnionType) else (held,)
+    schema = None if node.output_schema is None else node.output_schema.value
+    return held in (None, str) or (schema is not None and schema in types)
 
 
 def _by_name(node: AgentNode | RemoteAgentNode) -> Mapping[str, str]:

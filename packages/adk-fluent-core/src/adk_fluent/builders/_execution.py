@@ -284,8 +284,13 @@ class _Loop:
 
 
 def _close(runner: asyncio.Runner, process: int) -> None:
-    if os.getpid() == process:  # or it would close what the process before a fork uses
+    if os.getpid() != process:  # or it would close what the process before a fork uses
+        return
+    try:
         runner.close()
+    except RuntimeError as error:  # Python 3.12.1 has no thread any more to wait for others in
+        if "interpreter shutdown" not in str(error):
+            raise
 
 
 class _PerThread(threading.local):

@@ -14,6 +14,25 @@ Standing: TypeAlias = "tuple[Strand, Standing | None]"
 STANDING: Final[ContextVar[Standing | None]] = ContextVar("adk_fluent_step", default=None)
 
 
+class DurableRun(NamedTuple):
+    """A run that an engine goes on with where a process died.
+
+    Attributes:
+        id: The run's id.
+        segment: What the engine calls that which is outside of every execution boundary.
+        call: The number of the call that is running: another one where somebody had a failed step
+            run again, the same where a process has died.
+    """
+
+    id: str
+    segment: str
+    call: int = 0
+
+
+#: The run that this task is part of, as its engine says; None without such an engine.
+DURABLE_RUN: Final[ContextVar[DurableRun | None]] = ContextVar("adk_fluent_run", default=None)
+
+
 class CurrentStep(NamedTuple):
     """A step that is running.
 
@@ -41,3 +60,15 @@ def current_step() -> CurrentStep | None:
         if strand.path:
             paths.append(strand.path)
     return CurrentStep(".".join(reversed(paths)), node, segment)
+
+
+def effect_key() -> str | None:
+    """Return ``run:segment:step`` of the step that calls this: the same whenever it is run again.
+
+    None outside of every step, and where no engine goes on with runs.
+    """
+    run, step = DURABLE_RUN.get(), current_step()
+    if run is None or step is None:
+        return None
+    where = f"{step.path}/{step.node}" if step.path else step.node
+    return f"{run.id}:{step.segment or run.segment}:{where}"

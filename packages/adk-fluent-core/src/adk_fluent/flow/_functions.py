@@ -14,9 +14,11 @@ from adk_fluent.ir import (
     Match,
     Node,
     Predicate,
+    StateFieldRef,
     TransformNode,
     is_reserved_key,
 )
+from adk_fluent.ir._names import is_kept_key
 
 _PREFIXES: Final = tuple(f"{scope}:" for scope in SCOPES if scope != "session")
 
@@ -119,7 +121,7 @@ def transform_delta(
         if value is not None
         and key not in stays
         and (node.scope == "all" or not key.startswith(_PREFIXES))
-        and not is_reserved_key(key)
+        and not is_kept_key(StateFieldRef(key).name)
     }
     return {**gone, **result}
 

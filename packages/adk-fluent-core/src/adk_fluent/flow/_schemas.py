@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._logs import LOG
 from adk_fluent.errors import StateTypeError, add_place, nearest_name
-from adk_fluent.ir import GateNode, MapOverNode, Node, Ref, StateFieldRef, is_reserved_key
+from adk_fluent.ir import GateNode, MapOverNode, Node, Ref, StateFieldRef
+from adk_fluent.ir._names import is_kept_key
 from adk_fluent.ir._promised import schema_reducers
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def kept(
     """
     made = dict(delta)
     for key, value in delta.items():
-        if is_reserved_key(StateFieldRef(key).name):
-            continue
         declaring = [part for part in parts if key in part.fields]
+        if not declaring and is_kept_key(StateFieldRef(key).name):
+            continue
         if not declaring and value is not None and all(part.closed for part in parts):
             _undeclared(key, node, parts, around, warned)
         for part in declaring:

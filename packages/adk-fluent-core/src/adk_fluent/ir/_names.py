@@ -10,6 +10,7 @@ _TAKEN: Final = {
     "__START__": "ADK calls the entry of a graph `__START__`",
 }
 _PREFIX: Final = "_adk"
+_MIDDLEWARES: Final = "adk_fluent_"
 _KEYS: Final = frozenset(
     {
         "__session_metadata__",  # where `adk web` keeps a session's title
@@ -30,3 +31,11 @@ def why_reserved(name: str) -> str | None:
 def is_reserved_key(key: str) -> bool:
     """Whether a state key, without its scope prefix, is none of the user's."""
     return key.startswith(_PREFIX) or key in _KEYS
+
+
+def is_kept_key(key: str) -> bool:
+    """Whether a state key, without its scope prefix, is no step's: ADK's, or a middleware's.
+
+    Middlewares count and remember under such keys; functions may read them.
+    """
+    return key.startswith(_MIDDLEWARES) or is_reserved_key(key)

@@ -297,11 +297,13 @@ class TransportConfig:
         type: ``queue``, ``http`` or ``local``.
         endpoint: Where, in the transport's own notation.
         timeout_seconds: How long a hand-over may take.
+        auth: How to authenticate there.
     """
 
     type: Literal["queue", "http", "local"] = "local"
     endpoint: str | None = None
     timeout_seconds: float | None = None
+    auth: AuthConfig | None = None
 
 
 @record

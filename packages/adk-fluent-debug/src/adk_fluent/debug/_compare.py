@@ -24,8 +24,17 @@ class Difference(NamedTuple):
     now: Any
 
 
-def first_difference(recorded: Any, now: Any) -> Difference | None:
-    """The first difference, depth first; what was redacted is like anything."""
+def first_difference(
+    recorded: Any, now: Any, *, empty_is_missing: bool = False
+) -> Difference | None:
+    """The first difference, depth first; what was redacted is like anything.
+
+    Args:
+        recorded: One piece of data.
+        now: The other one.
+        empty_is_missing: An empty mapping or list is the same as none, as in requests, from which
+            what is empty is left out, and in which redaction empties mappings.
+    """
     todo: list[Difference] = [Difference("", recorded, now)]
     while todo:
         place = todo.pop()
@@ -34,6 +43,8 @@ def first_difference(recorded: Any, now: Any) -> Difference | None:
             todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
         elif isinstance(was, list) and isinstance(has, list):
             todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
+        elif empty_is_missing and _is_empty(was) and _is_empty(has):
+            continue
         elif not _equal(was, has) and not _fits(was, has):
             return place
     return None
@@ -72,6 +83,10 @@ def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
         )
         for at in range(max(len(was), len(has)))
     ]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is Missing or (isinstance(value, dict | list) and not value)
 
 
 def _equal(was: Any, has: Any) -> bool:

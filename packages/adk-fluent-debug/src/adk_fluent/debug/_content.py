@@ -14,7 +14,7 @@ Data = dict[str, Any]
 #: What of an entry, and of a run, may hold what nobody may see; the rest is ours.
 _OF_ENTRIES: Final = ("request", "response", "responses", "args", "result", "effects", "error")
 _OF_RUNS: Final = ("message", "state", "history", "answers", "error", "spans")
-_OF_SPANS: Final = ("name", "span_id", "parent_id", "trace_id", "start", "end", "status")
+_OF_SPANS: Final = ("name", "agent", "span_id", "parent_id", "trace_id", "start", "end", "status")
 _OF_EVENTS: Final = frozenset(
     {"author", "branch", "path", "node", "attempt", "id", "invocation_id", "timestamp", "usage"}
 )
@@ -52,7 +52,9 @@ def without_content(run: Data) -> Data:
     """A run with nothing in it that anybody has said, or written to state."""
     made = {key: each for key, each in run.items() if key not in _OF_RUNS}
     if "spans" in run:
-        made["spans"] = [{key: each[key] for key in _OF_SPANS} for each in run["spans"]]
+        made["spans"] = [
+            {key: each[key] for key in _OF_SPANS if key in each} for each in run["spans"]
+        ]
     tape: list[Data] = []
     for entry in run["tape"]:
         kept = {key: each for key, each in entry.items() if key not in (*_OF_ENTRIES, "event")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._compare import Missing, counted, first_difference, shown
 from adk_fluent.errors import UsageError
@@ -25,6 +25,8 @@ _TEMPORARY: Final = "temp:"
 COST: Final = "adk_fluent_cost"
 #: Begins the keys of state under which a middleware notes which call it asks about.
 ASKED: Final = asked_key("")
+#: Begins the keys of state under which middlewares count and remember.
+OURS: Final = ("adk_fluent_", "user:adk_fluent_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +159,35 @@ class _Names:
         return self._known.setdefault(key, f"{kind}-{len(self._known)}")
 
     def _key(self, key: str) -> str:
-        """A key of state; the id of a call in it by the order, too."""
-        if not key.startswith(ASKED):
-            return key
-        return asked_key(self._of("call", key.removeprefix(ASKED)))
+        """A key of state; the id of a call or a run in it by the order, too."""
+        if key.startswith(ASKED):
+            return asked_key(self._of("call", key.removeprefix(ASKED)))
+        for (kind, id), name in self._known.items():
+            if kind == "run" and id in key:
+                return key.replace(id, name)
+        return key
+
+    def _written(self, value: Any) -> Any:
+        """What a middleware has written down, which may count by runs."""
+        if not isinstance(value, dict):
+            return value
+        held = cast("dict[str, Any]", value)
+        return {self._key(key): self._written(each) for key, each in held.items()}
 
     def put_in(self, event: Data) -> Data:
         _leave_out(event)
         for name, kind in (("id", "event"), ("invocation_id", "invocation")):
             if name in event:
                 event[name] = self._of(kind, event[name])
-        wrote: Data = event.get("state_delta") or {}
-        if any(key.startswith(ASKED) for key in wrote):
-            event["state_delta"] = {self._key(key): value for key, value in wrote.items()}
         metadata: Data = event.get("metadata") or {}
         if "run" in metadata:
             metadata["run"] = self._of("run", metadata["run"])
+        wrote: Data = event.get("state_delta") or {}
+        if any(key.startswith(OURS) for key in wrote):
+            event["state_delta"] = {
+                self._key(key): self._written(value) if key.startswith(OURS) else value
+                for key, value in wrote.items()
+            }
         if event.get("attempt"):
             event["attempt"] = ".".join(
                 self._of("attempt", each) or "" for each in event["attempt"].split(".")

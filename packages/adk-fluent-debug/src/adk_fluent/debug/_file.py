@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._shape import check_shape
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
 
 Data = dict[str, Any]
+
+
+@contextmanager
+def writing(file: Path, what: str = "recording") -> Generator[None]:
+    """Make the folders of a file that is written inside, and say it where that fails.
+
+    Args:
+        file: The file.
+        what: What errors call it.
+
+    Raises:
+        RecordingFileError: It cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise RecordingFileError(
+            f"the {what} cannot be written",
+            path=str(file),
+            found=error.strerror or type(error).__name__,
+            help="nothing was written; choose another place, or make room",
+        ) from error
 
 
 def write(file: Path, text: str) -> None:
@@ -53,32 +77,6 @@ def is_cut_off(text: str, error: Exception) -> bool:
     return at is not None and not text[at:].strip()
 
 
-#: What an entry of a tape is, by the key that only it has; and the type of each key it must have.
-_ENTRIES: Final[dict[str, dict[str, type]]] = {
-    "event": {"event": dict},
-    "model_call": {"model_call": int, "agent": str},
-    "chunk_of": {"chunk_of": int, "response": dict},
-    "reply_of": {"reply_of": int},
-    "tool_call": {"tool_call": int, "agent": str, "tool": str},
-    "result_of": {"result_of": int},
-    "remote_call": {"remote_call": int, "agent": str},
-    "handed_in": {"handed_in": str, "node": str},
-    "branch_end": {"branch_end": str, "node": str},
-    "expired": {"expired": str, "node": str},
-}
-#: The types of what else an entry may have.
-_OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
-    "t": (int, float),
-    "branch": str,
-    "within": int,
-    "request": dict,
-    "responses": list,
-    "args": dict,
-    "effects": dict,
-    "error": dict,
-}
-
-
 def check(data: Any, path: str) -> None:
     """Refuse what is no recording, before anything of it is used.
 
@@ -101,62 +99,21 @@ def check(data: Any, path: str) -> None:
             field="version",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
-    _typed(data, path, "", {"metadata": dict, "runs": list})
-    runs: list[Any] = cast("Data", data)["runs"]
-    for number, run in enumerate(runs):
-        here = f"runs[{number}]"
-        _typed(run, path, here, {"tape": list})
-        for key, kind in (
-            ("state", dict),
-            ("answers", list),
-            ("pipeline", dict),
-            ("message", dict),
-            ("spans", list),
-        ):
-            if run.get(key) is not None:
-                _typed(run, path, here, {key: kind})
-        tape: list[Any] = run["tape"]
-        for at, entry in enumerate(tape):
-            _check_entry(entry, path, f"{here}.tape[{at}]")
+    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
 
-
-def _check_entry(entry: Any, path: str, here: str) -> None:
-    _typed(entry, path, here, {})
-    kind = next((each for each in _ENTRIES if each in entry), None)
-    if kind is None:
-        raise RecordingFileError(
-            "this is no entry of a tape", path=path, field=here, found=f"keys {', '.join(entry)}"
-        )
-    _typed(entry, path, here, _ENTRIES[kind])
-    _typed(entry, path, here, {key: each for key, each in _OPTIONAL.items() if key in entry})
-    if kind == "event":
-        from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
-        try:
-            AgentEvent.from_dict(entry["event"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise RecordingFileError(
-                "this is no event", path=path, field=here, found=str(error)
-            ) from error
-
-
-def _typed(data: Any, path: str, here: str, wanted: Mapping[str, type | tuple[type, ...]]) -> None:
-    if not isinstance(data, dict):
-        raise RecordingFileError(
-            "here stands a mapping", path=path, field=here, found=describe(data)
-        )
-    for key, kind in wanted.items():
-        value: Any = cast("Data", data).get(key)
-        if key == "branch" and value is None:
-            continue
-        if not isinstance(value, kind) or isinstance(value, bool):
-            names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-            raise RecordingFileError(
-                f"{key!r} is of type {names}",
-                path=path,
-                field=f"{here}.{key}".lstrip("."),
-                found=describe(value) if key in data else "nothing",
-            )
+    check_shape(cast("Data", data), path)
+    for number, run in enumerate(cast("Data", data)["runs"]):
+        for at, entry in enumerate(run["tape"]):
+            if "event" in entry:
+                try:
+                    AgentEvent.from_dict(entry["event"])
+                except TypeError as error:
+                    raise RecordingFileError(
+                        "this is no event",
+                        path=path,
+                        field=f"runs[{number}].tape[{at}].event",
+                        found=str(error),
+                    ) from error
 
 
 # --- files of lines ------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class PageData:
     def _add_run(self, number: int, run: RecordedRun) -> None:
         length, status, message = duration(run), run.status or "cut off", said(run)
         offset = self._end + (length * _GAP if number else 0)
-        self._end = offset + length
+        self._end = offset + max([length, *(each["end"] for each in run.spans)])
         head: Data = {
             "kind": "run",
             "label": f"run {number}",

@@ -10,7 +10,7 @@ from adk_fluent.debug._interactions import Interaction, LLMInteraction, ToolInte
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from adk_fluent.debug._run import RecordedRun
 
@@ -46,6 +46,10 @@ class Span:
     entry: int = 0
     within: bool = False
 
+    def overlaps(self, start_ms: float, end_ms: float) -> bool:
+        """Whether it happened between two moments, at least in part."""
+        return self.start_ms <= end_ms and start_ms <= self.end_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -68,14 +72,23 @@ class Lane:
         return f"{self.branch}/{self.agent}" if self.branch and not inside else self.agent
 
 
+#: An agent, a branch, and what the one did in the other.
+_Row = tuple[str, str, Span]
+
+
 def lanes(run: RecordedRun) -> list[Lane]:
     """The lanes of a run, in the order in which they begin.
+
+    A span of OpenTelemetry's stands in the lane of the agent that it is of, or is within. Which
+    branch that is it does not say: it is the one in which the agent did something meanwhile. Where
+    that were several, the lane has no branch. What belongs to no agent is in the lane ``spans``.
 
     Args:
         run: The run.
     """
+    done = [*_calls(run), *_events(run)]
     found: dict[tuple[str, str], Lane] = {}
-    for agent, branch, span in sorted(_spans(run), key=lambda row: row[2].entry):
+    for agent, branch, span in sorted((*done, *_spans(run, done)), key=_begins):
         key = (agent, branch)
         found.setdefault(key, Lane(agent, branch)).spans.append(span)
     return list(found.values())
@@ -84,7 +97,13 @@ def lanes(run: RecordedRun) -> list[Lane]:
 def rows(run: RecordedRun) -> list[tuple[Lane, Span]]:
     """Everything in the lanes of a run, in the order in which it began."""
     made = [(lane, span) for lane in lanes(run) for span in lane.spans]
-    return sorted(made, key=lambda row: (row[1].entry, row[1].kind != "span"))
+    return sorted(made, key=_begins)
+
+
+def _begins(row: tuple[Any, ...]) -> tuple[int, bool]:
+    """What orders rows, of which the span is the last; what goes on in a span begins after it."""
+    span: Span = row[-1]
+    return span.entry, span.kind != "span"
 
 
 def duration(run: RecordedRun) -> float:
@@ -92,10 +111,10 @@ def duration(run: RecordedRun) -> float:
     return max((float(each.get("t", 0.0)) for each in run.tape), default=0.0)
 
 
-def _spans(run: RecordedRun) -> Iterator[tuple[str, str, Span]]:
-    tape = run.tape
+def _calls(run: RecordedRun) -> Iterator[_Row]:
     for call in run.interactions:
-        start = float(tape[call.entry].get("t", 0.0))
+        entry = run.tape[call.entry]
+        start = float(entry.get("t", 0.0))
         usage = call.usage if isinstance(call, LLMInteraction) else None
         kind, label = _named(call)
         span = Span(
@@ -108,14 +127,17 @@ def _spans(run: RecordedRun) -> Iterator[tuple[str, str, Span]]:
             tokens=usage.total if usage is not None else 0,
             what=call,
             entry=call.entry,
-            within="within" in tape[call.entry],
+            within="within" in entry,
         )
         yield call.agent_name, call.branch or "", span
-    for at, entry in enumerate(tape):
+
+
+def _events(run: RecordedRun) -> Iterator[_Row]:
+    for at, entry in enumerate(run.tape):
         if "event" not in entry:
             continue
         event = AgentEvent.from_dict(entry["event"])
-        error = None if event.error is None else {"type": event.error.code, **_message(event)}
+        error = event.error and {"type": event.error.code, "message": event.error.message}
         time = float(entry.get("t", 0.0))
         span = Span(
             kind="event",
@@ -129,18 +151,42 @@ def _spans(run: RecordedRun) -> Iterator[tuple[str, str, Span]]:
             within="within" in entry,
         )
         yield event.node or event.author, event.branch or "", span
-    times = [float(each.get("t", 0.0)) for each in tape]
+
+
+def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
+    known = {str(each.get("span_id")): each for each in run.spans}
+    times = [float(each.get("t", 0.0)) for each in run.tape]
+    of_agents: dict[str, dict[str, list[Span]]] = {}
+    for name, branch, row in done:
+        of_agents.setdefault(name, {}).setdefault(branch, []).append(row)
     for each in run.spans:
+        start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
+        agent = _agent_of(each, known)
+        branches = [*of_agents.get(agent, ())]
+        if len(branches) > 1:
+            rows = of_agents[agent]
+            branches = [b for b in branches if any(r.overlaps(start, end) for r in rows[b])]
         span = Span(
             kind="span",
             label=str(each.get("name", "")),
-            start_ms=float(each.get("start", 0.0)),
-            end_ms=float(each.get("end", 0.0)),
+            start_ms=start,
+            end_ms=end,
             status="error" if each.get("status") == "error" else "ok",
             what=each,
-            entry=bisect_left(times, float(each.get("start", 0.0))),
+            entry=bisect_left(times, start),
         )
-        yield "spans", "", span
+        yield agent or "spans", branches[0] if len(branches) == 1 else "", span
+
+
+def _agent_of(span: Data, known: dict[str, Data]) -> str:
+    """The agent that a span is of, or that of the nearest one above it; "" if there is none."""
+    seen: set[str] = set()  # a file may hold circles
+    here: Data | None = span
+    while here is not None and not here.get("agent"):
+        above = str(here.get("parent_id"))
+        here = None if above in seen else known.get(above)
+        seen.add(above)
+    return "" if here is None else str(here["agent"])
 
 
 def _named(call: Interaction) -> tuple[Literal["model", "tool", "remote"], str]:
@@ -149,10 +195,6 @@ def _named(call: Interaction) -> tuple[Literal["model", "tool", "remote"], str]:
     return (
         ("model", call.model) if isinstance(call, LLMInteraction) else ("remote", call.agent_name)
     )
-
-
-def _message(event: AgentEvent) -> Data:
-    return {} if event.error is None else {"message": event.error.message}
 
 
 def error_text(error: Data | None) -> str:

@@ -16,6 +16,7 @@ from adk_fluent.debug._file import (
     is_stream,
     unstreamed,
     write,
+    writing,
 )
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
@@ -23,7 +24,7 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -107,7 +108,7 @@ class Recording:
         Raises:
             UsageError: State was not captured.
         """
-        return [state for run in self.runs for state in _states(run)]
+        return [state for run in self.runs for state in run.states]
 
     def state_at(self, index: int) -> Data:
         """Session state after an event.
@@ -334,33 +335,11 @@ def check_has_events(recording: Recording) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file):
         write(file, text)
-    except OSError as error:
-        raise RecordingFileError(
-            "the recording cannot be saved",
-            path=str(file),
-            found=error.strerror or type(error).__name__,
-            help="nothing was written; choose another place, or make room",
-        ) from error
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
     return Path(path)
-
-
-def _states(run: RecordedRun) -> Iterator[Data]:
-    if run.state is None:
-        raise UsageError(
-            "this recording has no state",
-            found="it was recorded with capture_state=False or capture_content=False",
-            help="Recorder(capture_state=True)",
-        )
-    state = dict(run.state)
-    for event in run.events:
-        if not event.is_partial:
-            state.update(event.state_delta)
-        yield {key: value for key, value in state.items() if value is not None}

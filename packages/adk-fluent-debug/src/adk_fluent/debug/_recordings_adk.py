@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.cli.plugins import recordings_schema as schema
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._compare import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, check
+from adk_fluent.debug._file import FORMAT, VERSION, check, writing
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -60,15 +59,12 @@ def export(runs: Iterable[Any], file: Path) -> None:
     if left_out:
         LOG.warning("%s has no room for %s", file, counted(left_out, "call without an answer"))
     beside = file.with_name(f".{file.name}.tmp")
-    try:
-        dump_pydantic_to_yaml(schema.Recordings(recordings=made), beside, sort_keys=False)
-        beside.replace(file)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        raise RecordingFileError(
-            "the recording cannot be written", path=str(file), found=error.strerror or str(error)
-        ) from error
+    with writing(file):
+        try:
+            dump_pydantic_to_yaml(schema.Recordings(recordings=made), beside, sort_keys=False)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def _model(call: Any) -> Data:

@@ -24,7 +24,7 @@ _SCHEMA: Final = "properties"
 #: Credentials that are known by what they look like.
 _PATTERNS: Final = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+    r"\beyJ[\w-]{8,1000}\.[\w-]{8,}\.[\w-]*",
     r"\b(?:sk|pk|rk)[-_][\w-]{16,}",
     r"\bAIza[\w-]{30,}",
     r"\bya29\.[\w.-]{16,}",
@@ -33,8 +33,19 @@ _PATTERNS: Final = (
     r"\bglpat-[\w-]{16,}",
     r"\bxox[a-z]-[\w-]{10,}",
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
-    r"(?i:\bcookie['\"]?\s*:\s*['\"]?)(?P<cookie>(?=[^\r\n'\"]*=)[^\r\n'\"]{6,})",
+    # who logs in at an address; the last @ before the path ends it
+    r"(?<=://)(?:[^\s/:@\"<>]*:[^\s/\"<>]+|(?=[^\s/@]*\d)[\w.~%+-]{12,})(?=@)",
+    r"(?i:[?&](?:key|sig|[\w-]*signature)=)(?P<query>[^\s&#'\"<>]{6,})",
+    r"(?i:\bcurl\b[^\r\n]{0,400}?\s(?:-u|--user)[\s=]*['\"]?)(?P<login>[^\s:'\"]+:[^\s'\"]{4,})",
+    (
+        r"(?i:(?<!\S)--[\w-]*(?:api-?key|password|passwd|secret|token)\s+['\"]?)"
+        r"(?P<option>(?=\S*\d|\S{20})[^\s'\"]{6,})"
+    ),
+    (
+        r"(?i:<(?:\w+:)?[\w.-]*(?:api-?_?key|password|passwd|secret|token)>\s*)"
+        r"(?P<element>[^\s<]{6,})"
+    ),
+    r"(?i:\bcookie['\"]?\s*:\s*['\"]?)(?P<cookie>(?=[^\r\n'\"]{0,1000}=)[^\r\n'\"]{6,})",
     r"(?i:\bbearer\s+)(?P<bearer>(?=\S*\d|\S{20})[\w.~+/-]{8,}=*)",
     (
         r"(?i:\b(?:api[ _-]?key|x-api-key|access[ _-]?token|auth[ _-]?token|client[ _-]?secret"
@@ -42,18 +53,23 @@ _PATTERNS: Final = (
     ),
 )
 _PROSE: Final = "|".join(_PATTERNS)
-#: A name, what is given to it, and the scheme before that, however often it was quoted.
-_GIVEN: Final = (
-    r"(?<![\w-])(?P<name>[A-Za-z][\w-]{2,63})\\*['\"]?\s*(?P<by>[=:])\s*\\*['\"]?"
-    r"(?:(?i:basic|bearer|digest|negotiate|token)\s+)?"
+_NAME: Final = r"(?P<name>[A-Za-z][\w-]{2,63})\\*['\"]"
+#: A name to which something is given; or that of a pair, as headers are written.
+_NAMES: Final = (
+    rf"(?<![\w-]){_NAME}?\s*(?P<by>=>?|:)\s*",
+    rf"(?:\(|[\[,]\s*\[)\s*b?\\*['\"]{_NAME}(?P<by>,)\s*b?",
+)
+#: A value, and the scheme before it, however often it was quoted.
+_VALUE: Final = (
+    r"\\*['\"]?(?:(?i:basic|bearer|digest|negotiate|token)\s+)?"
     r"(?P<value>(?:\\(?!['\"])|[^\s'\",;}\]\[\\]){6,})"
 )
-#: After a colon, plain words may stand.
+#: After a colon or a comma, plain words may stand.
 _NO_WORD: Final = r"\d|.{20}"
-#: A text without any of these holds nothing that `_PROSE` or `_GIVEN` finds.
+#: A text without any of these holds nothing that is found in prose.
 _HINTS: Final = (
     r"PRIVATE KEY|eyJ|[spr]k[-_]|AIza|ya29|gh[pousr]_|github_pat|glpat|xox|AKIA|ASIA|://"
-    r"|(?i:auth|bearer|cookie|cred|key|token|secret|pass|pwd|jwt|otp|dsn|cvc|cvv|code|pem)"
+    r"|(?i:auth|bearer|cookie|cred|curl|key|token|secret|pass|pwd|jwt|otp|dsn|cvc|cvv|code|pem|sig=)"
 )
 _KEYS: Final = Redactor()
 
@@ -122,7 +138,11 @@ class Redaction:
                 for key, value in rows.items()
             }
         if isinstance(data, list):
-            return [self._scrubbed(each, known, "") for each in cast("list[Any]", data)]
+            items = cast("list[Any]", data)
+            if _are_pairs(items):
+                rows = [self._scrubbed({key: value}, known, "").popitem() for key, value in items]
+                return [list(row) for row in rows]
+            return [self._scrubbed(each, known, "") for each in items]
         if known is not None and isinstance(data, int | float) and known.fullmatch(str(data)):
             return REDACTED
         return data
@@ -133,8 +153,10 @@ def _clean(text: str, known: re.Pattern[str] | None) -> str:
         text = known.sub(REDACTED, text)
     if not _compiled(_HINTS).search(text):
         return text
-    prose = _compiled(_PROSE, re.DOTALL)
-    return _compiled(_GIVEN).sub(_hide_given, prose.sub(_hide, text))
+    text = _compiled(_PROSE, re.DOTALL).sub(_hide, text)
+    for names in _NAMES:
+        text = _without_given(text, names)
+    return text
 
 
 @cache
@@ -152,21 +174,30 @@ def _hide(match: re.Match[str]) -> str:
     return whole[: start - match.start()] + REDACTED + whole[end - match.start() :]
 
 
-def _hide_given(match: re.Match[str]) -> str:
-    value, whole = match["value"], match[0]
-    before = whole[: len(whole) - len(value)]
-    if not _KEYS.hides(match["name"]):
-        return before + _compiled(_GIVEN).sub(_hide_given, value)
-    is_one = match["by"] == "=" or _compiled(_NO_WORD).search(value)
-    return before + REDACTED if is_one else whole
+def _without_given(text: str, names: str) -> str:
+    """A text without what stands in it behind the names of credentials."""
+    made: list[str] = []
+    done = 0
+    for name in _compiled(names).finditer(text):
+        if name.start() < done or not _KEYS.hides(name["name"]):
+            continue
+        given = _compiled(_VALUE).match(text, name.end())
+        if given and (name["by"].startswith("=") or _compiled(_NO_WORD).search(given["value"])):
+            made += (text[done : given.start("value")], REDACTED)
+            done = given.end()
+    return "".join((*made, text[done:]))
 
 
 def forms_of(secrets: Iterable[str]) -> set[str]:
-    """Texts as they are, and as JSON and Python write them within quotes."""
+    """Texts as they are, as JSON and Python write them within quotes, and as addresses do."""
+    from urllib.parse import quote, quote_plus  # noqa: PLC0415  # slow to import, and seldom needed
+
     forms: set[str] = set()
     for each in secrets:
         forms |= {each, json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1]}
         forms.add(repr(each)[1:-1])
+        forms.add(quote_plus(each, errors="replace"))
+        forms |= {quote(each, safe, errors="replace") for safe in ("", "/")}
     return forms
 
 
@@ -189,7 +220,18 @@ def _keyed(data: Any) -> Iterator[tuple[str, Any, str]]:
                 if isinstance(rows.get(name), str) and "value" in rows:
                     yield rows[name], rows["value"], inside
         elif isinstance(here, list):
-            todo.extend((each, "") for each in cast("list[Any]", here))
+            items = cast("list[Any]", here)
+            if _are_pairs(items):
+                yield from ((key, value, "") for key, value in items)
+            todo.extend((each, "") for each in items)
+
+
+def _are_pairs(items: list[Any]) -> bool:
+    """Whether a list is one of names with values, as headers often are."""
+    return bool(items) and all(
+        isinstance(each, list) and len(cast("list[Any]", each)) == 2 and isinstance(each[0], str)
+        for each in items
+    )
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._compare import first_difference, shown
-from adk_fluent.debug._diff import ASKED, EventDiff, diff_events
+from adk_fluent.debug._diff import OURS, EventDiff, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._interactions import called
 from adk_fluent.debug._recording import check_has_events
@@ -181,8 +181,8 @@ class _Runs:
             self.problems.append(f"run {number} raised {was or 'nothing'} and now {found}")
         if result is None or run.state is None:
             return
-        state = _compared(_last_state(run))
-        changed = first_difference(state, _compared(result.state))
+        *_, last = (run.state, *run.states)
+        changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
             self.problems.append(
                 f"run {number} ends with other state at {changed.path}: "
@@ -190,17 +190,9 @@ class _Runs:
             )
 
 
-def _last_state(run: RecordedRun) -> dict[str, Any]:
-    state = dict(run.state or {})
-    for event in run.events:
-        if not event.is_partial:
-            state.update(event.state_delta)
-    return {key: value for key, value in state.items() if value is not None}
-
-
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:
-    """State without keys that have the id of a call; the events that wrote them are compared."""
-    return {key: value for key, value in state.items() if not key.startswith(ASKED)}
+    """State without keys that may have the id of a call or a run; events are compared with them."""
+    return {key: value for key, value in state.items() if not key.startswith(OURS)}
 
 
 class _Listener:

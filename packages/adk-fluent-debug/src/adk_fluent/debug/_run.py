@@ -5,7 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.errors import UsageError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adk_fluent.debug._interactions import (
         Interaction,
         LLMInteraction,
@@ -59,6 +63,25 @@ class RecordedRun:
     def state(self) -> Data | None:
         """Session state when it began; None if that was not captured."""
         return self.data.get("state")
+
+    @property
+    def states(self) -> Iterator[Data]:
+        """Session state after each of its events.
+
+        Raises:
+            UsageError: State was not captured.
+        """
+        if self.state is None:
+            raise UsageError(
+                "this recording has no state",
+                found="it was recorded with capture_state=False or capture_content=False",
+                help="Recorder(capture_state=True)",
+            )
+        state = dict(self.state)
+        for event in self.events:
+            if not event.is_partial:
+                state.update(event.state_delta)
+            yield {key: value for key, value in state.items() if value is not None}
 
     @property
     def spans(self) -> list[Data]:

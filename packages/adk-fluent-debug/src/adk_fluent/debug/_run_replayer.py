@@ -160,6 +160,7 @@ class RunReplayer(Middleware):
 
     async def _answer(self, call: ModelCall, next: NextModel) -> ModelReply:
         from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.extend import ask_in_place_again  # noqa: PLC0415  # imports ADK
 
         asked = self._clean(_adk.dump_request(call.request))
         tape = self._taken()
@@ -173,7 +174,8 @@ class RunReplayer(Middleware):
         await self._fragments(tape, taped, call.emit if call.stream else None, _adk.load_response)
         end = await self._ending(tape, taped)
         _adk.apply_effects(call.ctx, end.get("effects", {}))
-        return ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+        said = ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+        return ask_in_place_again(call, said)
 
     async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
         """Answer as the agent elsewhere did."""

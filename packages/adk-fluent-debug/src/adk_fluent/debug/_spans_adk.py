@@ -94,6 +94,8 @@ class Spans:
             {"name": each.name, "at": self._since(each.timestamp), "attributes": each.attributes}
             for each in span.events
         ]
+        if agent := (span.attributes or {}).get("gen_ai.agent.name"):
+            made["agent"] = str(agent)
         return {**made, "events": json_safe(events)} if events else made
 
     def _since(self, nanoseconds: int | None) -> float:

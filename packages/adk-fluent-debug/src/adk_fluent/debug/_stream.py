@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._content import mapped, payloads, without_content
-from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, write
+from adk_fluent.debug._file import FORMAT, VERSION, write, writing
 from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import LOG
 
@@ -27,8 +29,9 @@ class Stream:
     """Appends what is recorded to a file of lines, each of them JSON.
 
     At any moment the file holds what could be saved then: where something turns out to be a
-    credential that stands in earlier lines, they are written anew. What the file system refuses
-    while a run goes on is logged, and nothing more is written.
+    credential that stands in earlier lines, they are written anew, or cut off where there is no
+    room for that. What the file system refuses while a run goes on is logged, and nothing more is
+    written.
 
     Args:
         file: The file; it is written over.
@@ -54,16 +57,8 @@ class Stream:
         self._secrets: set[str] = set()
         self._is_over = False
         head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+        with writing(file):
             self._put([head], mode="w")
-        except OSError as error:
-            raise RecordingFileError(
-                "the recording cannot be written",
-                path=str(file),
-                found=error.strerror or type(error).__name__,
-                help="choose another place, or make room",
-            ) from error
 
     def add(self, number: int, part: Data) -> None:
         """Append a part of a run.
@@ -72,8 +67,6 @@ class Stream:
             number: Which run.
             part: What is known of the run, and in ``tape`` what has happened since.
         """
-        if self._is_over:
-            return
         found = {each for payload in payloads(part) for each in self._redaction.secrets(payload)}
         new = found - self._secrets
         self._secrets |= new
@@ -85,7 +78,8 @@ class Stream:
         try:
             if new:
                 self._take_out(new)
-            self._put(lines)
+            if not self._is_over:
+                self._put(lines)
         except OSError as error:
             LOG.error("the recording in %s ends here: %s", self._file, error.strerror or error)
             self._is_over = True
@@ -101,24 +95,38 @@ class Stream:
         if not any(form in text for each in forms_of(new) for form in forms_of([each])):
             return
         head, *lines = text.splitlines()
-        made = [head]
-        for line in lines:
-            data: Data = json.loads(line)
-            if "entry" in data:
-                data["entry"] = self._clean({"tape": [data["entry"]]})["tape"][0]
-            else:
-                data["known"] = self._clean({**data["known"], **_NO_TAPE})
-                del data["known"]["tape"]
-            made.append(_line(data))
-        write(self._file, "\n".join((*made, "")))
+        made = [head, *map(self._cleaned_line, lines)]
+        try:
+            write(self._file, "\n".join((*made, "")))
+        except OSError:  # what must not stay there goes with all that follows it
+            pairs = zip(made, (head, *lines), strict=True)
+            kept = takewhile(lambda pair: pair[0] == pair[1], pairs)
+            os.truncate(self._file, sum(len(f"{line}\n".encode()) for line, _ in kept))
+            raise
+
+    def _cleaned_line(self, line: str) -> str:
+        data: Data = json.loads(line)
+        if "entry" in data:
+            data["entry"] = self._clean({"tape": [data["entry"]]})["tape"][0]
+        else:
+            data["known"] = self._clean({**data["known"], **_NO_TAPE})
+            del data["known"]["tape"]
+        return _line(data)
 
     def _put(self, lines: list[Data], mode: Literal["a", "w"] = "a") -> None:
         # opened each time: nobody says when the last run was recorded; half a character stands in
         # JSON as it stands behind a backslash
-        with self._file.open(
-            mode, encoding="utf-8", errors="backslashreplace", newline="\n"
-        ) as out:
-            out.write("".join(f"{_line(each)}\n" for each in lines))
+        whole = 0
+        try:
+            with self._file.open(
+                mode, encoding="utf-8", errors="backslashreplace", newline="\n"
+            ) as out:
+                whole = out.tell()
+                out.write("".join(f"{_line(each)}\n" for each in lines))
+        except OSError:
+            with suppress(OSError):
+                os.truncate(self._file, whole)
+            raise
 
 
 def _line(data: Data) -> str:

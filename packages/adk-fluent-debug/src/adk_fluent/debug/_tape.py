@@ -136,7 +136,7 @@ class Tape:
         for each in (*here, *(each for each in of_agent if each not in here)):
             if each.used or each.tool != tool:
                 continue
-            difference = first_difference(each.asked, asked)
+            difference = first_difference(each.asked, asked, empty_is_missing=True)
             if difference is None:
                 each.used = True
                 if each.end is None and self._is_cut_off:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._file import write, writing
 from adk_fluent.errors import UsageError
 
 _TEST: Final = '''\
@@ -59,13 +59,8 @@ def write_test(file: Path, target: str, name: str, recording: Path) -> None:
     if source.endswith(".py"):
         loaded = f'f"{{HERE / {_relative(Path(source), file.parent)!r}}}:{attribute}"'
     beside = _relative(recording, file.parent)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_TEST.format(file=beside, name=name, target=loaded), "utf-8")
-    except OSError as error:
-        raise RecordingFileError(
-            "the test cannot be written", path=str(file), found=error.strerror
-        ) from error
+    with writing(file, "test"):
+        write(file, _TEST.format(file=beside, name=name, target=loaded))
 
 
 def _relative(path: Path, start: Path) -> str:

@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const narrow = matchMedia("(max-width: 760px)");
   const LANE = 26, AXIS = 20, LONG = 20_000; // pixels, pixels, characters
-  const BANDS = { run: [0, 26], model: [3, 9], remote: [3, 9], tool: [13, 7], span: [13, 7], event: [21, 4] }; // of a lane: top and height
+  const BANDS = { run: [0, 26], model: [2, 8], remote: [2, 8], tool: [11, 5], span: [17, 3], event: [21, 4] }; // of a lane: top and height
   const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu; // what a reader does not see
   const visible = (text) => text.replaceAll("\r\n", "\n").replace(HIDDEN, (each) => `\\u${each.codePointAt(0).toString(16).padStart(4, "0")}`);
   const byId = (id) => document.getElementById(id);
@@ -220,7 +220,7 @@
         const from = x(row.start), wide = Math.max(row.kind === "event" ? 4 : 3, (row.end - row.start) * by);
         if (from + wide < left || from > width) continue;
         const [top, high] = BANDS[row.kind], alpha = this.places.has(row.at) ? 1 : 0.15;
-        pen.globalAlpha = row.status === "cancelled" ? alpha * 0.45 : alpha;
+        pen.globalAlpha = row.status === "cancelled" || row.kind === "span" ? alpha * 0.45 : alpha; // spans stand in each other
         pen.fillStyle = row.status === "error" ? hue.error : hue[row.kind];
         pen.fillRect(from, y(row.lane) + top, wide, high);
         pen.globalAlpha = 1;
@@ -278,7 +278,7 @@
         if (row.lane !== lane) continue;
         const [top, high] = BANDS[row.kind], away = Math.max(0, x(row.start) - event.offsetX, event.offsetX - Math.max(x(row.end), x(row.start) + 3));
         const far = away + Math.max(0, top - y, y - top - high) / 2;
-        if (far < least) [best, least] = [row, far];
+        if (far <= least) [best, least] = [row, far];
       }
       return best;
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from adk_fluent.contracts import Diagnostic, Related, Severity, middleware_stacks, state_flows
 from adk_fluent.distributed._codecs import helper_of
 from adk_fluent.distributed._errors import BoundaryError
+from adk_fluent.distributed._peers import is_peer, peer_step
 from adk_fluent.distributed._segments import Segment, check_hosting, split
 from adk_fluent.ir import Ref, SequenceNode
 
@@ -135,11 +136,15 @@ def _streams(graph: Graph, parts: dict[int, frozenset[str]]) -> Iterator[Diagnos
 def _hosting(graph: Graph, bounded: list[Node]) -> Iterator[Diagnostic]:
     for node in bounded:
         try:
-            check_hosting(Segment(node.name, node.name, node.boundary), url=None)
+            if is_peer(node):
+                peer_step(node)
+            else:
+                check_hosting(Segment(node.name, node.name, node.boundary), url=None)
         except BoundaryError as error:
             yield Unhosted.at(graph, node, f"{error.what}: {error.found}", help=error.help)
     try:
-        split(graph.root)
+        if not any(map(is_peer, bounded)):  # those have been looked at
+            split(graph.root)
     except BoundaryError as error:
         node = next((each for each in graph.nodes if each.name == error.node), graph.root)
         yield Unhosted.at(graph, node, error.what, help=error.help)

@@ -1,4 +1,4 @@
-"""``adk-fluent submit``, ``status``, ``answer``, ``cancel`` and ``worker``."""
+"""``adk-fluent submit``, ``status``, ``answer``, ``cancel``, ``prune`` and ``worker``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import logging
 import signal
 import time
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import Answer, Pending
 
 T = TypeVar("T")
+_UNITS: Final = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_DIGITS: Final = 6  # of an age
 
 _database = click.option(
     "--database",
@@ -212,6 +215,37 @@ def answer(run: str, values: tuple[str, ...], database: str, as_json: bool) -> N
 def cancel(run: str, database: str, as_json: bool) -> None:
     """Cancel RUN: a step that is running is cancelled, and nothing after it runs."""
     _show(_on_runs(database, lambda engine: engine.cancel(run)), as_json=as_json)
+
+
+@click.command()
+@click.argument("age")
+@click.option("--dry-run", is_flag=True, help="Show them, and remove nothing.")
+@_database
+@_json
+def prune(age: str, dry_run: bool, database: str, as_json: bool) -> None:
+    """Remove runs that ended longer than AGE ago, such as 30d, 12h, 90m or 45s.
+
+    Those that are completed, rejected or cancelled go, with their transcripts, state and artifacts.
+    Those that run, wait or failed stay.
+    """
+    ago = _age(age)
+    runs = _on_runs(database, lambda engine: engine.prune(ago, dry_run=dry_run))
+    data = [each.to_dict() for each in runs]
+    what = "would be removed" if dry_run else "removed"
+    told = [f"{what}: {counted(runs)}", *(table(runs) if dry_run and runs else ())]
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2) if as_json else "\n".join(told))
+
+
+def _age(text: str) -> timedelta:
+    """A time as people write it.
+
+    Raises:
+        UsageError: It is none.
+    """
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    if unit is None or not (number.isascii() and number.isdecimal() and len(number) <= _DIGITS):
+        raise UsageError(f"{text!r} is no age", help="such as 30d, 12h, 90m or 45s")
+    return timedelta(**{unit: int(number)})
 
 
 @click.command()

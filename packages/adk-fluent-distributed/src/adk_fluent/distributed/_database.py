@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _SQLITE: Final = "sqlite:///"
 _POSTGRES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
+_FILES: Final[set[str]] = set()  # that DBOS has its tables in
 _TABLES: Final = (
     """create table if not exists adk_fluent_sessions (
     app text not null, owner text not null, session text not null, state text not null,
@@ -154,6 +157,29 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
     """Let readers not wait for writers; every commit still reaches the disk."""
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = full")
+
+
+def ready_for_dbos(address: Address) -> None:
+    """Let a SQLite before 3.42 count milliseconds as DBOS asks it to, on Python 3.12 and newer."""
+    if address.path is None or sqlite3.sqlite_version_info >= (3, 42):
+        return
+    from sqlalchemy import Engine, event  # noqa: PLC0415  # slow
+
+    _FILES.add(os.path.realpath(address.path))
+    if not event.contains(Engine, "connect", _add_milliseconds):  # DBOS makes its engines itself
+        event.listen(Engine, "connect", _add_milliseconds)
+
+
+def _add_milliseconds(connection: Any, _: object) -> None:
+    if not isinstance(connection, sqlite3.Connection):
+        return
+    opened = {os.path.realpath(row[2]) for row in connection.execute("pragma database_list")}
+    if opened & _FILES:  # those of others keep what SQLite has
+        connection.create_function("unixepoch", 1, _now)
+
+
+def _now(what: object) -> float | None:
+    return time.time() if what == "subsec" else None
 
 
 def unusable(error: Exception, address: Address) -> EngineError:

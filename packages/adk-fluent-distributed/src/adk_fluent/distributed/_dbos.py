@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from dbos import DBOSClient, WorkflowHandleAsync, WorkflowStatus
+    from dbos import DBOSClient, WorkflowStatus
 
     from adk_fluent.distributed._call import RunStatus
     from adk_fluent.distributed._processes import ProcessIsolation
@@ -43,8 +45,10 @@ if TYPE_CHECKING:
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import Answer, RunResult
 
-_LOOK: Final = 1.0  # seconds between two looks at a run whose end is told
-_SOON: Final = 0.002  # seconds between two looks at a call that is about to end
+_LOOK: Final = 1.0  # seconds between two looks at a run, at most; its end here is told
+_SOON: Final = 0.002  # seconds between two looks at a run whose end was told
+_RARER: Final = 1.25  # how much longer each pause between two looks is than the one before
+_CALLS: Final = 8  # calls of a run that are read at once
 
 
 class DbosEngine:
@@ -169,8 +173,9 @@ class DbosEngine:
         known = await self._last(call.run_id)
         if known is None:
             await self._check_room(call)
-            await self._enqueue(call, whole=False)
-            known = await self._last(call.run_id)
+            if await self._enqueue(call, whole=False):
+                return status_of(call.to_dict(), None)
+            known = await self._found(call.run_id)
         return self._known(known, call)
 
     async def run(
@@ -198,30 +203,26 @@ class DbosEngine:
         station = self._stations[call.fingerprint]
         runtime = await self._launched()
         with runtime.waiting(call.run_id) as over:
-            row, is_here = await self._last(call.run_id), False
-            if row is None:
+            found, pause = await self._last(call.run_id), self._poll
+            if found is None:
                 try:
                     await runtime.begin(call)
                 except Exception as error:
                     raise unusable(error, self._address) from error
-                is_here = True  # unless another process began it in the same moment
-                row = await self._last(call.run_id)
-            while not (stands := self._known(row, call)).is_over:
-                if is_here:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_LOOK):
-                            await over.wait()
+                pause = _LOOK  # its end is told, unless another process has begun it meanwhile
+            while found is None or not self._known(found, call).is_over:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK):
-                        pause = _SOON if over.is_set() else self._poll
-                        await self._ended(row.row.workflow_id if row else "", pause)
+                    async with asyncio.timeout(pause):
+                        await over.wait()
+                pause = _SOON if over.is_set() else min(_RARER * pause, _LOOK)
                 if self._runtime is None:
                     raise EngineError(
                         f"the engine was closed while run {call.run_id!r} went on",
                         help="run(...) with the same run_id goes on with it",
                     )
                 over.clear()
-                row = await self._last(call.run_id)
+                found = await self._last(call.run_id, found)
+        stands = self._known(found, call)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
         return await station.recall(call.run_id, user_id)
@@ -274,13 +275,15 @@ class DbosEngine:
             DistributedRunError: There is no such run.
             EngineError: The database cannot be used.
         """
+        from adk_fluent.distributed._runtime import workflow_id  # noqa: PLC0415  # imports DBOS
+
         found = await self._found(run_id)
         row, stands = found.row, _status(found)
         client = await self._client()
         if stands.status in ("waiting", "failed"):  # its last call is over: one more says so
             call = replace(_call_in(row), number=_call_in(row).number + 1, answers={})
-            last = await self._enqueue(call, whole=row.name == _whole(), delay=True)
-            await client.cancel_workflow_async(last)
+            await self._enqueue(call, whole=row.name == _whole(), delay=True)
+            await client.cancel_workflow_async(workflow_id(run_id, call.number))
         elif not stands.is_over:
             await client.cancel_workflow_async(row.workflow_id)
         return _status(await self._found(run_id))
@@ -373,6 +376,42 @@ class DbosEngine:
         except Exception as error:
             raise unusable(error, self._address) from error
 
+    async def prune(self, older_than: timedelta, *, dry_run: bool = False) -> list[RunSummary]:
+        """Remove runs that are completed, rejected or cancelled, with all that is kept of them.
+
+        That is their calls, transcripts, state and artifacts; state of users and of the app stays.
+        A run that waits or failed can go on and stays, too: `cancel` it first. With the id of a run
+        that was removed, `submit` and `run` begin another one.
+
+        Args:
+            older_than: How long ago they ended, at least.
+            dry_run: Remove nothing.
+
+        Returns:
+            The runs that were removed, or would be.
+
+        Raises:
+            EngineError: The database cannot be used; what was not removed is found again.
+            UsageError: It is no time, or a negative one.
+        """
+        from adk_fluent.distributed import _pruning as pruning  # noqa: PLC0415  # imports DBOS
+
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]  # of untyped code
+            raise UsageError(
+                "prune(...) takes how long ago runs ended",
+                found=describe(older_than),
+                help="such as timedelta(days=30)",
+            )
+        before = time.time() - older_than.total_seconds()
+        client = await self._client()
+        try:
+            found = await pruning.ended_before(client, before)
+            if not dry_run:
+                await pruning.remove(client, self._database, found)
+        except Exception as error:
+            raise unusable(error, self._address) from error
+        return found
+
     async def workers(self) -> list[WorkerSummary]:
         """Return the workers of the database; one that died is among them until it is noticed.
 
@@ -413,7 +452,7 @@ class DbosEngine:
             queues: dict[str, int] = {}
             most: dict[str, int | None] = {}
             for fingerprint, station in self._stations.items():
-                names = station.plan.names if segments is None else tuple(segments)
+                names = station.plan.entered if segments is None else tuple(segments)
                 for name in names:
                     boundary = station.plan[name].boundary
                     scaling = None if boundary is None else boundary.scaling
@@ -543,60 +582,57 @@ class DbosEngine:
                 help="submit it again later, or start workers",
             )
 
-    async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> str:
-        from adk_fluent.distributed._runtime import (  # noqa: PLC0415  # imports DBOS
-            options_of,
-            workflow_id,
-        )
+    async def _enqueue(self, call: SegmentCall, *, whole: bool, delay: bool = False) -> bool:
+        """Put a call into its queue; False where the run has a call of this number already.
+
+        Raises:
+            EngineError: The database cannot be used.
+        """
+        from dbos import error as reasons  # noqa: PLC0415  # slow
+
+        from adk_fluent.distributed._runtime import options_of  # noqa: PLC0415  # imports DBOS
 
         client, options = await self._client(), options_of(call, whole=whole)
+        options["workflow_id_reuse_policy"] = "reject"
         if delay:
             options["delay_seconds"] = 3600.0
         try:
             await client.enqueue_async(options, call.to_dict())
+        except reasons.DBOSWorkflowIDInUseError:
+            return False
         except Exception as error:
             raise unusable(error, self._address) from error
-        return workflow_id(call.run_id, call.number)
+        return True
 
-    async def _last(self, run_id: str) -> _Found | None:
-        """The last call of a run, and its last rest."""
-        prefix, client = f"{checked_id(run_id)}#", await self._client()
-        try:
-            rows = await client.list_workflows_async(workflow_id_prefix=prefix)
-        except Exception as error:
-            raise unusable(error, self._address) from error
-        # SQLite finds ids in either case
-        rows = sorted(
-            (row for row in rows if row.workflow_id.startswith(prefix)),
-            key=lambda row: row.workflow_id,
-        )
-        ends = [_result_in(row) for row in rows if row.status == "SUCCESS"]
-        rests = [each for each in ends if each.get("next") is None]
-        return _Found(rows[-1], rests[-1] if rests else None) if rows else None
+    async def _last(self, run_id: str, known: _Found | None = None) -> _Found | None:
+        """The last call of a run, and its last rest.
 
-    async def _ended(self, id: str, pause: float) -> None:
-        """Wait until a call and those that it leads to have ended; what came of them is not told.
-
-        DBOS reads only the end of a call, which costs a fraction of a look at the run.
+        Calls are found by their ids, one after the other: a search for what ids begin with would
+        read the calls of all runs.
 
         Args:
-            id: The call in DBOS.
-            pause: Seconds between two looks.
+            run_id: The run.
+            known: What was found before; only what came after that is read.
         """
-        from adk_fluent.distributed._runtime import workflow_id  # noqa: PLC0415  # imports DBOS
+        from adk_fluent.distributed._runtime import number_of, workflow_id  # noqa: PLC0415  # DBOS
 
+        checked_id(run_id)
         client = await self._client()
+        rest = None if known is None else known.rest
+        number = 0 if known is None else number_of(known.row)
         while True:
+            ids = [workflow_id(run_id, at) for at in range(number, number + _CALLS)]
             try:
-                handle: WorkflowHandleAsync[Any] = await client.retrieve_workflow_async(id)
-                result = await handle.get_result(polling_interval_sec=pause)
-            except Exception:  # noqa: BLE001  # cancelled, or unusable: a look at the run says which
-                await asyncio.sleep(pause)
-                return
-            if not isinstance(result, dict) or not cast("dict[str, Any]", result).get("next"):
-                return
-            run_id, _, number = id.rpartition("#")
-            id = workflow_id(run_id, int(number) + 1)
+                rows = await client.list_workflows_async(workflow_ids=ids)
+            except Exception as error:
+                raise unusable(error, self._address) from error
+            for row in sorted(rows, key=number_of):
+                result = _result_in(row) if row.status == "SUCCESS" else None
+                rest = result if result is not None and result["next"] is None else rest
+                known = _Found(row, rest)
+            if len(rows) < _CALLS:
+                return known
+            number += _CALLS
 
     async def _found(self, run_id: str) -> _Found:
         found = await self._last(run_id)
@@ -604,9 +640,7 @@ class DbosEngine:
             raise unknown_run(run_id)
         return found
 
-    def _known(self, found: _Found | None, call: SegmentCall) -> RunStatus:
-        if found is None:
-            raise unknown_run(call.run_id)
+    def _known(self, found: _Found, call: SegmentCall) -> RunStatus:
         refuse_other(_call_in(found.row), call, self._stations[call.fingerprint].plan)
         return _status(found)
 

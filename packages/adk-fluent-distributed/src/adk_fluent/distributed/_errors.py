@@ -17,8 +17,8 @@ class BoundaryError(UsageError):
 
     Cause: a boundary inside a race or below an agent, two bounded steps of one name, a boundary
     that asks for a transport, an isolation or a number of workers that the engine has not, a codec
-    whose library is not installed here, or an engine that has another pipeline with the same steps
-    and names.
+    whose library is not installed here, a part that no server of A2A can run, or an engine that has
+    another pipeline with the same steps and names.
     Fix: move or change the boundary as the help line says.
     """
 

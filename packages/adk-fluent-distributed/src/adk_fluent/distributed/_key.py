@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import Final
-
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import current_step
-
-#: The run that this task is part of, and the segment outside of every boundary.
-HERE: Final[ContextVar[tuple[str, str] | None]] = ContextVar("adk_fluent_segment", default=None)
+from adk_fluent.extend import effect_key
 
 
 def idempotency_key(effect: str = "") -> str:
@@ -28,14 +22,11 @@ def idempotency_key(effect: str = "") -> str:
         >>> def charge(state):
         ...     payments.charge(state["amount"], key=idempotency_key())
     """
-    here, step = HERE.get(), current_step()
-    if here is None or step is None:
+    key = effect_key()
+    if key is None:
         raise UsageError(
             "idempotency_key() is called outside of a distributed run",
             help="call it in a function or tool of a pipeline that an engine runs; "
             "in tests, run it with InlineEngine()",
         )
-    run_id, outside = here
-    where = f"{step.path}/{step.node}" if step.path else step.node
-    key = f"{run_id}:{step.segment or outside}:{where}"
     return f"{key}:{effect}" if effect else key

@@ -16,6 +16,7 @@ LAYER = Layer(
             Entry(f"{_HERE}._cli:status", "status", "Show how a submitted run stands."),
             Entry(f"{_HERE}._cli:answer", "answer", "Answer what a submitted run waits on."),
             Entry(f"{_HERE}._cli:cancel", "cancel", "Cancel a submitted run."),
+            Entry(f"{_HERE}._cli:prune", "prune", "Remove runs that ended long ago."),
             Entry(f"{_HERE}._cli:worker", "worker", "Run segments of submitted runs."),
             Entry(f"{_HERE}._cli:deploy", "deploy", "Write what runs workers in containers."),
         ),

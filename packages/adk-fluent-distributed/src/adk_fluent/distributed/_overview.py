@@ -39,11 +39,11 @@ async def runs_in(client: DBOSClient, limit: int, prefix: str | None = None) -> 
                 found[run_id] = row
         if len(rows) < _PAGE or len(found) >= limit:
             break
-    made = [_summary(run_id, row) for run_id, row in found.items()]
+    made = [summary_of(run_id, row) for run_id, row in found.items()]
     return sorted(made, key=lambda each: -each.changed)[:limit]
 
 
-def _summary(run_id: str, row: WorkflowStatus) -> RunSummary:
+def summary_of(run_id: str, row: WorkflowStatus) -> RunSummary:
     """The summary of a run by its last call; of one that cannot be read, what is wrong with it."""
     status: Status = "running"
     result, error = dict[str, Any](), dict[str, str]()

@@ -104,7 +104,7 @@ def refuse_other(known: SegmentCall, call: SegmentCall, plan: SegmentPlan) -> No
         raise DistributedRunError(
             f"run {run_id!r} is a run of another pipeline, or of another version of {plan.name}",
             run_id=run_id,
-            found=f"steps {known.fingerprint[:12]} instead of {call.fingerprint[:12]}",
+            found=f"steps and schemas {known.fingerprint[:12]} instead of {call.fingerprint[:12]}",
             help="give each run an id of its own",
         )
     if known.user_id != call.user_id:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dbos import DBOS, DBOSClient, SetWorkflowID
 
 from adk_fluent.distributed._call import SegmentCall, SegmentResult
-from adk_fluent.distributed._database import unusable
+from adk_fluent.distributed._database import ready_for_dbos, unusable
 from adk_fluent.distributed._errors import EngineError
 from adk_fluent.distributed._json import JsonSerializer
 from adk_fluent.distributed._processes import Processes
@@ -43,7 +43,7 @@ ALL: Final = "*"
 _WATCH: Final = 0.25  # seconds between two looks at what was cancelled
 _REAP: Final = 1.0  # seconds between two looks at who has died
 _PATIENCE: Final = 0.7  # the part of a lease after which a worker without signs of life gives up
-_RARELY: Final = 4  # looks into the other queues of a worker for one into that of whole runs
+_RARELY: Final = 10  # looks into the other queues of a worker for one into that of whole runs
 _TAKERS: Final = "queue-worker-"  # names of DBOS's threads that look into queues
 _PARTING: Final = 10.0  # seconds that one of them gets to end
 
@@ -61,6 +61,11 @@ def _is_rare(queue: str, queues: Mapping[str, int]) -> bool:
 def workflow_id(run_id: str, number: int) -> str:
     """The id of a call of a run in DBOS."""
     return f"{run_id}#{number:06d}"
+
+
+def number_of(row: WorkflowStatus) -> int:
+    """The number of the call that a row is of."""
+    return int(row.workflow_id.rpartition("#")[2])
 
 
 def options_of(call: SegmentCall, *, whole: bool) -> EnqueueOptions:
@@ -148,9 +153,12 @@ async def _check_ours(data: dict[str, Any], *, whole: bool) -> None:
 @DBOS.workflow(name=SEGMENT)
 async def _segment(data: dict[str, Any]) -> dict[str, Any]:
     """Run one segment, and put what comes next into its queue."""
+    runtime = Runtime.current()
     await _check_ours(data, whole=False)
     result = await _advance(data, False)
-    if result["next"] is not None:
+    if result["next"] is None:
+        runtime.tell_end(data["run_id"])
+    else:
         call = SegmentCall.from_dict(data).next(result["next"])
         await DBOS.enqueue_workflow_with_options_async(
             options_of(call, whole=False), call.to_dict()
@@ -162,6 +170,7 @@ async def _segment(data: dict[str, Any]) -> dict[str, Any]:
 async def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Run segment after segment in this process, each a durable step."""
     runtime = Runtime.current()  # a closing engine is there no more when it cancels this
+    runtime.tell_end(data["run_id"])
     await _check_ours(data, whole=True)
     try:
         while True:
@@ -173,8 +182,6 @@ async def _whole(data: dict[str, Any]) -> dict[str, Any]:
         if runtime.is_closed:
             raise _ClosedError from error
         raise
-    finally:
-        runtime.ended(data["run_id"])
 
 
 def _keep_quiet() -> None:
@@ -340,7 +347,7 @@ class Runtime:
 
     @contextmanager
     def waiting(self, run_id: str) -> Generator[asyncio.Event]:
-        """An event that is set each time a call of a run ends in this process, or is about to."""
+        """An event that is set when a run comes to rest in this process, or the process closes."""
         loop, over = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
@@ -362,8 +369,16 @@ class Runtime:
         """
         await asyncio.to_thread(self._begin, workflow_id(call.run_id, call.number), call)
 
-    def ended(self, run_id: str) -> None:
-        """Let those who wait for a run know that a call of it has come to its end."""
+    def tell_end(self, run_id: str) -> None:
+        """Let those who wait for a run know when the workflow of this task has ended.
+
+        DBOS has written then what came of it, or is about to.
+        """
+        task = asyncio.current_task()
+        if task is not None:
+            task.add_done_callback(lambda _: self._ended(run_id))
+
+    def _ended(self, run_id: str) -> None:
         for tell in [*self._waiting.get(run_id, ())]:
             with suppress(RuntimeError):  # its loop is closed
                 tell()
@@ -385,6 +400,8 @@ class Runtime:
                     each.join(_PARTING)
 
     def _stop(self) -> None:
+        for run_id in [*self._waiting]:  # nothing ends here any more
+            self._ended(run_id)
         self._take_no_more()
         Runtime._current = None
         DBOS.destroy(workflow_completion_timeout_sec=0)
@@ -496,6 +513,7 @@ def new_client(address: Address) -> DBOSClient:
     """
     _keep_quiet()
     try:
+        ready_for_dbos(address)
         DBOS.migrate(address.url)
         return DBOSClient(
             system_database_url=address.url,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from adk_fluent.distributed._database import Address
 from adk_fluent.distributed._errors import BoundaryError
+from adk_fluent.distributed._fingerprint import fingerprint_of
+from adk_fluent.distributed._peers import is_peer, peer_step
 from adk_fluent.extend import describe, public_address
 from adk_fluent.ir import (
     AgentNode,
@@ -20,7 +22,6 @@ from adk_fluent.ir import (
     SequenceNode,
     TransportConfig,
     map,
-    structure_hash,
     walk,
 )
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 _DATABASES: Final = ("postgresql", "postgres", "sqlite")
 #: What carries other transports.
 _NEEDS: Final = {
-    "http": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
-    "https": "an A2A server, as RemoteAgent(...) of adk-fluent-a2a asks one",
     "pubsub": "Google Cloud Pub/Sub (google-cloud-pubsub)",
     "nats": "a NATS server with JetStream (nats-py)",
     "redis": "a Redis server (redis)",
@@ -76,7 +75,8 @@ class SegmentPlan:
     Attributes:
         node: The pipeline, as every segment compiles it.
         segments: The segments, the outermost first, then in the order of the expression.
-        fingerprint: Same for pipelines with the same steps; a run resumes on no other.
+        fingerprint: Same for pipelines with the same steps and schemas; a run resumes on no
+            other.
         first: The segment that runs begin in.
     """
 
@@ -100,6 +100,15 @@ class SegmentPlan:
     def names(self) -> tuple[str, ...]:
         """The names of the segments."""
         return tuple(each.name for each in self.segments)
+
+    @property
+    def entered(self) -> tuple[str, ...]:
+        """The names of the segments that a run may enter.
+
+        Where all that is outside of every boundary is sequences, nothing is ever done there.
+        """
+        root = self.node.root if isinstance(self.node, AppNode) else self.node
+        return self.names[1:] if _is_hollow(root) else self.names
 
     def __getitem__(self, name: str) -> Segment:
         """The segment of this name.
@@ -146,10 +155,14 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
 
     Raises:
         BoundaryError: A boundary stands where a run cannot be cut: inside a race, below an agent
-            that transfers or calls, or at two different steps of one name.
+            that transfers or calls, or at two different steps of one name; or no A2A server can be
+            asked for the part that it bounds.
     """
     node = node_of(pipeline)
     root = node.root if isinstance(node, AppNode) else node
+    if any(is_peer(each) for each in _cut(root)):
+        node = map(node, lambda each: peer_step(each) if is_peer(each) else each)
+        root = node.root if isinstance(node, AppNode) else node
     found = {OUTSIDE: Segment(root.name, OUTSIDE)} if root.boundary is None else {}
     bounded: dict[str, Node] = {}
     for each in _cut(root):
@@ -163,7 +176,7 @@ def split(pipeline: Pipeline | Node) -> SegmentPlan:
             )
         found.setdefault(each.name, Segment(each.name, each.name, each.boundary))
     plain = map(node, _plain)
-    return SegmentPlan(plain, tuple(found.values()), structure_hash(plain), _first(root))
+    return SegmentPlan(plain, tuple(found.values()), fingerprint_of(plain), _first(root))
 
 
 def _first(root: Node) -> str:
@@ -172,6 +185,16 @@ def _first(root: Node) -> str:
     while node.boundary is None and isinstance(node, SequenceNode) and node.children:
         node = node.children[0]
     return root.name if node.boundary is None else node.name
+
+
+def _is_hollow(node: Node) -> bool:
+    """Whether a step does nothing but what is in segments of others."""
+    return (
+        node.boundary is None
+        and isinstance(node, SequenceNode)
+        and bool(node.children)
+        and all(each.boundary is not None or _is_hollow(each) for each in node.children)
+    )
 
 
 def node_of(pipeline: Any) -> Node:
@@ -260,11 +283,11 @@ def check_hosting(segment: Segment, *, url: str | None) -> None:
 
 def _check_transport(segment: Segment, transport: TransportConfig, url: str | None) -> None:
     endpoint = transport.endpoint
-    if transport.type != "http" and (endpoint is None or endpoint == url):
+    if endpoint is None or endpoint == url:
         return
     found = f"TransportConfig(type={transport.type!r}, endpoint={public_address(endpoint or '')!r})"
     scheme = (endpoint or "").partition(":")[0]
-    if scheme in _DATABASES and transport.type != "http":
+    if scheme in _DATABASES:
         if url is not None and Address.of(endpoint).url != url:
             raise _not_hosted(segment, found, "an engine of that database: DbosEngine(endpoint)")
         return

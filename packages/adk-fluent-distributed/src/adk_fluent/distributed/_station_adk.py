@@ -19,12 +19,11 @@ from adk_fluent.distributed._artifacts_adk import RunArtifacts
 from adk_fluent.distributed._call import SegmentResult
 from adk_fluent.distributed._codecs import codecs_of, pack, shown, state_fault, unpack
 from adk_fluent.distributed._errors import BoundaryError
-from adk_fluent.distributed._key import HERE
 from adk_fluent.distributed._memory_adk import MemorySessions
 from adk_fluent.distributed._segments import check_hosting, durable, node_of, split
 from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError, error_parts
-from adk_fluent.extend import describe, storage_fault
+from adk_fluent.extend import DURABLE_RUN, DurableRun, describe, storage_fault
 from adk_fluent.ir import content_hash
 from adk_fluent.protocol import Resume
 
@@ -170,7 +169,8 @@ class Station:
             await asyncio.sleep(_AGAIN)
 
     async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
-        token, traced = HERE.set((call.run_id, self.plan.name)), otel.attach(_traced(call.trace))
+        run = DURABLE_RUN.set(DurableRun(call.run_id, self.plan.name, call.number))
+        traced = otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
             await self._run(compiled, call, where)
@@ -182,7 +182,7 @@ class Station:
             error = _told(raised)
         finally:
             otel.detach(traced)
-            HERE.reset(token)
+            DURABLE_RUN.reset(run)
         try:
             recalled = await self._backend.recall(compiled, **where)
         except AdkFluentError as raised:

@@ -273,7 +273,7 @@ class RunSessions(BaseSessionService):
 
         The call in which it was said says it again.
         """
-        known = await self._look(key)
+        known = (self._read.get(key) if self._at_work[key] else None) or await self._look(key)
         heard = [] if known is None else list(known.events)
         while heard and heard[-1].author == "user":
             heard.pop()

@@ -39,7 +39,7 @@ def counted(runs: Sequence[RunSummary]) -> str:
     """How many runs there are of each status."""
     counts = Counter(each.status for each in runs)
     told = ", ".join(f"{counts[each]} {each}" for each in STATUSES if counts[each])
-    return f"{len(runs)} runs: {told}" if runs else "no runs"
+    return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}: {told}" if runs else "no runs"
 
 
 def shown(text: str) -> str:

@@ -97,9 +97,10 @@ class CostModel:
         """Return what a run and a day cost, and what is not in it, in some lines of text."""
         high = "without a bound" if self.hi == inf else f"at most ${self.hi:.6f}"
         day = f"{self.daily:.6f}" if 0 < self.daily < _CENT else f"{self.daily:.2f}"
+        daily = self.assumptions.invocations_per_day
         lines = [
             f"${self.mean:.6f} a run, at least ${self.lo:.6f}, {high}",
-            f"${day} a day of {self.assumptions.invocations_per_day:g} runs",
+            f"${day} a day of {daily:g} {'run' if daily == 1 else 'runs'}",
         ]
         if self.percentiles:
             rows = (f"p{each:g} ${usd:.6f}" for each, usd in self.percentiles.items())

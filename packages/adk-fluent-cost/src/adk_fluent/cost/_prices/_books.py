@@ -41,6 +41,10 @@ class Quote(NamedTuple):
     source: str = ""
 
 
+#: What `.mock(...)`, and a ScriptedModel that is not told which model it stands for, are called.
+_STAND_IN: Final = "scripted"
+
+
 class BuiltInPrices:
     """The prices of Gemini and Gemma that this wheel brings; they need no network.
 
@@ -54,6 +58,8 @@ class BuiltInPrices:
         self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
     ) -> Money | Unknown:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        if model == _STAND_IN:
+            return Money()
         name = model_id(model)
         if name.provider not in (None, "google"):
             return Unknown(f"no price of {model!r}: the table has Google's models only")

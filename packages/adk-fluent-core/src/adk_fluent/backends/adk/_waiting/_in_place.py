@@ -73,6 +73,20 @@ def ask_in_place(call: ModelCall, by: str, message: str, payload: Any = None) ->
     )
 
 
+def ask_in_place_again(call: ModelCall, reply: ModelReply) -> ModelReply:
+    """Let a question that stood in the place of a recorded answer pause the run again.
+
+    Args:
+        call: The call that is answered.
+        reply: What was recorded; any other reply stays as it is.
+    """
+    for each in reply.responses:
+        for part in (each.content and each.content.parts) or ():
+            if part.function_call is not None and part.function_call.name == REQUEST_INPUT:
+                call.request.tools_dict[REQUEST_INPUT] = _Question()
+    return reply
+
+
 def answers_in_place(call: ModelCall, by: str) -> list[AnswerInPlace]:
     """Return what was answered to the questions that stood in the place of an agent's calls.
 
