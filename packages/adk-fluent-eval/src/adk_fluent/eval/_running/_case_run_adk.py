@@ -24,7 +24,6 @@ from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
-from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
@@ -77,7 +76,7 @@ class CaseRun:
     Attributes:
         outcome: The outcome.
         seen: What the run did.
-        answers: The answers of models that are kept.
+        models: What models say.
     """
 
     def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
@@ -89,8 +88,7 @@ class CaseRun:
         self.seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
         self.outcome: CaseOutcome = new_outcome(case, run)
-        self.answers: Answers = Answers(settings.cache, case.name, run)
-        self._models = Models(settings.model, self.answers, self.outcome)
+        self.models: Models = Models(settings.model, settings.cache, self.outcome)
         self.outcome.user_id = f"adk-fluent-eval-{uuid.uuid4()}"
         self.outcome.session_id = f"adk-fluent-eval-{uuid.uuid4()}"
 
@@ -151,8 +149,8 @@ class CaseRun:
             user_id=outcome.user_id,
             simulation=settings.suite.simulation,
         )
-        user = user_of(self._case, self._simulation, self._models)
-        models: Any = self._models
+        user = user_of(self._case, self._simulation, self.models)
+        models: Any = self.models
         engine: type[CaseService] = LightEvalService
         if local:
             from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
@@ -193,7 +191,7 @@ class CaseRun:
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
         judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
-        by_adk = AdkMetrics(self.seen, self._models, judge, samples, self._simulation)
+        by_adk = AdkMetrics(self.seen, self.models, judge, samples, self._simulation)
         return await compute(planned, self.seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
@@ -203,7 +201,7 @@ class CaseRun:
         model = resolve_model(judge.model)
 
         async def ask(prompt: str) -> str:
-            return await self._models.ask(model, prompt_of(prompt))
+            return await self.models.ask(model, prompt_of(prompt))
 
         return ask
 

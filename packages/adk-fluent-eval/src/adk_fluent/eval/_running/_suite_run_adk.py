@@ -234,7 +234,7 @@ class SuiteRun:
             result = await one.go()
         finally:
             await self._release(target)
-        if (problem := one.answers.problem) and problem not in self.notes:
+        if (problem := one.models.problem) and problem not in self.notes:
             self.notes.append(problem)
         if result is not None:
             self._results[one.outcome.key] = result
