@@ -239,7 +239,7 @@ class FluentEvalSuite:
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
         fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
-        with nullcontext() if data.source is None else data.source.naming(()):
+        with nullcontext() if data.source is None else data.source.naming(data.at):
             return cls(pipeline=pipeline, **fields)
 
     @classmethod

@@ -19,7 +19,7 @@ from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
     from adk_fluent.eval._errors import EvalError
-    from adk_fluent.eval._files._source import Source
+    from adk_fluent.eval._files._source import At, Source
 
 SUITE_FIELDS: Final = (
     *("name", "description", "metrics", "thresholds", "num_runs", "gate"),
@@ -58,11 +58,13 @@ class SuiteData:
         fields: Arguments of `FluentEvalSuite`.
         cases: The cases.
         source: The file it was read from.
+        at: Where in the file its fields are.
     """
 
     fields: dict[str, Any]
     cases: tuple[FluentCase, ...]
     source: Source | None = None
+    at: At = ()
 
 
 def marker(value: Any, *known: str) -> str | None:

@@ -27,10 +27,12 @@ class Source:
     Attributes:
         path: The file.
         lines: The lines of values.
+        text: The file as JSON, in which an error finds lines that are not known.
     """
 
     path: str
     lines: Mapping[At, int] = field(default_factory=dict["At", int])
+    text: str = field(default="", repr=False)
 
     def line_of(self, at: At) -> int | None:
         """Return the line of a value, or of the nearest value around it."""
@@ -43,6 +45,10 @@ class Source:
         self, at: At, what: str, *, found: str | None = None, help: str | None = None
     ) -> EvalFileError:
         """Return an error about a value."""
+        if self.text and not self.lines:
+            from adk_fluent.eval._files._yaml import json_lines  # noqa: PLC0415  # imports yaml
+
+            return Source(self.path, json_lines(self.text)).error(at, what, found=found, help=help)
         name = ""
         for step in at:
             if isinstance(step, int):
@@ -58,8 +64,9 @@ class Source:
     def invalid(self, at: At, error: EvalError) -> EvalFileError:
         """Return an error about an invalid case or suite, at the field that the error names."""
         what = re.sub(r"^case[^:]*: ", "", error.what)
-        field = what.partition("=")[0]
-        at = (*at, field) if (*at, field) in self.lines else at
+        field, is_named, _ = what.partition("=")
+        if is_named and field.isidentifier() and (at or (field,) in self.lines):
+            at = (*at, field)
         return self.error(at, what, found=error.found, help=error.help)
 
     @contextmanager
@@ -142,6 +149,13 @@ def parse_json(text: str, path: str, first: int = 1, field: str = "") -> Any:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         line = first if first > 1 or field else None
         raise EvalFileError(f"invalid JSON: {what}", path=path, line=line, field=field) from error
+
+
+def read_json(path: str | os.PathLike[str]) -> tuple[Source, Any]:
+    """Return a JSON file and its value."""
+    text = read_text(path)
+    source = Source(os.fspath(path), text=text)
+    return source, parse_json(text, source.path)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -15,6 +16,7 @@ from adk_fluent.eval._files._source import At, Source, read_text
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
+_LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
 _TAG: Final = "tag:yaml.org,2002:"
 
 
@@ -98,6 +100,16 @@ def parse_yaml(text: str, path: str) -> tuple[Any, dict[At, int]]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise EvalFileError(f"invalid YAML: {what.splitlines()[0]}", path=path) from error
+
+
+def json_lines(text: str) -> dict[At, int]:
+    """Return the lines of the values of a JSON text, which is YAML as well; none if it is long."""
+    lines: dict[At, int] = {}
+    if len(text) <= _LONGEST:
+        with suppress(yaml.YAMLError, ValueError, RecursionError):
+            # without complete types
+            _locate(cast("Any", yaml).compose(text, yaml.SafeLoader), (), lines)
+    return lines
 
 
 def _locate(node: yaml.Node, at: At, lines: dict[At, int]) -> None:

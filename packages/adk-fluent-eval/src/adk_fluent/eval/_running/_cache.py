@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
+from adk_fluent.eval._files._source import read_json, write_whole
 
 CacheMode = Literal["auto", "record", "replay"]
 _HEAD: Final = {"kind": "model-answer", "schema": 1}
@@ -56,8 +56,8 @@ class ResponseCache:
                     help="record again where a model can be called: mode='auto'",
                 )
             return None
-        source = Source(str(file))
-        held = source.mapping((), parse_json(read_text(file), source.path))
+        source, value = read_json(file)
+        held = source.mapping((), value)
         head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
         responses: Any = held.get("responses")
         if head != _HEAD or not isinstance(responses, list):
