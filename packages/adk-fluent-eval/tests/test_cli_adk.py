@@ -75,7 +75,10 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
 def test_a_terminal_shows_a_bar(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adk_fluent.eval._cli._run.is_interactive", lambda _: True)
+    def is_terminal(_: Any) -> bool:
+        return True
+
+    monkeypatch.setattr("adk_fluent.eval._cli._run.is_interactive", is_terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
     Path("desk.py").write_text(f"{DESK}\nsuite.name = 'desk [/b]'", "utf-8")
     assert call("run", "desk.py:suite") == 1

@@ -377,6 +377,12 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"custom_judges": [FluentJudge("j", lambda state: 1)] * 2}, {}, "two metrics"),
         ({"gate": Gate(min_tag_pass_rate={"x": 1})}, {}, "unknown tag 'x'"),
         ({"gate": Gate(min_metric={"y": 1})}, {}, "unknown metric 'y'"),
+        (
+            {"metrics": ["token_usage_v1"], "gate": Gate(min_metric={"token_usage_v1": 1})},
+            {},
+            "which is informational",
+        ),
+        ({"judge_model": "no-such-model"}, {}, "judge_model= cannot be used"),
         ({}, {"filter_tags": ["ta"]}, "has no tag 'ta'"),
         ({}, {"case_ids": ["cc"]}, "has no case 'cc'"),
         ({}, {"engine": "lokal"}, "unknown engine 'lokal'"),
