@@ -206,7 +206,7 @@ class FluentEvalSuite:
         for each in every:
             self.check(**each)
         reports = [await self.run(**each) for each in every]
-        return ModelMatrix(dict(zip(named, reports, strict=True)))
+        return ModelMatrix(zip(named, reports, strict=True))
 
     def check(self, **options: Unpack[RunOptions]) -> None:
         """Check everything that the suite names, without running anything.

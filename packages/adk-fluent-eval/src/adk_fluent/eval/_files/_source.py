@@ -9,13 +9,15 @@ from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 from zlib import crc32
 
 from adk_fluent.eval._arguments import did_you_mean, one_of
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.extend import describe
 
+_LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
+_LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
 #: The path from the top of a file to a value: keys, and positions in lists.
 At: TypeAlias = "tuple[str | int, ...]"
 
@@ -46,8 +48,6 @@ class Source:
     ) -> EvalFileError:
         """Return an error about a value."""
         if self.text and not self.lines:
-            from adk_fluent.eval._files._yaml import json_lines  # noqa: PLC0415  # imports yaml
-
             return Source(self.path, json_lines(self.text)).error(at, what, found=found, help=help)
         name = ""
         for step in at:
@@ -156,6 +156,33 @@ def read_json(path: str | os.PathLike[str]) -> tuple[Source, Any]:
     text = read_text(path)
     source = Source(os.fspath(path), text=text)
     return source, parse_json(text, source.path)
+
+
+def json_lines(text: str) -> dict[At, int]:
+    """Return the lines of the values of a JSON text, which is YAML as well; none if it is long."""
+    import yaml  # noqa: PLC0415  # slow to import, and needed for faults alone
+
+    lines: dict[At, int] = {}
+    if len(text) <= _LONGEST:
+        with suppress(yaml.YAMLError, ValueError, RecursionError):
+            # without complete types
+            locate(cast("Any", yaml).compose(text, yaml.SafeLoader), (), lines)
+    return lines
+
+
+def locate(node: Any, at: At, lines: dict[At, int]) -> None:
+    """Note the lines of a node of YAML and of all below it."""
+    if len(lines) > _LARGEST:
+        what = f"over {_LARGEST:,} values"
+        raise ValueError(what)
+    lines.setdefault(at, node.start_mark.line + 1)
+    if node.id == "sequence":
+        for n, each in enumerate(node.value):
+            locate(each, (*at, n), lines)
+    elif node.id == "mapping":
+        for key, each in node.value:
+            lines[*at, str(key.value)] = key.start_mark.line + 1
+            locate(each, (*at, str(key.value)), lines)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import redact
+from adk_fluent.eval._text import replace_secrets
 from adk_fluent.eval._values import error_line, plain
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._cache import ResponseCache
-    from adk_fluent.eval._running._options import RunOptions
-    from adk_fluent.eval._suite import FluentEvalSuite
+    from adk_fluent.eval._running._options import RunOptions, Suite
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -55,7 +54,7 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 class RunSettings:
     """What all runs of a suite share; the models and the engine are those of its options."""
 
-    suite: FluentEvalSuite
+    suite: Suite
     options: RunOptions
     plan: MetricPlan
     engine: str
@@ -220,7 +219,7 @@ class CaseRun:
                 outcome.reasons = [f"expected to fail ({why}), but passed"]
             elif outcome.status is Status.FAILED:  # an error is not the expected failure
                 outcome.status = Status.XFAILED
-        redact(outcome)
+        replace_secrets(outcome)
 
 
 def new_outcome(

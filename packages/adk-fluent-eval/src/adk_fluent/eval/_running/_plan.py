@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._suite import FluentEvalSuite
+    from adk_fluent.eval._running._options import Suite
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
@@ -60,7 +60,7 @@ class PlannedMetric:
 class MetricPlan:
     """The metrics of a suite."""
 
-    def __init__(self, suite: FluentEvalSuite) -> None:
+    def __init__(self, suite: Suite) -> None:
         judges, cases = suite.custom_judges, suite.cases
         self._has_judge_model = suite.judge_model is not None
         self._simulation = suite.simulation

@@ -35,7 +35,7 @@ from adk_fluent.eval._running._case_run_adk import (
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
-from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
+from adk_fluent.eval._running._options import Progress, RunOptions, Suite, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
-    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
@@ -63,7 +62,7 @@ class SuiteRun:
         interrupted: Whether it ended before all runs were done.
     """
 
-    def __init__(self, suite: FluentEvalSuite, options: RunOptions) -> None:
+    def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
         self.engine: str = "local" if options.get("engine") == "local" else "light"
         if self.engine == "local":

@@ -1,0 +1,310 @@
+"""The figures of a report, and whether they meet its gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_type
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
+from adk_fluent.eval._report import _statistics as statistics
+from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
+from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from google.adk.evaluation.eval_result import EvalCaseResult
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._report._compare import RegressionReport
+
+_NAMES: Final = 10  # ids that a line lists
+_ROUNDING: Final = 1e-9
+_NO_REPORT: Final = "a baseline is a FluentEvalReport"
+_SUCH_AS: Final = "such as FluentEvalReport.load(path)"
+
+
+@dataclass(repr=False, eq=False)
+class ReportFigures:
+    """The outcomes of a run of a suite, and their figures."""
+
+    outcomes: Sequence[CaseOutcome]
+    suite: str = "suite"
+    gate: Gate = field(default_factory=Gate)
+    metrics: Sequence[str] = ()
+    engine: str = ""
+    adk_version: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    duration_s: float = 0.0
+    notes: Sequence[str] = ()
+    interrupted: bool = False
+    baseline: ReportFigures | None = None
+    fluent_cases: Sequence[FluentCase] = ()
+    adk_results: Mapping[tuple[str, int], EvalCaseResult] = field(
+        default_factory=dict[tuple[str, int], "EvalCaseResult"]
+    )
+    saved_regressions: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
+        found: set[tuple[str, int]] = set()
+        places: dict[str, int] = {}
+        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
+            places.setdefault(id, len(places))
+        for each in self.outcomes:
+            if each.key in found:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
+            found.add(each.key)
+        self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
+
+    @property
+    def case_results(self) -> list[EvalCaseResult]:
+        """ADK's result of each run whose metrics were computed; empty if the report was loaded."""
+        return list(self.adk_results.values())
+
+    # --- figures -------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """Every status with the number of runs that ended so."""
+        return statistics.count_statuses(self.outcomes)
+
+    @property
+    def counting(self) -> int:
+        """Runs that count: not those that were skipped or failed as expected."""
+        return sum(each.status.counts for each in self.outcomes)
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the counting runs that passed; 0.0 if none counts."""
+        counting = self.counting
+        return self.counts[Status.PASSED] / counting if counting else 0.0
+
+    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the pass rate by Wilson's method.
+
+        Several runs of a case count for less the more alike they end.
+
+        Args:
+            level: The confidence level, above 0 and below 1.
+        """
+        return statistics.pass_rate_ci(self.outcomes, level)
+
+    def pass_at(self, k: int) -> float:
+        """Return the probability that at least one of `k` runs of a case passes ("pass@k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(statistics.pass_at_k, k)
+
+    def pass_hat(self, k: int) -> float:
+        """Return the probability that all of `k` runs of a case pass ("pass^k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(statistics.pass_hat_k, k)
+
+    def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
+        require(is_whole(k, 1), "k must be a whole number >= 1", k)
+        found: list[float] = []
+        for id, runs in statistics.runs_by_case(self.outcomes).items():
+            if k > len(runs):
+                raise EvalError(
+                    f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
+                    help=f"run the suite with num_runs={k}, or ask for a smaller k",
+                )
+            found.append(figure(len(runs), sum(each.passed for each in runs), k))
+        return statistics.mean(found) if found else 0.0
+
+    @property
+    def flaky(self) -> tuple[str, ...]:
+        """Ids of cases that passed in one run and not in another."""
+        runs = statistics.runs_by_case(self.outcomes).items()
+        return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
+
+    @property
+    def per_tag(self) -> dict[str, TagSummary]:
+        """Tag to the figures of its runs."""
+        tagged: dict[str, list[CaseOutcome]] = {}
+        for each in self.outcomes:
+            for tag in dict.fromkeys(each.tags):
+                tagged.setdefault(tag, []).append(each)
+        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
+
+    @property
+    def per_metric(self) -> dict[str, MetricSummary]:
+        """Metric to the figures of its scores over the counting runs; the suite's come first."""
+        found: dict[str, list[MetricScore]] = {name: [] for name in self.metrics}
+        for outcome in self.outcomes:
+            for score in outcome.scores if outcome.status.counts else ():
+                found.setdefault(score.name, []).append(score)
+        return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all runs."""
+        return statistics.total_tokens(self.outcomes)
+
+    @property
+    def eval_tokens(self) -> Tokens:
+        """Tokens of judges."""
+        return sum((each.eval_tokens for each in self.outcomes), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of the runs of known cost; None if none is known."""
+        return statistics.total_cost(self.outcomes)
+
+    # --- the gate ------------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> list[str]:
+        """Every reason why the gate is not met; empty if it is."""
+        return _failures(self)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the gate is met."""
+        return not self.failures
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the gate is met, else 1."""
+        return 0 if self.ok else 1
+
+    def outcome(self, id: str, run: int = 1) -> CaseOutcome:
+        """Return one run of a case.
+
+        Raises:
+            EvalError: There is none.
+        """
+        for each in self.outcomes:
+            if each.key == (id, run):
+                return each
+        known = {each.id for each in self.outcomes}
+        raise EvalError(
+            f"the report has no run {run} of case {id!r}",
+            help=None if id in known else did_you_mean(str(id), known),
+        )
+
+    def compare(self, baseline: ReportFigures, *, alpha: float = 0.05) -> RegressionReport:
+        """Compare the report with a baseline; cases are matched by id.
+
+        Args:
+            baseline: The baseline, such as ``FluentEvalReport.load(path)``.
+            alpha: The p-value up to which a change is significant.
+
+        Raises:
+            EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
+        """
+        require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
+        from adk_fluent.eval._report._compare import compare  # noqa: PLC0415  # import what is used
+
+        return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
+
+    @property
+    def regressions(self) -> list[str]:
+        """What the gate says of regressions against the baseline."""
+        allowed = self.gate.max_regressions
+        if self.baseline is None or allowed is None:
+            return list(self.saved_regressions) if self.baseline is None else []
+        comparison = self.compare(self.baseline)
+        if not comparison.compared:
+            return ["no case could be compared with the baseline"] if self.outcomes else []
+        worse = comparison.regressed
+        if len(worse) <= allowed:
+            return []
+        overall = comparison.significant and len(worse) > len(comparison.improved)
+        if self.gate.significant_only and not overall:
+            return []
+        count = f"{len(worse):,} of {plural(comparison.compared, 'case')}"
+        what = f"{count} regressed, {allowed:,} allowed (p={comparison.p_value:.3g})"
+        return [f"{what}: {_ids(each.id for each in worse)}"]
+
+
+def _failures(report: ReportFigures) -> list[str]:
+    """Return every reason why a report does not meet its gate; empty if it does."""
+    return [*_completeness(report), *_rates(report), *_limits(report), *report.regressions]
+
+
+def _completeness(report: ReportFigures) -> Iterator[str]:
+    counts = report.counts
+    if not report.outcomes:
+        yield "no case was run"
+    elif not report.counting:
+        yield (
+            f"no run counts: {counts[Status.SKIPPED]:,} skipped, "
+            f"{counts[Status.XFAILED]:,} failed as expected"
+        )
+    if report.interrupted:
+        yield f"the run was interrupted after {plural(len(report.outcomes), 'run')} of cases"
+
+
+def _rates(report: ReportFigures) -> Iterator[str]:
+    gate, counting = report.gate, report.counting
+    if counting and report.pass_rate < gate.min_pass_rate - _ROUNDING:
+        yield (
+            f"pass rate {percent(report.pass_rate)} ({report.counts[Status.PASSED]:,} of "
+            f"{counting:,} runs) is below {percent(gate.min_pass_rate)}"
+        )
+    tags = report.per_tag if gate.min_tag_pass_rate else {}
+    for tag, share in gate.min_tag_pass_rate.items():
+        found = tags.get(tag)
+        if found is None or not found.counting:
+            yield f"no run of tag {tag!r} counts"
+        elif found.pass_rate < share - _ROUNDING:
+            yield (
+                f"pass rate of tag {tag!r}, {percent(found.pass_rate)} ({found.passed:,} of "
+                f"{found.counting:,} runs), is below {percent(share)}"
+            )
+    metrics = report.per_metric if gate.min_metric else {}
+    for name, limit in gate.min_metric.items():
+        metric = metrics.get(str(name))
+        if metric is None or metric.mean is None:
+            yield f"metric {str(name)!r} has no score"
+            continue
+        missing = metric.not_evaluated
+        if missing and metric.lower_is_better:  # no score is the worst
+            yield f"metric {str(name)!r} has no score in {plural(missing, 'run')}"
+            continue
+        average = min(metric.mean, metric.mean * metric.evaluated / (metric.evaluated + missing))
+        over = average - limit
+        if (over if metric.lower_is_better else -over) > _ROUNDING:
+            side = "above" if metric.lower_is_better else "below"
+            value = measured(average, metric.unit)
+            value += f" with {plural(missing, 'run')} without a score as 0" if missing else ""
+            yield f"mean of metric {str(name)!r}, {value}, is {side} {measured(limit, metric.unit)}"
+
+
+def _limits(report: ReportFigures) -> Iterator[str]:
+    gate = report.gate
+    if not gate.allow_flaky and (flaky := report.flaky):
+        yield f"{plural(len(flaky), 'case')} flaky: {_ids(flaky)}"
+    if gate.max_cost_usd is None:
+        return
+    cost = report.cost_usd
+    if cost is not None and cost > gate.max_cost_usd + _ROUNDING:
+        yield f"the cost, {dollars(cost)}, is above {dollars(gate.max_cost_usd)}"
+    unknown = sum(
+        each.eval_calls > 0
+        or (each.cost_usd is None and (bool(each.turns) or each.tokens.total > 0))
+        for each in report.outcomes
+    )
+    if unknown or cost is None:
+        yield f"the cost of {plural(unknown or report.counting, 'run')} is not known"
+
+
+def _ids(ids: Iterable[str]) -> str:
+    every = [one_line(each, 80) for each in ids]
+    more = len(every) - _NAMES
+    return ", ".join([*every[:_NAMES], *([f"and {more:,} more"] if more > 0 else [])])
