@@ -72,6 +72,22 @@ def test_run_prints_the_verdict_and_writes_every_form(capsys: pytest.CaptureFixt
     assert "50% <small>of 4 runs passed" in Path("r.html").read_text("utf-8")
 
 
+def test_a_terminal_shows_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_terminal(_: Any) -> bool:
+        return True
+
+    monkeypatch.setattr("adk_fluent.eval._cli._run.is_interactive", is_terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
+    Path("desk.py").write_text(f"{DESK}\nsuite.name = 'desk [/b]'", "utf-8")
+    assert call("run", "desk.py:suite") == 1
+    _, err = capsys.readouterr()
+    assert "desk [/b]" in err
+    assert "2/2" in err
+    assert "failed bad" in err
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [

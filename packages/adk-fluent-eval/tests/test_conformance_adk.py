@@ -254,7 +254,9 @@ def test_a_model_that_fails_in_the_middle_loses_nothing_before(engine: Any) -> N
     assert "reset" in made.reasons[0]
     first, second = made.turns
     assert first.response
-    assert [len(turn.tool_uses) for turn in (first, second)] == [1, 1]
+    # LocalEvalService of google-adk 1.x gives no events of a turn that failed
+    gives = engine == "light" or not adk_version.startswith("1.")
+    assert [len(turn.tool_uses) for turn in (first, second)] == [1, int(gives)]
     assert not second.response
     assert made.tokens.total
 

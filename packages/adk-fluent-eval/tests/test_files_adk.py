@@ -294,6 +294,7 @@ def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:
     assert (case.name, case.initial_state) == ("n", {"k": 1})
 
 
+CASE = '{"eval_id": "a", "conversation": [{"user_content": {"parts": [{"text": "hi"}]}}]}'
 NEWER = {"user_content": {"parts": [{"text": "hi"}]}, "brand_new": 1}
 
 
@@ -331,6 +332,41 @@ def test_a_broken_eval_set_names_its_fault(
     with pytest.raises(EvalFileError, match=what) as caught:
         FluentEvalSuite.from_eval_set(written(tmp_path / "s.json", value))
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "what"),
+    [
+        ('{\n "eval_set_id": "e",\n "eval_cases": [}', 3, "", "invalid JSON"),
+        ('{\n "eval_cases": [],\n "eval_cases": []}', None, "", "duplicate key"),
+        (
+            '{"eval_set_id": "e", "eval_cases": [\n{"eval_id":\n3}]}',
+            2,
+            "eval_cases[0].eval_id",
+            "valid string",
+        ),
+        (
+            '{"eval_set_id": "e", "eval_cases": [], "adk_fluent": {\n"num_runs": 0}}',
+            2,
+            "adk_fluent.num_runs",
+            "must be a whole number",
+        ),
+        (
+            f'{{"eval_set_id": "e", "eval_cases": [{CASE},\n{CASE}]}}',
+            2,
+            "eval_cases[1].eval_id",
+            "two cases have the id 'a'",
+        ),
+    ],
+)
+def test_a_fault_in_an_eval_set_has_its_line_and_field(
+    tmp_path: Path, text: str, line: int | None, field: str, what: str
+) -> None:
+    path = tmp_path / "s.evalset.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(EvalFileError, match=what) as caught:
+        FluentEvalSuite.from_eval_set(path)
+    assert (caught.value.line, caught.value.field) == (line, field)
 
 
 def test_a_case_that_was_edited_in_one_place_only_is_refused(tmp_path: Path) -> None:

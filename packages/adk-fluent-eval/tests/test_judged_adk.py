@@ -9,6 +9,8 @@ import pytest
 from eval_desk import NONSENSE, answer, desk, judge, verdict
 from google.adk.evaluation.eval_case import EvalCase, Invocation
 from google.adk.evaluation.eval_set import EvalSet
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.registry import LLMRegistry
 from google.adk.version import __version__ as adk_version
 
 from adk_fluent import Agent
@@ -29,7 +31,11 @@ from adk_fluent.eval._metrics import METRICS
 from adk_fluent.testing import ScriptedModel, reply
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
+
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
 
 pytestmark = pytest.mark.adk
 
@@ -120,6 +126,26 @@ def test_a_judge_of_adks_passes_or_fails_a_case(metric: str, ok: bool) -> None:
     if not ok:
         assert score.findings
         assert outcome.reasons
+
+
+class House(BaseLlm):
+    """A judge that is found by its name, and approves of everything."""
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return ["house-judge"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        async for each in judge(True).generate_content_async(llm_request):
+            yield each
+
+
+def test_a_judge_is_named_as_a_text() -> None:
+    LLMRegistry.register(House)
+    outcome, score = scored(MATCH, "house-judge")
+    assert (outcome.passed, score.score) == (True, 1.0)
 
 
 @pytest.mark.parametrize("metric", JUDGED)

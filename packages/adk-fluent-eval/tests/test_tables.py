@@ -88,6 +88,7 @@ def test_errors_name_the_line(tmp_path: Path, name: str, text: str, what: str, l
     with pytest.raises(EvalFileError, match=what) as caught:
         load(tmp_path / name, text)
     assert caught.value.line == line
+    assert "max_tokens" not in text or caught.value.field.endswith("max_tokens")
     assert caught.value.path == str(tmp_path / name)
 
 

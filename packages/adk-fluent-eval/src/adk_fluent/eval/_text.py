@@ -44,13 +44,11 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def redact(record: Any) -> None:
-    """Replace secrets of environment variables by the variables' names, in all of a record."""
-    replace_secrets(record)
-
-
 def replace_secrets(value: Any) -> Any:
-    """Return plain data without secrets of environment variables; records are changed in place."""
+    """Return plain data with the names of environment variables in place of their secrets.
+
+    Records are changed in place.
+    """
     secrets = {
         secret: f"[{name}]"
         for name in os.environ  # each value that is read is decoded

@@ -130,12 +130,9 @@ class UserSimulation:
                 help="UserSimulation(model=...) or UserSimulation(script=[...])",
             )
         given: Any = self.script
-        several = isinstance(given, list | tuple)
-        lines: list[Any] = [*cast("list[Any]", given)] if several else [given]
-        texts = given is None or all(map(is_text, lines))
-        require(texts, "script= must be a list of texts", self.script)
-        if isinstance(given, str):
-            raise EvalError("script= must be a list", help=f"write script=[{given!r}]")
+        help = f"write script=[{given!r}]" if isinstance(given, str) else None
+        require_type(given, list | tuple | None, "script= must be a list", help=help)
+        require(all(map(is_text, given or ())), "script= must be a list of texts", given)
         criteria, signal, persona = self.success_criteria, self.stop_signal, self.persona
         valid = criteria is None or is_text(criteria)
         require(valid, "success_criteria= must be a text", criteria)

@@ -7,7 +7,6 @@ top of the file, which ADK ignores.
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +23,11 @@ from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, sui
 from adk_fluent.eval._files._eval_case_adk import invalid, simulation_from, to_eval_case
 from adk_fluent.eval._files._reader import Reader, Registry
 from adk_fluent.eval._files._results_adk import set_id
-from adk_fluent.eval._files._source import At, Source, parse_json, read_text, write_whole
+from adk_fluent.eval._files._source import At, Source, read_json, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from google.adk.evaluation.eval_rubrics import Rubric
@@ -135,8 +135,8 @@ def read_eval_set(
     if isinstance(source, EvalSet):
         eval_set, block, place = source, {}, Source(f"EvalSet {source.eval_set_id!r}")
     else:
-        place = Source(os.fspath(source))
-        eval_set, block = _parsed(place)
+        place, raw = read_json(source)
+        eval_set, block = _parsed(place, raw)
         beside = Path(source).with_name(_CONFIG)
         if config_path is None and not block and beside.is_file():
             config_path = beside
@@ -153,16 +153,19 @@ def read_eval_set(
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
-        _case(reader, ("eval_cases", n), case, own.get(case.eval_id), fields.get("simulation"))
-        for n, case in enumerate(eval_set.eval_cases)
+        ("eval_cases",),
+        "eval_id",
+        (
+            _case(reader, ("eval_cases", n), case, own.get(case.eval_id), fields.get("simulation"))
+            for n, case in enumerate(eval_set.eval_cases)
+        ),
     )
-    data = SuiteData(fields, cases, place)
+    data = SuiteData(fields, cases, place, (_BLOCK,))
     return data if config_path is None else _configured(data, config_path)
 
 
-def _parsed(source: Source) -> tuple[EvalSet, dict[str, Any]]:
+def _parsed(source: Source, raw: Any) -> tuple[EvalSet, dict[str, Any]]:
     """The eval set and our block in a file."""
-    raw = parse_json(read_text(source.path), source.path)
     name = _ENDING.sub("", Path(source.path).name)
     if isinstance(raw, list):  # ADK's format before 1.0: queries, or cases
         items = cast("list[Any]", raw)
@@ -241,8 +244,8 @@ def _turn(invocation: Invocation) -> dict[str, Any]:
 
 def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     """A suite with the metrics of ADK's configuration."""
-    source = Source(os.fspath(path))
-    config = source.mapping((), parse_json(read_text(path), source.path))
+    source, raw = read_json(path)
+    config = source.mapping((), raw)
     if "criteria" not in config:
         raise source.error(("criteria",), "not a configuration of ADK: it has no criteria")
     criteria = source.mapping(("criteria",), config["criteria"] or {})

@@ -53,15 +53,16 @@ class Reader:
 
     def cases(self, at: At, values: list[Any]) -> tuple[FluentCase, ...]:
         """Return cases with different ids."""
-        return self.distinct(self.case((*at, n), each) for n, each in enumerate(values))
+        made = (self.case((*at, n), each) for n, each in enumerate(values))
+        return self.distinct(at, "id", made)
 
-    def distinct(self, cases: Iterable[FluentCase]) -> tuple[FluentCase, ...]:
-        """Return cases, checked to have different ids."""
+    def distinct(self, at: At, field: str, cases: Iterable[FluentCase]) -> tuple[FluentCase, ...]:
+        """Return cases, checked to have different ids, which are in a field."""
         seen: dict[str, FluentCase] = {}
         for n, case in enumerate(cases):
             if (first := seen.setdefault(case.name, case)) is not case:
                 raise self.source.error(
-                    ("cases", n, "id"),
+                    (*at, n, field),
                     f"two cases have the id {case.name!r}",
                     found=f"the first is at {first.place}",
                 )

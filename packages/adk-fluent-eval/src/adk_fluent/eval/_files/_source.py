@@ -9,13 +9,15 @@ from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 from zlib import crc32
 
 from adk_fluent.eval._arguments import did_you_mean, one_of
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.extend import describe
 
+_LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
+_LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
 #: The path from the top of a file to a value: keys, and positions in lists.
 At: TypeAlias = "tuple[str | int, ...]"
 
@@ -27,10 +29,12 @@ class Source:
     Attributes:
         path: The file.
         lines: The lines of values.
+        text: The file as JSON, in which an error finds lines that are not known.
     """
 
     path: str
     lines: Mapping[At, int] = field(default_factory=dict["At", int])
+    text: str = field(default="", repr=False)
 
     def line_of(self, at: At) -> int | None:
         """Return the line of a value, or of the nearest value around it."""
@@ -43,6 +47,8 @@ class Source:
         self, at: At, what: str, *, found: str | None = None, help: str | None = None
     ) -> EvalFileError:
         """Return an error about a value."""
+        if self.text and not self.lines:
+            return Source(self.path, json_lines(self.text)).error(at, what, found=found, help=help)
         name = ""
         for step in at:
             if isinstance(step, int):
@@ -58,8 +64,9 @@ class Source:
     def invalid(self, at: At, error: EvalError) -> EvalFileError:
         """Return an error about an invalid case or suite, at the field that the error names."""
         what = re.sub(r"^case[^:]*: ", "", error.what)
-        field = what.partition("=")[0]
-        at = (*at, field) if (*at, field) in self.lines else at
+        field, is_named, _ = what.partition("=")
+        if is_named and field.isidentifier() and (at or (field,) in self.lines):
+            at = (*at, field)
         return self.error(at, what, found=error.found, help=error.help)
 
     @contextmanager
@@ -142,6 +149,40 @@ def parse_json(text: str, path: str, first: int = 1, field: str = "") -> Any:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         line = first if first > 1 or field else None
         raise EvalFileError(f"invalid JSON: {what}", path=path, line=line, field=field) from error
+
+
+def read_json(path: str | os.PathLike[str]) -> tuple[Source, Any]:
+    """Return a JSON file and its value."""
+    text = read_text(path)
+    source = Source(os.fspath(path), text=text)
+    return source, parse_json(text, source.path)
+
+
+def json_lines(text: str) -> dict[At, int]:
+    """Return the lines of the values of a JSON text, which is YAML as well; none if it is long."""
+    import yaml  # noqa: PLC0415  # slow to import, and needed for faults alone
+
+    lines: dict[At, int] = {}
+    if len(text) <= _LONGEST:
+        with suppress(yaml.YAMLError, ValueError, RecursionError):
+            # without complete types
+            locate(cast("Any", yaml).compose(text, yaml.SafeLoader), (), lines)
+    return lines
+
+
+def locate(node: Any, at: At, lines: dict[At, int]) -> None:
+    """Note the lines of a node of YAML and of all below it."""
+    if len(lines) > _LARGEST:
+        what = f"over {_LARGEST:,} values"
+        raise ValueError(what)
+    lines.setdefault(at, node.start_mark.line + 1)
+    if node.id == "sequence":
+        for n, each in enumerate(node.value):
+            locate(each, (*at, n), lines)
+    elif node.id == "mapping":
+        for key, each in node.value:
+            lines[*at, str(key.value)] = key.start_mark.line + 1
+            locate(each, (*at, str(key.value)), lines)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

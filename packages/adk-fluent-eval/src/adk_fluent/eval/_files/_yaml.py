@@ -11,10 +11,9 @@ import yaml
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
 from adk_fluent.eval._files._reader import Reader, Registry
-from adk_fluent.eval._files._source import At, Source, read_text
+from adk_fluent.eval._files._source import At, Source, locate, read_text
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
-_LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
 _TAG: Final = "tag:yaml.org,2002:"
 
 
@@ -83,7 +82,7 @@ def parse_yaml(text: str, path: str) -> tuple[Any, dict[At, int]]:
         try:
             node = loader.get_single_node()
             if node is not None:
-                _locate(node, (), lines)
+                locate(node, (), lines)
             return (None if node is None else loader.construct_document(node)), lines
         finally:
             loader.dispose()
@@ -98,18 +97,3 @@ def parse_yaml(text: str, path: str) -> tuple[Any, dict[At, int]]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise EvalFileError(f"invalid YAML: {what.splitlines()[0]}", path=path) from error
-
-
-def _locate(node: yaml.Node, at: At, lines: dict[At, int]) -> None:
-    """Note the line of a node and of all below it."""
-    if len(lines) > _LARGEST:
-        what = f"over {_LARGEST:,} values"
-        raise ValueError(what)
-    lines.setdefault(at, node.start_mark.line + 1)
-    if isinstance(node, yaml.SequenceNode):
-        for n, each in enumerate(node.value):
-            _locate(each, (*at, n), lines)
-    elif isinstance(node, yaml.MappingNode):
-        for key, each in node.value:
-            lines[*at, str(key.value)] = key.start_mark.line + 1
-            _locate(each, (*at, str(key.value)), lines)

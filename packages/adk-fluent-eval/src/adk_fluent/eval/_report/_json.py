@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import At, Source, parse_json, read_text
+from adk_fluent.eval._files._source import At, Source, read_json
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import RECORDS, CaseOutcome
 from adk_fluent.eval._text import encodable
@@ -94,8 +94,8 @@ def _record(value: Any) -> Any:
 
 def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
     """Return the report in a file."""
-    source, text = Source(str(path)), read_text(path)
-    data = source.mapping((), parse_json(text, source.path))
+    source, value = read_json(path)
+    data = source.mapping((), value)
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
     data.pop("summary", None)
     if head.get("kind") != _KIND:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from math import inf
+from typing import TYPE_CHECKING
 
 from adk_fluent.eval._report._lines import Escape, escaped, listed, plain_line, table
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import dollars, interval, measured, percent, seconds
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-class ModelMatrix(Mapping[str, FluentEvalReport]):
+
+class ModelMatrix(dict[str, FluentEvalReport]):
     """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
-
-    def __init__(self, reports: Mapping[str, FluentEvalReport]) -> None:
-        self._reports = dict(reports)
-
-    def __getitem__(self, model: str) -> FluentEvalReport:
-        return self._reports[model]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._reports)
-
-    def __len__(self) -> int:
-        return len(self._reports)
 
     @property
     def best(self) -> str:
@@ -34,15 +26,9 @@ class ModelMatrix(Mapping[str, FluentEvalReport]):
 
         def rank(model: str) -> tuple[bool, float, float, float]:
             report = self[model]
-            cost = report.cost_usd
+            cost = inf if report.cost_usd is None else report.cost_usd
             incomplete = report.interrupted or not report.counting
-            unknown = float("inf")
-            return (
-                incomplete,
-                -report.pass_rate,
-                unknown if cost is None else cost,
-                _duration(report) or unknown,
-            )
+            return incomplete, -report.pass_rate, cost, _duration(report) or inf
 
         return min(self, key=rank)
 
@@ -88,9 +74,8 @@ class ModelMatrix(Mapping[str, FluentEvalReport]):
                 dollars(report.cost_usd),
                 "ok" if report.ok else "not ok",
             ]
-            for name in metrics:
-                metric = figures.get(name)
-                row.append("-" if metric is None else measured(metric.mean, metric.unit))
+            found = [figures.get(name) for name in metrics]
+            row += [measured(each.mean, each.unit) if each else "-" for each in found]
             rows.append(row)
         yield from table([*heads, *map(text, metrics)], rows)
         if differing := self.differing:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._source import Source, parse_json, read_text, write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from adk_fluent.eval._files._source import read_json, write_whole
 
 CacheMode = Literal["auto", "record", "replay"]
 _HEAD: Final = {"kind": "model-answer", "schema": 1}
@@ -61,8 +56,8 @@ class ResponseCache:
                     help="record again where a model can be called: mode='auto'",
                 )
             return None
-        source = Source(str(file))
-        held = source.mapping((), parse_json(read_text(file), source.path))
+        source, value = read_json(file)
+        held = source.mapping((), value)
         head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
         responses: Any = held.get("responses")
         if head != _HEAD or not isinstance(responses, list):
@@ -77,62 +72,3 @@ class ResponseCache:
 
     def _file(self, name: str) -> Path:
         return Path(self.path) / f"{name}.json"
-
-
-class Answers:
-    """The answers of all models in one run of a case.
-
-    Equal requests of a run are told apart by their number. A request that failed gives its number
-    back: whoever asks again has the answer that was not given.
-
-    Attributes:
-        problem: Why answers could not be kept; empty if they could.
-    """
-
-    def __init__(self, cache: ResponseCache | None, case: str, run: int) -> None:
-        self._cache = cache
-        self._whose = f"{sha256(case.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.{run}"
-        self._free: dict[str, list[int]] = {}
-        self._asked: dict[str, int] = {}
-        self.problem = ""
-
-    async def of(
-        self,
-        key: Callable[[], str],
-        model: str,
-        ask: Callable[[], Awaitable[list[Any]]],
-        dump: Callable[[Any], Any],
-        load: Callable[[Any], Any],
-    ) -> list[Any]:
-        """Return the answer to a request: a kept one, or a new one, which is kept.
-
-        Args:
-            key: Identity of the request.
-            model: The model that is asked.
-            ask: Asks it.
-            dump: Makes a response plain; gives None for one that is not kept.
-            load: Makes a response of plain data.
-        """
-        if self._cache is None:
-            return await ask()
-        name = key()
-        free = self._free.setdefault(name, [])
-        self._asked[name] = self._asked.get(name, 0) + (not free)
-        number = heapq.heappop(free) if free else self._asked[name]
-        file, answered = f"{name[:40]}.{self._whose}.{number}", False
-        try:
-            if (kept := self._cache.read(file)) is not None:
-                answered = True
-                return [load(each) for each in kept]
-            responses = await ask()
-            plain = [dump(each) for each in responses]
-            answered = bool(plain) and None not in plain
-        finally:
-            if not answered:
-                heapq.heappush(free, number)
-        if answered:
-            try:
-                self._cache.write(file, model, plain)
-            except EvalFileError as error:  # a full disk costs the answer, not the case
-                self.problem = self.problem or error.what
-        return responses

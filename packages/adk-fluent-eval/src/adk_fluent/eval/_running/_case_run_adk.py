@@ -16,7 +16,6 @@ from google.adk.evaluation.base_eval_service import (
     InferenceRequest,
 )
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
-from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
@@ -25,16 +24,14 @@ from adk_fluent.eval._cases._turn import Turn, text_of
 from adk_fluent.eval._checks._observation import Observation
 from adk_fluent.eval._files._eval_case_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
-from adk_fluent.eval._running._cache import Answers
 from adk_fluent.eval._running._judged_adk import AdkMetrics
-from adk_fluent.eval._running._light_adk import LightEvalService
+from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._running._replies_adk import Replies
-from adk_fluent.eval._text import redact
+from adk_fluent.eval._text import replace_secrets
 from adk_fluent.eval._values import error_line, plain
 
 if TYPE_CHECKING:
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._cache import ResponseCache
-    from adk_fluent.eval._running._local_adk import LocalCaseService
     from adk_fluent.eval._running._options import RunOptions, Suite
     from adk_fluent.protocol import PriceBook
 
@@ -79,7 +75,7 @@ class CaseRun:
     Attributes:
         outcome: The outcome.
         seen: What the run did.
-        answers: The answers of models that are kept.
+        models: What models say.
     """
 
     def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
@@ -91,8 +87,7 @@ class CaseRun:
         self.seen.simulated = self._simulation is not None
         self._mocks = Mocks(case.mock_tool_outputs or {})
         self.outcome: CaseOutcome = new_outcome(case, run)
-        self.answers: Answers = Answers(settings.cache, case.name, run)
-        self._models = Models(settings.model, self.answers, self.outcome)
+        self.models: Models = Models(settings.model, settings.cache, self.outcome)
         self.outcome.user_id = f"adk-fluent-eval-{uuid.uuid4()}"
         self.outcome.session_id = f"adk-fluent-eval-{uuid.uuid4()}"
 
@@ -153,26 +148,17 @@ class CaseRun:
             user_id=outcome.user_id,
             simulation=settings.suite.simulation,
         )
-        user = user_of(self._case, self._simulation, self._models)
-        service: LightEvalService | LocalCaseService
-        models: Any = self._models
+        user = user_of(self._case, self._simulation, self.models)
+        models: Any = self.models
+        engine: type[CaseService] = LightEvalService
         if local:
             from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
 
+            engine = LocalCaseService
             models = telling(models, recorder) if bare else models
-            planned = settings.plan.of(self._case)
-            cases = (self._case, case)
-            service = LocalCaseService(
-                app, cases, outcome.session_id, recorder, user, planned, self._compute, **services
-            )
-            metrics = service.metrics
-        else:
-            runner = Runner(app=app, **services)
-            replies = Replies(self._case.answers or {})
-            service = LightEvalService(
-                runner, case, outcome.session_id, recorder, user, replies, self._score
-            )
-            metrics = []
+        planned = settings.plan.of(self._case)
+        parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
+        service = engine(*parts, self._compute, services)
         request = InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
         )
@@ -189,20 +175,13 @@ class CaseRun:
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
-        evaluation = EvaluateRequest(
-            inference_results=[inference], evaluate_config=EvaluateConfig(eval_metrics=metrics)
-        )
+        config = EvaluateConfig(eval_metrics=service.metrics)
+        evaluation = EvaluateRequest(inference_results=[inference], evaluate_config=config)
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
-        if not isinstance(service, LightEvalService):
-            outcome.scores = service.scores(result)
+        outcome.scores = service.scores(result)
         return result
-
-    async def _score(self, invocations: list[Any]) -> list[MetricScore]:
-        planned = self._settings.plan.of(self._case)
-        self.outcome.scores = [await self._compute(each) for each in planned]
-        return self.outcome.scores
 
     def _expect(self) -> None:
         if self.seen.simulated:  # what is expected of an answer is expected of the last one
@@ -211,7 +190,7 @@ class CaseRun:
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
         judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
-        by_adk = AdkMetrics(self.seen, self._models, judge, samples, self._simulation)
+        by_adk = AdkMetrics(self.seen, self.models, judge, samples, self._simulation)
         return await compute(planned, self.seen, self._ask, by_adk.score)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
@@ -221,7 +200,7 @@ class CaseRun:
         model = resolve_model(judge.model)
 
         async def ask(prompt: str) -> str:
-            return await self._models.ask(model, prompt_of(prompt))
+            return await self.models.ask(model, prompt_of(prompt))
 
         return ask
 
@@ -240,7 +219,7 @@ class CaseRun:
                 outcome.reasons = [f"expected to fail ({why}), but passed"]
             elif outcome.status is Status.FAILED:  # an error is not the expected failure
                 outcome.status = Status.XFAILED
-        redact(outcome)
+        replace_secrets(outcome)
 
 
 def new_outcome(

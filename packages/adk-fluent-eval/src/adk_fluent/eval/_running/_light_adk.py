@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -22,20 +23,24 @@ from google.adk.evaluation.eval_metrics import (
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.evaluation.evaluation_generator import EvaluationGenerator
 from google.adk.events.event import Event
+from google.adk.runners import Runner
 
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._running._replies_adk import Replies
 from adk_fluent.eval._values import error_line
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
+    from google.adk.apps.app import App
     from google.adk.evaluation.eval_case import EvalCase, SessionInput
-    from google.adk.runners import Runner
+    from google.adk.evaluation.eval_metrics import EvalMetric
     from google.genai import types
 
+    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._models_adk import User
+    from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.eval._running._replies_adk import Replies
 
 #: ADK's statuses.
 STATUS = {
@@ -48,29 +53,57 @@ STATUS = {
 
 
 @dataclass(eq=False)
-class LightEvalService(BaseEvalService):
+class CaseService(BaseEvalService):
     """Runs and scores one run of one case.
 
-    Args:
-        runner: Runs the App.
-        case: The case; it must have a `session_input`.
+    Attributes:
+        app: The App, with the recorder's plugin.
+        case: The case.
+        adk_case: The same as ADK has it, with a `session_input`.
         session_id: The session of the run.
         recorder: Records the run.
         user: Says the messages.
-        replies: Answers what the pipeline asks.
-        score: Computes the metrics from ADK's invocations.
+        planned: The metrics.
+        compute: Computes a metric of ours.
+        services: ADK's services, as a Runner takes them.
     """
 
-    _runner: Runner
-    _case: EvalCase
-    _session_id: str
-    _recorder: Recorder
-    _user: User
-    _replies: Replies
-    _score: Callable[[list[Any]], Awaitable[list[MetricScore]]]
+    app: App
+    case: FluentCase
+    adk_case: EvalCase
+    session_id: str
+    recorder: Recorder
+    user: User
+    planned: Sequence[PlannedMetric]
+    compute: Callable[[PlannedMetric], Awaitable[MetricScore]]
+    services: dict[str, Any]
+
+    @abstractmethod
+    def __post_init__(self) -> None:
+        """Make what runs the case."""
+
+    @property
+    def metrics(self) -> list[EvalMetric]:
+        """The metrics as ADK is asked for them."""
+        return []
+
+    @abstractmethod
+    def scores(self, result: EvalCaseResult) -> list[MetricScore]:
+        """Return the scores of what `evaluate` gave."""
+
+
+class LightEvalService(CaseService):
+    """Runs a case with a Runner, and computes all metrics itself."""
 
     def __post_init__(self) -> None:
-        self._session = cast("SessionInput", self._case.session_input)
+        self._runner = Runner(app=self.app, **self.services)
+        self._replies = Replies(self.case.answers or {})
+        self._session = cast("SessionInput", self.adk_case.session_input)
+        self._scores: list[MetricScore] = []
+
+    def scores(self, result: EvalCaseResult) -> list[MetricScore]:
+        """Return the scores."""
+        return self._scores
 
     async def perform_inference(
         self, inference_request: InferenceRequest
@@ -80,16 +113,16 @@ class LightEvalService(BaseEvalService):
             app_name=self._runner.app_name,
             user_id=self._session.user_id,
             state=dict(self._session.state),
-            session_id=self._session_id,
+            session_id=self.session_id,
         )
         events: list[Event] = []
         problem = None
         while problem is None:
             try:
-                message = await self._user.next(events)
+                message = await self.user.next(events)
             except RuntimeError as error:  # of a simulated user
                 problem = str(error)
-                self._recorder.failed(error)
+                self.recorder.failed(error)
                 break
             if message is None:
                 break
@@ -98,12 +131,12 @@ class LightEvalService(BaseEvalService):
         yield InferenceResult(
             app_name=self._runner.app_name,
             eval_set_id=inference_request.eval_set_id,
-            eval_case_id=self._case.eval_id,
-            session_id=self._session_id,
+            eval_case_id=self.adk_case.eval_id,
+            session_id=self.session_id,
             status=InferenceStatus.SUCCESS if ok else InferenceStatus.FAILURE,
             error_message=problem,
             inferences=EvaluationGenerator.convert_events_to_eval_invocations(
-                events, self._recorder.app_details()
+                events, self.recorder.app_details()
             )
             if ok
             else None,
@@ -111,7 +144,7 @@ class LightEvalService(BaseEvalService):
 
     async def _run_turn(self, message: types.Content, events: list[Event]) -> str | None:
         """Run a turn, and return what went wrong."""
-        recorder, problem = self._recorder, None
+        recorder, problem = self.recorder, None
         recorder.begin(message)
         said = Event(author="user", content=message)
         events.append(said)
@@ -133,11 +166,11 @@ class LightEvalService(BaseEvalService):
 
     async def _run_message(self, message: Event, said: Event, events: list[Event]) -> None:
         running = self._runner.run_async(
-            user_id=self._session.user_id, session_id=self._session_id, new_message=message.content
+            user_id=self._session.user_id, session_id=self.session_id, new_message=message.content
         )
         async with aclosing(running) as stream:
             async for event in stream:
-                self._recorder.add(event)
+                self.recorder.add(event)
                 if not event.partial:
                     said.invocation_id = said.invocation_id or event.invocation_id
                     # what goes on with an answer has another id, and is of the same turn
@@ -152,11 +185,11 @@ class LightEvalService(BaseEvalService):
         session = await self._runner.session_service.get_session(
             app_name=self._runner.app_name,
             user_id=self._session.user_id,
-            session_id=self._session_id,
+            session_id=self.session_id,
         )
         for inference in evaluate_request.inference_results:
-            actual, expected = inference.inferences or [], self._case.conversation or []
-            scores = await self._score(actual)
+            actual, expected = inference.inferences or [], self.adk_case.conversation or []
+            scores = self._scores = [await self.compute(each) for each in self.planned]
             deciding = {each.status for each in scores} - {MetricStatus.INFORMATIONAL}
             final = max(deciding, key=list(MetricStatus).index, default=MetricStatus.NOT_EVALUATED)
             yield EvalCaseResult.model_construct(
@@ -175,7 +208,7 @@ class LightEvalService(BaseEvalService):
                     )
                     for at, invocation in enumerate(actual)
                 ],
-                session_id=self._session_id,
+                session_id=self.session_id,
                 session_details=session,
                 user_id=self._session.user_id,
             )

@@ -9,12 +9,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation import eval_metrics
-from google.adk.evaluation.base_eval_service import (
-    BaseEvalService,
-    EvaluateRequest,
-    InferenceRequest,
-    InferenceResult,
-)
 from google.adk.evaluation.eval_metrics import EvalMetric
 from google.adk.evaluation.evaluator import EvaluationResult, Evaluator, PerInvocationResult
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
@@ -23,14 +17,17 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._running._light_adk import STATUS
+from adk_fluent.eval._running._light_adk import STATUS, CaseService
 from adk_fluent.eval._running._models_adk import Models, User
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
-    from google.adk.apps.app import App
-    from google.adk.evaluation.eval_case import EvalCase
+    from google.adk.evaluation.base_eval_service import (
+        EvaluateRequest,
+        InferenceRequest,
+        InferenceResult,
+    )
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
@@ -64,50 +61,25 @@ _IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.mod
 _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
 
 
-class LocalCaseService(BaseEvalService):
-    """Runs and scores one run of one case with ADK's service.
+class LocalCaseService(CaseService):
+    """Runs a case with ADK's service; google-adk 1.x leaves out the App's plugins."""
 
-    Args:
-        app: The App, with the recorder's plugin, which google-adk 1.x leaves out.
-        case: The case, and the same as ADK has it.
-        session_id: The session of the run.
-        recorder: Records the run.
-        user: Says the messages.
-        planned: The metrics.
-        score: Computes a metric that ADK does not have, or has not in the case's way.
-        **services: ADK's services.
-    """
-
-    def __init__(  # noqa: PLR0917  # of one caller
-        self,
-        app: App,
-        case: tuple[FluentCase, EvalCase],
-        session_id: str,
-        recorder: Recorder,
-        user: User,
-        planned: Sequence[PlannedMetric],
-        score: Score,
-        **services: Any,
-    ) -> None:
-        fluent, self._case = case
-        self._recorder = recorder
+    def __post_init__(self) -> None:
         self._begun: list[asyncio.Task[Any]] = []
-        self._native = {each.name: _asked(each, fluent) for each in planned}
-        self._planned = {each.name: each for each in planned}
+        self._native = {each.name: _asked(each, self.case) for each in self.planned}
+        self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        self._score = score
+        user = self.user if RUNS_APP else _Told(self.user, self.recorder)
         with _chosen():
             self._service = LocalEvalService(
-                root_agent=app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
+                root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
                 metric_evaluator_registry=_Registry(self),
-                session_id_supplier=lambda: session_id,
-                user_simulator_provider=_Provider(
-                    user if RUNS_APP else _Told(user, recorder), self._begun
-                ),
-                **({"app": app} if RUNS_APP else {}),
-                **services,
+                session_id_supplier=lambda: self.session_id,
+                user_simulator_provider=_Provider(user, self._begun),
+                **({"app": self.app} if RUNS_APP else {}),
+                **self.services,
             )
 
     @property
@@ -131,10 +103,10 @@ class LocalCaseService(BaseEvalService):
         """Run the conversation."""
         request = inference_request
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
-        self._sets.add_eval_case(request.app_name, request.eval_set_id, self._case)
+        self._sets.add_eval_case(request.app_name, request.eval_set_id, self.adk_case)
         async with self._tidy(), aclosing(self._service.perform_inference(request)) as found:
             async for each in found:
-                problem = self._recorder.end(each.error_message) or self._recorder.problem
+                problem = self.recorder.end(each.error_message) or self.recorder.problem
                 yield each.model_copy(update={"error_message": problem})
 
     async def evaluate(
@@ -166,7 +138,7 @@ class LocalCaseService(BaseEvalService):
         if self._native[name] is not None:
             with _chosen():
                 return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(metric)
-        return _Own(self._planned[name], self._score, self._told)
+        return _Own(self._planned[name], self.compute, self._told)
 
     @asynccontextmanager
     async def _tidy(self) -> AsyncGenerator[None]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.models.llm_request import LlmRequest
@@ -15,6 +18,7 @@ from google.genai import types
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import UserSimulation, text_of
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._content_adk import answer_text
 from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
@@ -22,13 +26,13 @@ from adk_fluent.eval._values import error_line
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from google.adk.events.event import Event
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._running._cache import Answers
+    from adk_fluent.eval._running._cache import ResponseCache
 
 _TASK: Final = """\
 You simulate a user of an AI assistant. Write the user's next message, and nothing else.
@@ -42,16 +46,29 @@ write {stop} and nothing else."""
 class Models:
     """Stands in for the models of one run of a case; see `adk_fluent.backends.adk.replace_models`.
 
+    Equal requests of a run are told apart by their number. A request that failed gives its number
+    back: whoever asks again has the answer that was not given.
+
     Args:
         model: The model that answers for every model of the pipeline; None leaves each its own.
-        answers: The answers of this run.
-        outcome: Where calls and tokens of judges and simulated users are counted.
+        cache: Where answers are kept; None keeps none.
+        outcome: The run, in which calls and tokens of judges and simulated users are counted.
+
+    Attributes:
+        problem: Why answers could not be kept; empty if they could.
     """
 
-    def __init__(self, model: BaseLlm | None, answers: Answers, outcome: CaseOutcome) -> None:
+    def __init__(
+        self, model: BaseLlm | None, cache: ResponseCache | None, outcome: CaseOutcome
+    ) -> None:
         self._model = model
-        self._answers = answers
+        self._cache = cache
         self._outcome = outcome
+        case = outcome.id.encode("utf-8", "surrogatepass")
+        self._whose = f"{sha256(case).hexdigest()[:8]}.{outcome.run}"
+        self._free: dict[str, list[int]] = {}
+        self._asked: Counter[str] = Counter()
+        self.problem = ""
 
     async def __call__(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Answer a call, or pass it to the model."""
@@ -64,10 +81,33 @@ class Models:
 
         return ModelReply(await self._of(call.request, call.model.model, ask))
 
-    async def _of(self, request: LlmRequest, model: str, ask: Any) -> list[LlmResponse]:
-        return await self._answers.of(
-            lambda: request_key(request, model), model, ask, _dumped, _loaded
-        )
+    async def _of(
+        self, request: LlmRequest, model: str, ask: Callable[[], Awaitable[list[LlmResponse]]]
+    ) -> list[LlmResponse]:
+        """The answer to a request: a kept one, or a new one, which is kept."""
+        if self._cache is None:
+            return await ask()
+        name = request_key(request, model)
+        free = self._free.setdefault(name, [])
+        self._asked[name] += not free
+        number = heappop(free) if free else self._asked[name]
+        file, answered = f"{name[:40]}.{self._whose}.{number}", False
+        try:
+            if (kept := self._cache.read(file)) is not None:
+                answered = True
+                return [_loaded(each) for each in kept]
+            responses = await ask()
+            answered = bool(responses) and not any(each.error_code for each in responses)
+        finally:
+            if not answered:
+                heappush(free, number)
+        if answered:
+            plain = [each.model_dump(mode="json", exclude_none=True) for each in responses]
+            try:
+                self._cache.write(file, model, plain)
+            except EvalFileError as error:  # a full disk costs the answer, not the case
+                self.problem = self.problem or error.what
+        return responses
 
     async def ask(self, model: BaseLlm, request: LlmRequest) -> str:
         """Return what a judge or a simulated user says; one that is refused waits and asks again.
@@ -118,10 +158,6 @@ def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
 def said(responses: list[LlmResponse]) -> str:
     """Return the text of an answer, without thoughts."""
     return "".join(answer_text(each.content) for each in responses if not each.partial)
-
-
-def _dumped(response: LlmResponse) -> Any:
-    return None if response.error_code else response.model_dump(mode="json", exclude_none=True)
 
 
 def _loaded(value: Any) -> LlmResponse:
