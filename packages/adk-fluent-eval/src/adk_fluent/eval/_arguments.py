@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import nearest_name
@@ -10,9 +11,10 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 _NOTHING: Final = object()
+_LISTED: Final = 20  # names
 
 
 def require(holds: object, what: str, value: object = _NOTHING, *, help: str | None = None) -> None:
@@ -46,6 +48,33 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     return f"did you mean {near!r}?" if near else otherwise
 
 
+def check_known(
+    names: Iterable[Any],
+    known: Collection[str],
+    what: str,
+    kind: str,
+    error: Callable[..., EvalError] = EvalError,
+) -> None:
+    """Check that all names are known.
+
+    Args:
+        names: The names.
+        known: The names that there are.
+        what: What is wrong with a name that is not, which follows.
+        kind: What the names are names of, such as ``tags``.
+        error: Makes the error.
+
+    Raises:
+        EvalError: One is unknown; lists the known ones.
+    """
+    for name in map(str, names):
+        if name not in known:
+            some = ", ".join(sorted(known)[:_LISTED])
+            found = f"{kind}: {some}" if some else f"no {kind}"
+            help = did_you_mean(name, known)
+            raise error(f"{what} {name!r}", found=found, help=help)
+
+
 def one_of(names: Iterable[str]) -> str:
     """Return the help line that lists what is known."""
     return f"one of {', '.join(names)}"
@@ -57,9 +86,24 @@ def is_number(value: Any) -> bool:
     return is_real and math.isfinite(value)
 
 
+def is_limit(value: Any) -> bool:
+    """Whether a value is a finite number from 0 up."""
+    return is_number(value) and value >= 0
+
+
 def is_whole(value: Any, least: int) -> bool:
     """Whether a value is a whole number from `least` up (not a bool)."""
     return is_number(value) and isinstance(value, int) and value >= least
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0 up."""
+    return is_whole(value, 0)
+
+
+def is_mapping(value: Any) -> bool:
+    """Whether a value is a mapping."""
+    return isinstance(value, Mapping)
 
 
 def is_text(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from adk_fluent.eval._arguments import is_number, is_whole, require, require_type
+from adk_fluent.eval._arguments import is_count, is_limit, is_number, require, require_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Gate:
         for name, score in _pairs("min_metric", self.min_metric):
             require(is_number(score), f"min_metric[{name!r}] must be a number", score)
         limit, cost = self.max_regressions, self.max_cost_usd
-        whole = limit is None or is_whole(limit, 0)
-        require(whole, "max_regressions= must be a whole number >= 0", limit)
-        valid = cost is None or (is_number(cost) and cost >= 0)
-        require(valid, "max_cost_usd= must be a number >= 0", cost)
+        require(
+            limit is None or is_count(limit), "max_regressions= must be a whole number >= 0", limit
+        )
+        require(cost is None or is_limit(cost), "max_cost_usd= must be a number >= 0", cost)
         for name in ("significant_only", "allow_flaky"):
             require_type(getattr(self, name), bool, f"{name}= must be True or False")
 

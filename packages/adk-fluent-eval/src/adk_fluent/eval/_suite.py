@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing, nullcontext
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+)
 
-from adk_fluent.eval._arguments import is_text, listed, positive, require, require_type
-from adk_fluent.eval._cases._case import CaseFields, FluentCase, check_cases, check_field_names
+from adk_fluent.eval._arguments import (
+    did_you_mean,
+    is_text,
+    listed,
+    positive,
+    require,
+    require_type,
+)
+from adk_fluent.eval._cases._case import FluentCase, check_cases
 from adk_fluent.eval._cases._turn import UserSimulation
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
@@ -19,10 +36,8 @@ if TYPE_CHECKING:
     import pytest
     from google.adk.evaluation.eval_set import EvalSet
     from google.adk.models import BaseLlm
-    from google.genai.types import Content, Part
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._matrix import ModelMatrix
@@ -31,6 +46,15 @@ if TYPE_CHECKING:
 
 _DEFAULT: Final = Gate()
 _SAMPLES: Final = 5  # ADK's default
+_P = ParamSpec("_P")
+_S = TypeVar("_S")
+
+
+def _with_arguments_of(
+    made: Callable[_P, FluentCase],
+) -> Callable[[Callable[Concatenate[_S, ...], _S]], Callable[Concatenate[_S, _P], _S]]:
+    """Tell type checkers that a fluent method takes the arguments of a class."""
+    return lambda method: method
 
 
 class FluentEvalSuite:
@@ -105,18 +129,17 @@ class FluentEvalSuite:
         self.cases += cases
         return self
 
-    def case(
-        self,
-        input: str | Turn | Content | Part | Sequence[str | Turn | Content],
-        **fields: Unpack[CaseFields],
-    ) -> Self:
+    @_with_arguments_of(FluentCase)
+    def case(self, *args: Any, **fields: Any) -> Self:
         """Add a case with the arguments of `FluentCase`.
 
         Raises:
             EvalError: A field is unknown or invalid.
         """
-        check_field_names(fields)
-        return self.add(FluentCase(input, **fields))
+        known = FluentCase.__dataclass_fields__
+        for name in fields.keys() - known.keys():
+            raise EvalError(f"FluentCase has no field {name!r}", help=did_you_mean(name, known))
+        return self.add(FluentCase(*args, **fields))
 
     # --- run -----------------------------------------------------------------------------------
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import (
     did_you_mean,
-    is_number,
+    is_count,
+    is_limit,
+    is_mapping,
     is_text,
-    is_whole,
     one_of,
     require,
     require_type,
@@ -43,50 +44,22 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import RunStatus
 
 
-class CaseFields(TypedDict, total=False):
-    """The fields of a `FluentCase` other than its input, as keyword arguments."""
-
-    expected_trajectory: Sequence[str | ToolCall] | None
-    trajectory_match: TrajectoryMatch
-    expected_response_contains: Contains
-    reference_response: str | None
-    mock_tool_outputs: Mapping[str, Any] | None
-    answers: Mapping[str, Any] | None
-    initial_state: StateMap | None
-    state_assertions: StateMap | None
-    target_node: str | None
-    rubrics: Sequence[str]
-    expected_status: RunStatus | None
-    simulation: UserSimulation | None
-    tags: Sequence[str]
-    metadata: Mapping[str, Any]
-    id: str | None
-    max_cost_usd: float | None
-    max_tokens: int | None
-    max_latency_s: float | None
-    max_tool_calls: int | None
-    timeout_s: float | None
-    skip: str | None
-    xfail: str | None
-    location: tuple[str, int] | None
-
-
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_LENGTH: Final = 40
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 _IMMUTABLE: Final = str | int | float | None
-#: Optional fields, their types, and what they must be.
-_TYPES: Final = (
-    ("id", str, "a name"),
-    ("mock_tool_outputs", Mapping, "a mapping of tools to mocks"),
-    ("answers", Mapping, "a mapping of gates and tools to answers"),
-    ("initial_state", Mapping, "a mapping of keys to values"),
-    ("target_node", str, "the name of a step"),
-    ("skip", str, "a reason"),
-    ("xfail", str, "a reason"),
+#: Optional fields, what holds of each, and what they must be.
+_RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
+    ("id", is_text, "a name"),
+    ("mock_tool_outputs", is_mapping, "a mapping of tools to mocks"),
+    ("answers", is_mapping, "a mapping of gates and tools to answers"),
+    ("initial_state", is_mapping, "a mapping of keys to values"),
+    ("target_node", is_text, "the name of a step"),
+    ("skip", is_text, "a reason"),
+    ("xfail", is_text, "a reason"),
+    *((name, is_limit, "a number >= 0") for name in ("max_cost_usd", "max_latency_s", "timeout_s")),
+    *((name, is_count, "a whole number >= 0") for name in ("max_tokens", "max_tool_calls")),
 )
-_NUMBERS: Final = ("max_cost_usd", "max_latency_s", "timeout_s")
-_COUNTS: Final = ("max_tokens", "max_tool_calls")
 _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
 
 
@@ -173,7 +146,7 @@ class FluentCase:
             self.id = name  # where the specification puts it
 
     @classmethod
-    def from_session(cls, session: Session, **fields: Unpack[CaseFields]) -> FluentCase:
+    def from_session(cls, session: Session, **fields: Any) -> FluentCase:
         """Return the case that a session of ADK was: what was said once is said again.
 
         Each user message is a turn. The tool calls and the last answer of each become its
@@ -189,9 +162,7 @@ class FluentCase:
         """
         from adk_fluent.eval._files._session_adk import captured  # noqa: PLC0415  # imports ADK
 
-        check_field_names(fields)
-        made: dict[str, Any] = {**captured(session), **fields}
-        return cls(**made)
+        return cls(**{**captured(session), **fields})
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -257,19 +228,6 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
         known[name] = case
 
 
-def check_field_names(names: Iterable[str]) -> None:
-    """Check names of fields."""
-    known = FluentCase.__dataclass_fields__
-    for name in names:
-        if name not in known:
-            place = caller()
-            raise EvalError(
-                f"FluentCase has no field {name!r}",
-                location=None if place is None else f"{place[0]}:{place[1]}",
-                help=did_you_mean(name, known),
-            )
-
-
 def initial_state(case: FluentCase) -> dict[str, Any]:
     """Return a fresh copy of the state a case starts with, as it is stored."""
     made: dict[str, Any] = {}
@@ -301,11 +259,11 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 def _validate(case: FluentCase) -> None:  # one check for each field
     """Check every field of a case."""
     require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    for name, kind, what in _TYPES:
+    require_type(case.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
+    for name, holds, what in _RULES:
         value: Any = getattr(case, name)
-        if value is not None:
-            valid = is_text(value) if kind is str else isinstance(value, kind)
-            require(valid, f"{name}= must be {what}", value)
+        require(value is None or holds(value), f"{name}= must be {what}", value)
+    require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
     tools: Any = case.mock_tool_outputs or {}
     for tool in tools:
         named = isinstance(tool, str) and tool
@@ -315,15 +273,12 @@ def _validate(case: FluentCase) -> None:  # one check for each field
         _check_not_temporary("initial_state", key)
     match = case.trajectory_match
     require(match in MATCHES, f"unknown trajectory_match={match!r}", help=one_of(MATCHES))
-    _check_limits(case)
     for tag in _items("tags", case.tags):
         require(is_text(tag), "tags= takes names", tag)
     _check_expectations(case)
     _check_input(case)
-    if case.simulation is not None:
-        require_type(case.simulation, UserSimulation, "simulation= takes a UserSimulation")
-        alone = len(case.turns) == 1
-        require(alone, "simulation= takes one message as input=, and continues from it")
+    alone = case.simulation is None or len(case.turns) == 1
+    require(alone, "simulation= takes one message as input=, and continues from it")
 
 
 def _check_answers(case: FluentCase) -> None:
@@ -345,18 +300,6 @@ def _check_answers(case: FluentCase) -> None:
                 f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}",
                 help="of a pydantic model give model_dump(mode='json')",
             )
-
-
-def _check_limits(case: FluentCase) -> None:
-    for name in _NUMBERS:
-        value: Any = getattr(case, name)
-        if value is not None:
-            require(is_number(value) and value >= 0, f"{name}= must be a number >= 0", value)
-    for name in _COUNTS:
-        value = getattr(case, name)
-        if value is not None:
-            require(is_whole(value, 0), f"{name}= must be a whole number >= 0", value)
-    require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:

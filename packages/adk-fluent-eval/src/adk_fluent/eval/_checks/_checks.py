@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._turn import StateMap, ToolCall, key_of
+from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, key_of
 from adk_fluent.eval._metrics import ANSWERS, BUDGET, MATCH, RESPONSE, STATE, STATUS, TRAJECTORY
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, ToolUse
 from adk_fluent.eval._text import measured
@@ -89,6 +89,24 @@ def _unreached(seen: Observation) -> str:
     return f"the conversation ended after turn {len(seen.turns)}" if seen.turns else "no turn ran"
 
 
+def _by_turn(
+    seen: Observation, check: Callable[[Turn, int], list[Finding]]
+) -> tuple[list[Finding], list[float | None]]:
+    """Check each turn; a turn of which nothing is expected has no score.
+
+    Args:
+        seen: The run.
+        check: Checks what is expected of the turn at a place.
+    """
+    findings: list[Finding] = []
+    turns: list[float | None] = []
+    for at, expected in enumerate(seen.expected):
+        found = check(expected, at)
+        turns.append(float(all(each.ok for each in found)) if found else None)
+        findings += found
+    return findings, turns
+
+
 def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore | None:
     """Check the tool calls of each turn; the score is the mean over turns that expect some."""
     findings: list[Finding] = []
@@ -113,15 +131,8 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
 
 def check_response(seen: Observation) -> MetricScore | None:
     """Check the texts and patterns that the answers must contain."""
-    findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
-    for at, expected in enumerate(seen.expected):
-        if not expected.contains:
-            continue
-        found = [_contains(each, seen, at) for each in expected.contains]
-        findings += found
-        turns[at] = float(all(each.ok for each in found))
-    return _all_met(RESPONSE, findings, turns)
+    found = _by_turn(seen, lambda turn, at: [_contains(each, seen, at) for each in turn.contains])
+    return _all_met(RESPONSE, *found)
 
 
 def _contains(expected: str | re.Pattern[str], seen: Observation, at: int) -> Finding:
@@ -140,31 +151,24 @@ def _contains(expected: str | re.Pattern[str], seen: Observation, at: int) -> Fi
 
 def check_state(seen: Observation) -> MetricScore | None:
     """Check state after each turn that asserts some, and at the end."""
-    findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
-    for at, expected in enumerate(seen.expected):
-        if not expected.state_assertions:
-            continue
-        reached = at < len(seen.states)
-        found = _check_keys(
-            expected.state_assertions,
-            seen.states[at] if reached else {},
-            seen.writes[at] if reached else {},
-            at + 1,
-        )
-        if not reached:
-            _fail(found, _unreached(seen))
-        turns[at] = float(all(each.ok for each in found))
-        findings += found
+
+    def check(turn: Turn, at: int) -> list[Finding]:
+        asserted = turn.state_assertions or {}
+        if at < len(seen.states):
+            return _check_keys(asserted, seen.states[at], seen.writes[at], at + 1)
+        return _fail(_check_keys(asserted, {}, {}, at + 1), _unreached(seen))
+
+    findings, turns = _by_turn(seen, check)
     final = _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
     if len(seen.turns) < len(seen.expected):
         _fail(final, _unreached(seen))
     return _all_met(STATE, [*findings, *final], turns)
 
 
-def _fail(findings: Sequence[Finding], reason: str) -> None:
+def _fail(findings: list[Finding], reason: str) -> list[Finding]:
     for each in findings:
         each.ok, each.reason = False, each.reason or reason
+    return findings
 
 
 def check_budget(seen: Observation) -> MetricScore | None:
@@ -200,19 +204,18 @@ def check_budget(seen: Observation) -> MetricScore | None:
 
 def check_status(seen: Observation) -> MetricScore | None:
     """Check what became of the run of each turn that expects something of it."""
-    findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
-    for at, expected in enumerate(seen.expected):
-        if (wanted := expected.expected_status) is None:
-            continue
-        reached = at < len(seen.turns)
-        found, why = (seen.turns[at].status, seen.turns[at].ended) if reached else (None, "")
+
+    def check(turn: Turn, at: int) -> list[Finding]:
+        if (wanted := turn.expected_status) is None:
+            return []
+        if at >= len(seen.turns):
+            return [Finding("status", False, wanted, None, _unreached(seen), at + 1)]
+        found, why = seen.turns[at].status, seen.turns[at].ended
         ok = found == wanted
-        told = f"expected {wanted}, found {found}{why and f': {why}'}"
-        reason = "" if ok else told if reached else _unreached(seen)
-        findings.append(Finding("status", ok, wanted, found, reason, at + 1))
-        turns[at] = float(ok)
-    return _all_met(STATUS, findings, turns)
+        reason = "" if ok else f"expected {wanted}, found {found}{why and f': {why}'}"
+        return [Finding("status", ok, wanted, found, reason, at + 1)]
+
+    return _all_met(STATUS, *_by_turn(seen, check))
 
 
 def check_answers(seen: Observation) -> MetricScore | None:

@@ -271,7 +271,8 @@ class _ProgressDisplay:
         self._counts: Counter[Status] = Counter()
         self._bar: Bar | None = _bar() if on and is_interactive(sys.stderr) else None
         if self._bar is not None:
-            self._task: Any = self._bar.add_task(self._title, total=None, counts="")
+            title = self._title.replace("[", r"\[")  # of rich's markup
+            self._task: Any = self._bar.add_task(title, total=None, counts="")
 
     def shown(self) -> AbstractContextManager[Any]:
         """Return the context in which the progress is shown."""
@@ -296,18 +297,8 @@ class _ProgressDisplay:
 
 def _bar() -> Bar:
     from rich.console import Console  # noqa: PLC0415  # slow to import
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress  # noqa: PLC0415
 
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[counts]}", markup=False),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    counts = "{task.fields[counts]}"
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), counts)
+    return Progress(*columns, console=Console(stderr=True), transient=True)

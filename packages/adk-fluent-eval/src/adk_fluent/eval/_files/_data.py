@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from adk_fluent.eval._cases._case import FluentCase, initial_state
 from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, UserSimulation, key_of
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._values import defaults_of, plain
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
     from adk_fluent.eval._errors import EvalError
@@ -39,7 +38,6 @@ FLAGS: Final = {
     "s": re.DOTALL,
     "x": re.VERBOSE,
 }
-_DEPTH: Final = 100
 #: Fields in the order of files.
 _EXPECTED: Final = (
     *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
@@ -213,25 +211,11 @@ class _Writer:
                 return f"{module}:{name}"
         raise self._unwritable(field, function, "define the function in a module")
 
-    def plain(self, field: str, value: Any, depth: int = 0) -> Any:
+    def plain(self, field: str, value: Any) -> Any:
         """Return a value as JSON holds it."""
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, str):
-            text = str.__str__(value)  # of a StrEnum
-            if text.isascii() or not re.search("[\ud800-\udfff]", text):
-                return text
-        elif isinstance(value, int):
-            return int(value)
-        elif isinstance(value, float) and math.isfinite(value):
-            return float(value)
-        elif depth < _DEPTH and isinstance(value, Mapping):
-            pairs = cast("Mapping[Any, Any]", value).items()
-            if all(isinstance(key, str) for key, _ in pairs):
-                return {str(key): self.plain(field, each, depth + 1) for key, each in pairs}
-        elif depth < _DEPTH and isinstance(value, list | tuple):
-            return [self.plain(field, each, depth + 1) for each in cast("Sequence[Any]", value)]
-        raise self._unwritable(field, value, "use texts, numbers, lists and mappings of texts")
+        if storage_fault(value) is not None:
+            raise self._unwritable(field, value, "use texts, numbers, lists and mappings of texts")
+        return json_safe(value)
 
     def _unwritable(self, field: str, value: Any, help: str) -> EvalError:
         return self._case.error(

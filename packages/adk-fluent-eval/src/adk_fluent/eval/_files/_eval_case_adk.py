@@ -9,7 +9,7 @@ from google.adk.evaluation.conversation_scenarios import ConversationScenario
 from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
-from google.genai.types import Content
+from google.genai.types import Content, FunctionCall
 from pydantic import ValidationError
 
 from adk_fluent.backends.adk import to_content
@@ -132,3 +132,30 @@ def simulation_from(scenario: ConversationScenario, model: str | None = None) ->
     default: Any = LlmBackedUserSimulatorConfig.model_fields["model"].default
     persona = getattr(scenario, "user_persona", None)
     return UserSimulation(model or default, persona, scenario.conversation_plan)
+
+
+# --- contents ------------------------------------------------------------------------------------
+
+
+def text_or_content(content: Content) -> str | Content:
+    """Return the text of a Content that is one text and nothing else, or the Content."""
+    parts = content.parts or []
+    if len(parts) == 1 and parts[0].text:
+        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
+        if held == {"text"}:
+            return parts[0].text
+    return content
+
+
+def answer_text(content: Content | None) -> str:
+    """Return the text of an answer, without thoughts."""
+    parts = (content.parts if content else None) or []
+    return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def tool_calls(calls: Sequence[FunctionCall]) -> list[str | ToolCall]:
+    """Return calls as a case expects them."""
+    return [
+        ToolCall(each.name or "", dict(each.args)) if each.args else each.name or ""
+        for each in calls
+    ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
 
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._report import FluentEvalReport
 
 
 #: The metric that says why a run has no others; ADK's results have no place for that.
@@ -32,7 +32,7 @@ def set_id(name: str) -> str:
 
 
 def save_results(
-    report: ReportFigures, agents_dir: str | os.PathLike[str], app_name: str
+    report: FluentEvalReport, agents_dir: str | os.PathLike[str], app_name: str
 ) -> list[Path]:
     """Write a report where ``adk web`` looks, through ADK's own manager of results."""
     agent = Path(agents_dir) / app_name
@@ -64,7 +64,7 @@ def save_results(
         ) from error
 
 
-def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
+def _result(report: FluentEvalReport, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
     run = "" if outcome.run == 1 else f"__run{outcome.run}"
     made = report.adk_results.get(outcome.key)
     changes: dict[str, Any] = {

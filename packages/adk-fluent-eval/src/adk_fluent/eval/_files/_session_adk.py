@@ -10,7 +10,7 @@ from google.genai.types import Content
 from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._turn import Turn
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
+from adk_fluent.eval._files._eval_case_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import RunResult
 

@@ -21,7 +21,7 @@ from adk_fluent.eval._text import clean, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._report import FluentEvalReport
 
 _PACKAGE: Final = "adk_fluent.eval._report"
 _LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
@@ -44,7 +44,7 @@ _MET: Final = {MetricStatus.PASSED: "✓", MetricStatus.FAILED: "✗", MetricSta
 _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
-def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> Iterator[str]:
+def html_page(report: FluentEvalReport, baseline: FluentEvalReport | None = None) -> Iterator[str]:
     """Return a report as a page, in pieces; the same report gives the same page.
 
     Args:
@@ -133,8 +133,8 @@ class Run:
 class _Page:
     """What the template asks for."""
 
-    report: ReportFigures
-    baseline: ReportFigures | None
+    report: FluentEvalReport
+    baseline: FluentEvalReport | None
     _left: int = field(default_factory=lambda: _ROOM)
     _left_of_run: int = _ROOM_OF_RUN
     cut: bool = False

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import At, Source, parse_json, read_text
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import RECORDS, CaseOutcome
+from adk_fluent.eval._report._verdict import regressions
 from adk_fluent.eval._text import encodable
 from adk_fluent.eval._values import defaults_of, plain
 from adk_fluent.extend import describe
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._report import FluentEvalReport
 
-_R = TypeVar("_R", bound="ReportFigures")
 _SCHEMA: Final = 1
 _KIND: Final = "eval-report"
 _ALWAYS: Final = frozenset({"id", "run", "status", "score"})
@@ -48,11 +48,11 @@ _SUMMARY: Final = (
 _DEFAULTS: Final = {record: defaults_of(record) for record in RECORDS}
 
 
-def report_chunks(report: ReportFigures) -> Iterator[str]:
+def report_chunks(report: FluentEvalReport) -> Iterator[str]:
     """Yield a report as JSON."""
     head = {"adk_fluent": {"kind": _KIND, "schema": _SCHEMA}}
     head |= {name: getattr(report, name) for name in _FIELDS}
-    head |= {"started_at": report.started_at.isoformat(), "saved_regressions": report.regressions}
+    head |= {"started_at": report.started_at.isoformat(), "saved_regressions": regressions(report)}
     outcomes = head.pop("outcomes")
     summary = {name: getattr(report, name) for name in _SUMMARY}
     summary |= {"pass_rate_ci": report.pass_rate_ci(), "tokens": report.tokens.total}
@@ -92,7 +92,7 @@ def _record(value: Any) -> Any:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
+def read_report(report: type[FluentEvalReport], path: str | PathLike[str]) -> FluentEvalReport:
     """Return the report in a file."""
     source, text = Source(str(path)), read_text(path)
     data = source.mapping((), parse_json(text, source.path))

@@ -11,7 +11,7 @@ from adk_fluent.eval._text import clean, measured, one_line, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._report import FluentEvalReport
 
 _MESSAGE: Final = 300
 _REASONS: Final = 10_000
@@ -19,7 +19,7 @@ _SAID: Final = 2_000
 _TURNS: Final = 10
 
 
-def junit(report: ReportFigures) -> str:
+def junit(report: FluentEvalReport) -> str:
     """Return a test case for each run; failures of the gate are in the suite's `system-err`."""
     counts = report.counts
     figures = {
@@ -53,7 +53,7 @@ def junit(report: ReportFigures) -> str:
 
 
 def _add_case(
-    suite: ET.Element, report: ReportFigures, outcome: CaseOutcome, *, several: bool
+    suite: ET.Element, report: FluentEvalReport, outcome: CaseOutcome, *, several: bool
 ) -> None:
     name = clean(outcome.id)
     test = ET.SubElement(

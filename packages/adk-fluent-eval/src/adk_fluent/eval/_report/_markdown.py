@@ -12,12 +12,12 @@ from adk_fluent.eval._text import dollars, interval, measured, percent, plural, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.eval._report._figures import ReportFigures
+    from adk_fluent.eval._report._report import FluentEvalReport
 
 _REASONS: Final = 5  # that each run lists
 
 
-def report_page(report: ReportFigures) -> str:
+def report_page(report: FluentEvalReport) -> str:
     """Return a report as Markdown, with the comparison if it has a baseline."""
     sign = "✅" if report.ok else "❌"
     lines = [f"# {sign} Evaluation: {escaped(report.suite)}", "", *report_lines(report, escaped)]
@@ -27,7 +27,7 @@ def report_page(report: ReportFigures) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def report_lines(report: ReportFigures, text: Escape) -> Iterator[str]:
+def report_lines(report: FluentEvalReport, text: Escape) -> Iterator[str]:
     """Yield a report as lines."""
     counts = report.counts
     yield (
@@ -74,7 +74,7 @@ def report_lines(report: ReportFigures, text: Escape) -> Iterator[str]:
     )
 
 
-def _not_passed(report: ReportFigures, text: Escape) -> Iterator[str]:
+def _not_passed(report: FluentEvalReport, text: Escape) -> Iterator[str]:
     missed = [each for each in report.outcomes if each.status.counts and not each.passed]
     if missed:
         yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from adk_fluent.eval._report._lines import Escape, escaped, listed, plain_line, table
 from adk_fluent.eval._report._report import FluentEvalReport
@@ -34,15 +35,9 @@ class ModelMatrix(Mapping[str, FluentEvalReport]):
 
         def rank(model: str) -> tuple[bool, float, float, float]:
             report = self[model]
-            cost = report.cost_usd
+            cost = inf if report.cost_usd is None else report.cost_usd
             incomplete = report.interrupted or not report.counting
-            unknown = float("inf")
-            return (
-                incomplete,
-                -report.pass_rate,
-                unknown if cost is None else cost,
-                _duration(report) or unknown,
-            )
+            return incomplete, -report.pass_rate, cost, _duration(report) or inf
 
         return min(self, key=rank)
 

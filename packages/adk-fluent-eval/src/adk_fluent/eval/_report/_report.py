@@ -1,24 +1,37 @@
-"""The report of a run of a suite."""
+"""The report of a run of a suite: its outcomes, their figures, and what it can be written as."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
+from adk_fluent.eval._arguments import did_you_mean, is_whole, require, require_type
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
+from adk_fluent.eval._report import _statistics as statistics
+from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
+from adk_fluent.eval._report._verdict import failures, regressions
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from pathlib import Path
 
+    from google.adk.evaluation.eval_result import EvalCaseResult
+
+    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._report._compare import RegressionReport
 
 _LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
+_NO_REPORT: Final = "a baseline is a FluentEvalReport"
+_SUCH_AS: Final = "such as FluentEvalReport.load(path)"
 
 
-class FluentEvalReport(ReportFigures):
+@dataclass(repr=False, eq=False)
+class FluentEvalReport:
     """The outcomes of a run of a suite, with statistics and a verdict.
 
     Attributes:
@@ -41,6 +54,186 @@ class FluentEvalReport(ReportFigures):
     Raises:
         EvalError: Two outcomes are of the same run of a case.
     """
+
+    outcomes: Sequence[CaseOutcome]
+    suite: str = "suite"
+    gate: Gate = field(default_factory=Gate)
+    metrics: Sequence[str] = ()
+    engine: str = ""
+    adk_version: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    duration_s: float = 0.0
+    notes: Sequence[str] = ()
+    interrupted: bool = False
+    baseline: FluentEvalReport | None = None
+    fluent_cases: Sequence[FluentCase] = ()
+    adk_results: Mapping[tuple[str, int], EvalCaseResult] = field(
+        default_factory=dict[tuple[str, int], "EvalCaseResult"]
+    )
+    saved_regressions: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        require_type(self.baseline, FluentEvalReport | None, _NO_REPORT, help=_SUCH_AS)
+        found: set[tuple[str, int]] = set()
+        places: dict[str, int] = {}
+        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
+            places.setdefault(id, len(places))
+        for each in self.outcomes:
+            if each.key in found:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
+            found.add(each.key)
+        self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
+
+    @property
+    def case_results(self) -> list[EvalCaseResult]:
+        """ADK's result of each run whose metrics were computed; empty if the report was loaded."""
+        return list(self.adk_results.values())
+
+    # --- figures -------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """Every status with the number of runs that ended so."""
+        return statistics.count_statuses(self.outcomes)
+
+    @property
+    def counting(self) -> int:
+        """Runs that count: not those that were skipped or failed as expected."""
+        return sum(each.status.counts for each in self.outcomes)
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the counting runs that passed; 0.0 if none counts."""
+        counting = self.counting
+        return self.counts[Status.PASSED] / counting if counting else 0.0
+
+    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the pass rate by Wilson's method.
+
+        Several runs of a case count for less the more alike they end.
+
+        Args:
+            level: The confidence level, above 0 and below 1.
+        """
+        return statistics.pass_rate_ci(self.outcomes, level)
+
+    def pass_at(self, k: int) -> float:
+        """Return the probability that at least one of `k` runs of a case passes ("pass@k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(statistics.pass_at_k, k)
+
+    def pass_hat(self, k: int) -> float:
+        """Return the probability that all of `k` runs of a case pass ("pass^k").
+
+        The mean over the cases.
+
+        Raises:
+            EvalError: A case has fewer than `k` counting runs.
+        """
+        return self._over_cases(statistics.pass_hat_k, k)
+
+    def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
+        require(is_whole(k, 1), "k must be a whole number >= 1", k)
+        found: list[float] = []
+        for id, runs in statistics.runs_by_case(self.outcomes).items():
+            if k > len(runs):
+                raise EvalError(
+                    f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
+                    help=f"run the suite with num_runs={k}, or ask for a smaller k",
+                )
+            found.append(figure(len(runs), sum(each.passed for each in runs), k))
+        return statistics.mean(found) if found else 0.0
+
+    @property
+    def flaky(self) -> tuple[str, ...]:
+        """Ids of cases that passed in one run and not in another."""
+        runs = statistics.runs_by_case(self.outcomes).items()
+        return tuple(id for id, each in runs if len({run.passed for run in each}) > 1)
+
+    @property
+    def per_tag(self) -> dict[str, TagSummary]:
+        """Tag to the figures of its runs."""
+        tagged: dict[str, list[CaseOutcome]] = {}
+        for each in self.outcomes:
+            for tag in dict.fromkeys(each.tags):
+                tagged.setdefault(tag, []).append(each)
+        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
+
+    @property
+    def per_metric(self) -> dict[str, MetricSummary]:
+        """Metric to the figures of its scores over the counting runs; the suite's come first."""
+        found: dict[str, list[MetricScore]] = {name: [] for name in self.metrics}
+        for outcome in self.outcomes:
+            for score in outcome.scores if outcome.status.counts else ():
+                found.setdefault(score.name, []).append(score)
+        return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all runs."""
+        return statistics.total_tokens(self.outcomes)
+
+    @property
+    def eval_tokens(self) -> Tokens:
+        """Tokens of judges."""
+        return sum((each.eval_tokens for each in self.outcomes), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of the runs of known cost; None if none is known."""
+        return statistics.total_cost(self.outcomes)
+
+    # --- the gate ------------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> list[str]:
+        """Every reason why the gate is not met; empty if it is."""
+        return failures(self)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the gate is met."""
+        return not self.failures
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the gate is met, else 1."""
+        return 0 if self.ok else 1
+
+    def outcome(self, id: str, run: int = 1) -> CaseOutcome:
+        """Return one run of a case.
+
+        Raises:
+            EvalError: There is none.
+        """
+        for each in self.outcomes:
+            if each.key == (id, run):
+                return each
+        known = {each.id for each in self.outcomes}
+        raise EvalError(
+            f"the report has no run {run} of case {id!r}",
+            help=None if id in known else did_you_mean(str(id), known),
+        )
+
+    def compare(self, baseline: FluentEvalReport, *, alpha: float = 0.05) -> RegressionReport:
+        """Compare the report with a baseline; cases are matched by id.
+
+        Args:
+            baseline: The baseline, such as ``FluentEvalReport.load(path)``.
+            alpha: The p-value up to which a change is significant.
+
+        Raises:
+            EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
+        """
+        require_type(baseline, FluentEvalReport, _NO_REPORT, help=_SUCH_AS)
+        from adk_fluent.eval._report._compare import compare  # noqa: PLC0415  # import what is used
+
+        return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     def assert_passed(self) -> None:
         """Do nothing if the gate is met.
@@ -130,7 +323,7 @@ class FluentEvalReport(ReportFigures):
             max(each.duration_s for each in reports),
             list(dict.fromkeys(note for each in reports for note in each.notes)),
             any(each.interrupted for each in reports),
-            saved_regressions=[line for each in reports for line in each.regressions],
+            saved_regressions=[line for each in reports for line in regressions(each)],
         )
 
     def to_markdown(self) -> str:

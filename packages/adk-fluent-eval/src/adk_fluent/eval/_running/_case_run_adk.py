@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._running._local_adk import LocalCaseService
-    from adk_fluent.eval._running._options import RunOptions, Suite
+    from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -58,7 +59,7 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 class RunSettings:
     """What all runs of a suite share; the models and the engine are those of its options."""
 
-    suite: Suite
+    suite: FluentEvalSuite
     options: RunOptions
     plan: MetricPlan
     engine: str

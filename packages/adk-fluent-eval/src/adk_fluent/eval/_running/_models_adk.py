@@ -15,7 +15,7 @@ from google.genai import types
 from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import UserSimulation, text_of
-from adk_fluent.eval._files._content_adk import answer_text
+from adk_fluent.eval._files._eval_case_adk import answer_text
 from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
 from adk_fluent.eval._values import error_line

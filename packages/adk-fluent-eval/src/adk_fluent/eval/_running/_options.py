@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from adk_fluent.eval._arguments import did_you_mean, is_number, listed, one_of, positive, require
+from adk_fluent.eval._arguments import check_known, is_number, listed, one_of, positive, require
 from adk_fluent.eval._errors import EvalError
 
 if TYPE_CHECKING:
@@ -21,31 +21,12 @@ if TYPE_CHECKING:
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._turn import UserSimulation
-    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.protocol import PriceBook
 
 Engine = Literal["auto", "light", "local"]
-
-
-class Suite(Protocol):
-    """What a run needs of a suite; `FluentEvalSuite` is one."""
-
-    name: str
-    pipeline: Any
-    cases: list[FluentCase]
-    metrics: tuple[str, ...]
-    thresholds: dict[str, float]
-    num_runs: int
-    custom_judges: tuple[FluentJudge, ...]
-    gate: Gate
-    judge_model: Any
-    judge_samples: int
-    simulation: UserSimulation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +90,7 @@ class RunOptions(TypedDict, total=False):
 def check_options(options: RunOptions) -> RunOptions:
     """Check the options of a run, and return them with lists for iterables."""
     known, engines = RunOptions.__annotations__, get_args(Engine)
-    for name in options:
-        if name not in known:
-            raise EvalError(f"a run has no option {name!r}", help=did_you_mean(name, known))
+    check_known(options, known, "a run has no option", "options")
     engine = options.get("engine", "auto")
     require(engine in engines, f"unknown engine {engine!r}", help=one_of(engines))
     positive("parallelism", options.get("parallelism", 10))
@@ -122,8 +101,7 @@ def check_options(options: RunOptions) -> RunOptions:
         case [int(part), int(parts)] if 1 <= part <= parts:
             pass
         case _:
-            what = "shard= must be (part, parts)"
-            raise EvalError(what, found=repr(shard), help="such as (1, 4)")
+            require(False, f"shard= must be (part, parts), not {shard!r}", help="such as (1, 4)")
     if (runs := options.get("num_runs")) is not None:
         positive("num_runs", runs)
     seconds = options.get("timeout_s")
@@ -154,17 +132,9 @@ def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list
     """Return the cases that the options select; an unknown tag or id, or no case, is an error."""
     require(cases, f"suite {suite!r} has no cases", help="an empty suite cannot pass")
     tags, ids = options.get("filter_tags"), options.get("case_ids")
-    for names, word, known in (
-        (tags, "tag", {tag for case in cases for tag in case.tags}),
-        (ids, "case", {case.name for case in cases}),
-    ):
-        for name in names or ():
-            if name not in known:
-                raise EvalError(
-                    f"suite {suite!r} has no {word} {name!r}",
-                    found=", ".join(sorted(known)[:20]) or "none",
-                    help=did_you_mean(str(name), known),
-                )
+    known = {tag for case in cases for tag in case.tags}
+    check_known(tags or (), known, f"suite {suite!r} has no tag", "tags")
+    check_known(ids or (), {case.name for case in cases}, f"suite {suite!r} has no case", "cases")
     selected = [
         case
         for case in cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,7 +21,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from adk_fluent import ir
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.eval._arguments import did_you_mean
+from adk_fluent.eval._arguments import check_known
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._values import error_line
 from adk_fluent.extend import added_tools, describe
@@ -301,14 +301,12 @@ def _steps(root: ir.Node) -> Iterator[ir.Node]:
 def _node_part(root: ir.Node, case: FluentCase) -> ir.Node:
     """A part of a pipeline, with the middlewares and resources around it."""
     name = case.target_node or ""
-    path = _path_to(root, lambda node: node.name == name)
-    if path is not None:
+    known = {each.name for node in _steps(root) for each in (node, *_native(node))}
+    check_known([name], known, "the pipeline has no step", "steps", case.error)
+    if path := _path_to(root, lambda node: node.name == name):
         part = path[-1]
     else:
         path = _path_to(root, lambda node: any(each.name == name for each in _native(node)))
-        if path is None:
-            native = (each for node in _steps(root) for each in _native(node))
-            raise _unknown_part(case, (each.name for each in (*_steps(root), *native)))
         holder = cast("ir.AdkAgentNode", path[-1])
         part = ir.AdkAgentNode(name, ir.Ref(_agent_part(holder.agent.value, case), name))
     for around in reversed(path[:-1]):
@@ -319,15 +317,15 @@ def _node_part(root: ir.Node, case: FluentCase) -> ir.Node:
     return part
 
 
-def _path_to(root: ir.Node, accepts: Callable[[ir.Node], bool]) -> list[ir.Node] | None:
-    """The nodes from the root to the first step that is accepted."""
+def _path_to(root: ir.Node, accepts: Callable[[ir.Node], bool]) -> list[ir.Node]:
+    """The nodes from the root to the first step that is accepted; empty if none is."""
 
     def found(node: ir.Node) -> bool:
         around = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
         return not isinstance(node, around) and accepts(node)
 
     if ir.find(root, found) is None:
-        return None
+        return []
     path = [root]
     while not found(path[-1]):
         path.append(next(each for each in path[-1].children if ir.find(each, found)))
@@ -339,24 +337,14 @@ def _native(node: ir.Node) -> Iterator[Any]:
     return agent_tree(node.agent.value if isinstance(node, ir.AdkAgentNode) else None)
 
 
-def _unknown_part(case: FluentCase, names: Iterable[str]) -> EvalError:
-    known = sorted(set(names))
-    return case.error(
-        f"the pipeline has no step {case.target_node!r}",
-        found=", ".join(known) or "no steps",
-        help=did_you_mean(case.target_node or "", known),
-    )
-
-
 def _agent_part(root: Any, case: FluentCase) -> Any:
     """The root, or a part of a tree of agents or a graph, as a root of its own."""
     name = case.target_node
     if name is None or root.name == name:
         return root
-    every: Sequence[Any] = list(agent_tree(root))
-    found = next((each for each in every if each.name == name), None)
-    if found is None:
-        raise _unknown_part(case, (each.name for each in every))
+    every = {each.name: each for each in reversed([*agent_tree(root)])}  # the first of a name
+    check_known([name], every, "the pipeline has no step", "steps", case.error)
+    found = every[name]
     if isinstance(found, BaseAgent):
         mode = getattr(found, "mode", None)
         # ADK takes a step of a graph as a root only in these modes

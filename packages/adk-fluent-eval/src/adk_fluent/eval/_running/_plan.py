@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require
+from adk_fluent.eval._arguments import check_known, is_number, require
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import OWN, expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._checks._observation import Observation
     from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._running._options import Suite
+    from adk_fluent.eval._suite import FluentEvalSuite
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
@@ -60,7 +60,7 @@ class PlannedMetric:
 class MetricPlan:
     """The metrics of a suite."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: FluentEvalSuite) -> None:
         judges, cases = suite.custom_judges, suite.cases
         self._has_judge_model = suite.judge_model is not None
         self._simulation = suite.simulation
@@ -115,9 +115,8 @@ class MetricPlan:
     def _check_known(self, name: str) -> None:
         if name in METRICS:
             _check_available(METRICS[name], has_judge_model=self._has_judge_model)
-        if name not in METRICS and name not in CHECKS and name not in self._judges:
-            help = did_you_mean(name, [*METRICS, *self._judges], one_of(METRICS))
-            raise EvalError(f"unknown metric {name!r}", help=help)
+        known = {*METRICS, *CHECKS, *self._judges}
+        check_known([name], known, "unknown metric", "metrics")
 
     def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
         if name in self._judges:
@@ -194,17 +193,9 @@ def check_gate(
     """Check that a gate names tags and metrics that the suite has."""
     metrics = {*plan.names, *(judge.name for judge in judges)}
     metrics |= {name for case in cases for name in expectations(case)}
-    for field, word, names, known in (
-        ("min_tag_pass_rate", "tag", gate.min_tag_pass_rate, {t for c in cases for t in c.tags}),
-        ("min_metric", "metric", gate.min_metric, metrics),
-    ):
-        for name in map(str, names):
-            if name not in known:
-                raise EvalError(
-                    f"the gate names {word} {name!r}, which the suite does not have",
-                    found=f"Gate({field}=...); {word}s: {', '.join(sorted(known)[:20]) or 'none'}",
-                    help=did_you_mean(name, known),
-                )
+    tags = {tag for case in cases for tag in case.tags}
+    check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
+    check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
     for name in map(str, gate.min_metric):
         if name in METRICS and METRICS[name].threshold is None:
             raise EvalError(

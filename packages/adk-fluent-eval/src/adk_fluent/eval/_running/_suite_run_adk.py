@@ -19,7 +19,7 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval._arguments import did_you_mean, require, require_type
+from adk_fluent.eval._arguments import check_known, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError
@@ -35,7 +35,7 @@ from adk_fluent.eval._running._case_run_adk import (
 )
 from adk_fluent.eval._running._journal import Journal, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
-from adk_fluent.eval._running._options import Progress, RunOptions, Suite, check_options, select
+from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
+    from adk_fluent.eval._suite import FluentEvalSuite
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
@@ -62,7 +63,7 @@ class SuiteRun:
         interrupted: Whether it ended before all runs were done.
     """
 
-    def __init__(self, suite: Suite, options: RunOptions) -> None:
+    def __init__(self, suite: FluentEvalSuite, options: RunOptions) -> None:
         options = check_options(options)
         self.engine: str = "local" if options.get("engine") == "local" else "light"
         if self.engine == "local":
@@ -336,10 +337,10 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
 
 
 def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
-    known = {*target.steps, *target.tools}
+    known, what = {*target.steps, *target.tools}, "it answers unknown step or tool"
+    if not target.open:
+        check_known(case.answers or (), known, what, "steps and tools", case.error)
     for name in case.answers or {}:
-        if name not in known and not target.open:
-            raise _unknown(case, f"it answers {name!r}", name, known, "steps and tools")
         if name in target.models and name not in target.tools:
             raise case.error(
                 f"it answers agent {name!r}, and agents ask nothing",
@@ -382,9 +383,8 @@ def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None
 def _check_tools(case: FluentCase, target: Target) -> None:
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     for what, names in (("expects a call of", expected), ("mocks", case.mock_tool_outputs or {})):
-        for name in names:
-            if not target.knows_tool(name):
-                raise _unknown(case, f"it {what} tool {name!r}", name, target.tools, "tools")
+        named = [each for each in names if not target.knows_tool(each)]
+        check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
     for name in case.mock_tool_outputs or {}:
         if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
             raise case.error(
@@ -440,15 +440,5 @@ def _check_steps(case: FluentCase, target: Target) -> None:
                 continue  # typed references and scoped keys are keys
             # a key that is absent is None, so a misspelt step would pass
             if expected is None or nearest_name(step, target.steps):
-                raise _unknown(
-                    case, f"it expects what step {step!r} writes", step, target.steps, "steps"
-                )
-
-
-def _unknown(case: FluentCase, what: str, name: str, known: Iterable[str], kind: str) -> EvalError:
-    names = sorted(known)
-    return case.error(
-        f"{what}, which the pipeline does not have",
-        found=f"{kind}: {', '.join(names)}" if names else f"no {kind}",
-        help=did_you_mean(name, names),
-    )
+                what = "it expects state of unknown step"
+                check_known([step], target.steps, what, "steps", case.error)
