@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
 from adk_fluent.distributed._database import Address, Database, unusable
