@@ -32,6 +32,7 @@ MEASURED: Final = Path(__file__).with_name("measured.json")
 #: assumed for deaths and freezes.
 WRITERS: Final = (8, 16, 32)
 _RUNS: Final = 20_000
+_NEAR: Final = 8  # transactions that a server on this machine does at the same time
 
 
 def costs() -> Costs:
@@ -102,7 +103,8 @@ def curve(most: int, runs: int, database: str | None) -> str:
             url = database or f"sqlite:///{Path(folder) / 'runs.sqlite'}"
             made = asyncio.run(submit_all(url, runs=runs, workers=_started(url, workers)))
         load = Load(0, SEGMENTS, 0.05, is_fixed=True, runs=runs)
-        told = Simulation(load, Fleet(workers, 2, 0.1, cores=os.cpu_count()), costs()).run()
+        own = replace(costs(), writers=1 if database is None else _NEAR, is_file=database is None)
+        told = Simulation(load, Fleet(workers, 2, 0.1, cores=os.cpu_count()), own).run()
         rows.append([workers, f"{runs / made:.1f}", f"{told.runs_per_second:.1f}"])
         workers *= 2
     return table(["workers", "runs a second", "simulated"], rows)

@@ -4,6 +4,9 @@ Each call of a segment waits for a worker to look into the queue, takes processo
 worker, waits for its models, and writes to the one database. A worker that dies loses what it runs;
 after its lease others begin that again. One that freezes for longer than its lease is taken for
 dead: what it ran is begun elsewhere, and what it still does outside of state may happen twice.
+
+Workers that share the cores of one machine slow each other down, and the database on it: what
+writes takes a core, too, and keeps others from writing for as long as it waits for one.
 """
 
 from __future__ import annotations
@@ -17,11 +20,16 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 #: The share of a core that is left for calls, however many workers look into queues.
 _LEAST: Final = 0.05
+#: Seconds that SQLite sleeps for, one after the other, where somebody else writes.
+_SLEEPS: Final = tuple(each / 1000 for each in (1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100))
+#: Files of SQLite's: that of the calls, and that of the sessions.
+_FILES: Final = 2
+_TINY: Final = 1e-9  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +40,10 @@ class Costs:
         cpu_seconds: Processor time of its worker, one core each.
         writes: Transactions that change the database.
         write_seconds: How long the database is busy with one.
-        writers: How many it does at the same time: 1 for SQLite.
+        writers: How many it does at the same time.
         look_seconds: Processor time of a look into all queues, which nothing is in.
+        idle_writes: Transactions that each worker writes a second, whatever it runs.
+        is_file: It is SQLite's: one writes to a file, and who finds it busy sleeps and tries again.
     """
 
     cpu_seconds: float
@@ -41,6 +51,8 @@ class Costs:
     write_seconds: float
     writers: int = 1
     look_seconds: float = 0.0
+    idle_writes: float = 0.0
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +168,105 @@ class _Server:
             seconds, then = self._queue.popleft()
             self._free -= 1
             self.busy += seconds
-            self._clock.after(seconds, lambda then=then: self._done(then))
+            self._wait(seconds, lambda then=then: self._done(then))
+
+    def _wait(self, seconds: float, then: Callable[[], object]) -> None:
+        self._clock.after(seconds, then)
 
     def _done(self, then: Callable[[], object]) -> None:
         self._free += 1
         then()
         self._next()
+
+
+class _Machine:
+    """Cores that workers share evenly, each of which does one thing at a time (the GIL).
+
+    Args:
+        clock: Time.
+        cores: How many there are.
+        workers: How many share them.
+        looking: The share of a core that each takes for looks into queues.
+    """
+
+    def __init__(self, clock: _Clock, cores: int, workers: int, looking: float) -> None:
+        self._clock = clock
+        self._all = max(cores - workers * looking, cores * _LEAST)
+        self._each = max(1 - looking, _LEAST)
+        self._left: dict[object, dict[Callable[[], object], float]] = {}
+        self._since, self._turn = 0.0, 0
+        self.busy = 0.0
+
+    def take(self, seconds: float, then: Callable[[], object], owner: object) -> None:
+        """Let an owner do something that takes so long alone, and say when it is done."""
+        self._pass()
+        self._left.setdefault(owner, {})[then] = seconds
+        self.busy += seconds
+        self._plan()
+
+    def _pass(self) -> None:
+        """Let all have done what they could since the last time."""
+        passed, self._since = (self._clock.now - self._since) * self._rate(), self._clock.now
+        for jobs in self._left.values():
+            for job in jobs:
+                jobs[job] -= passed / len(jobs)
+
+    def _rate(self) -> float:
+        return min(self._each, self._all / max(len(self._left), 1))
+
+    def _plan(self) -> None:
+        """Go on when the next one is done."""
+        self._turn += 1
+        if self._left:
+            turn, least = self._turn, min(min(m.values()) * len(m) for m in self._left.values())
+            self._clock.after(max(least, 0.0) / self._rate(), lambda: self._done(turn))
+
+    def _done(self, turn: int) -> None:
+        if turn != self._turn:
+            return
+        self._pass()
+        done = [(w, job) for w, jobs in self._left.items() for job in jobs if jobs[job] < _TINY]
+        for owner, job in done:
+            del self._left[owner][job]
+            if not self._left[owner]:
+                del self._left[owner]
+        self._plan()
+        for _, job in done:
+            job()
+
+
+class _File:
+    """A file of SQLite's on a machine whose cores are shared."""
+
+    def __init__(self, clock: _Clock, machine: _Machine) -> None:
+        self._clock, self._machine, self._is_free = clock, machine, True
+        self.busy = 0.0
+
+    def take(self, seconds: float, then: Callable[[], object], tries: int = 0) -> None:
+        """Write, as soon as a try finds that nobody else does."""
+        if not self._is_free:
+            pause = _SLEEPS[min(tries, len(_SLEEPS) - 1)]
+            self._clock.after(pause, lambda: self.take(seconds, then, tries + 1))
+            return
+        self._is_free, began = False, self._clock.now
+
+        def done() -> None:
+            self._is_free = True
+            self.busy += self._clock.now - began
+            then()
+
+        self._machine.take(seconds, done, done)
+
+
+class _Near(_Server):
+    """A server of the database on a machine whose cores are shared."""
+
+    def __init__(self, clock: _Clock, places: int, machine: _Machine) -> None:
+        super().__init__(clock, places)
+        self._machine = machine
+
+    def _wait(self, seconds: float, then: Callable[[], object]) -> None:
+        self._machine.take(seconds, then, then)
 
 
 class _Clock:
@@ -190,11 +295,13 @@ class _Run:
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    core: _Server
+    core: _Machine
     life: int = 0  # grows when it dies, or when what it runs is taken from it
     frozen_until: float = 0.0
     is_up: bool = True
-    is_waiting: bool = False  # to look into the queues, or for something to be in them
+    waiting: set[int] = field(
+        default_factory=set[int]
+    )  # to look into queues, or for what is in them
     runs: dict[_Run, int] = field(default_factory=dict["_Run", int])
 
 
@@ -213,16 +320,27 @@ class Simulation:
         self._random = random.Random(seed)  # noqa: S311  # nothing secret
         self._clock = _Clock()
         looking = costs.look_seconds / fleet.poll_seconds if costs.look_seconds else 0.0
-        if fleet.cores is not None:
-            looking *= fleet.workers / fleet.cores
-        #: A core has so much less for calls as workers look into queues.
-        self._cpu_seconds = costs.cpu_seconds / max(1 - looking, _LEAST)
-        self._database = _Server(self._clock, costs.writers)
+        shared = fleet.cores is not None
+        cores, sharing = (fleet.cores, fleet.workers) if fleet.cores is not None else (1, 1)
+        self._machines = [
+            _Machine(self._clock, cores, sharing, looking)
+            for _ in range(1 if shared else fleet.workers)
+        ]
+        self._database: Sequence[_Server | _File] = [_Server(self._clock, costs.writers)]
+        if shared and costs.is_file:
+            self._database = [_File(self._clock, self._machines[0]) for _ in range(_FILES)]
+        elif shared:
+            self._database = [_Near(self._clock, costs.writers, self._machines[0])]
+        idle = fleet.workers * costs.idle_writes * costs.write_seconds / costs.writers
+        #: A database has so much less for calls as workers say that they live.
+        self._write_seconds = costs.write_seconds / max(1 - idle / len(self._database), _LEAST)
+        #: Where cores are shared, it matters how short each write is.
+        self._parts = max(round(costs.writes), 1) if shared else 1
         self._queues: list[deque[_Run]] = [deque() for _ in range(load.segments)]
-        self._idle: deque[_Worker] = deque()
-        own = None if fleet.cores is None else _Server(self._clock, fleet.cores)
-        self._cores = [own] if own else [_Server(self._clock, 1) for _ in range(fleet.workers)]
-        self._workers = [_Worker(self._cores[at % len(self._cores)]) for at in range(fleet.workers)]
+        self._idle: list[deque[_Worker]] = [deque() for _ in range(load.segments)]
+        self._workers = [
+            _Worker(self._machines[at % len(self._machines)]) for at in range(fleet.workers)
+        ]
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
@@ -230,14 +348,16 @@ class Simulation:
         load, fleet, clock, made = self._load, self._fleet, self._clock, self.outcome
         self._arrive()
         for worker in self._workers:
-            self._look(worker, self._random.uniform(0, fleet.poll_seconds))
+            for at in range(load.segments):  # each queue has a thread of its own
+                self._look(worker, at)
             self._plan(fleet.deaths_per_hour, worker, self._die)
             self._plan(fleet.freezes_per_hour, worker, self._freeze)
         while len(made.latencies) < load.runs:
             clock.step()
         made.seconds = clock.now
-        made.database_busy = self._database.busy / (clock.now * self._costs.writers)
-        made.workers_busy = sum(each.busy for each in self._cores)
+        places = len(self._database) * self._costs.writers
+        made.database_busy = sum(each.busy for each in self._database) / (clock.now * places)
+        made.workers_busy = sum(each.busy for each in self._machines)
         made.workers_busy /= clock.now * (fleet.cores or fleet.workers)
         return made
 
@@ -254,29 +374,29 @@ class Simulation:
 
     def _enqueue(self, run: _Run) -> None:
         self._queues[run.segment].append(run)
-        if self._idle:
-            self._look(self._idle.popleft(), self._random.uniform(0, self._fleet.poll_seconds))
+        if self._idle[run.segment]:
+            self._look(self._idle[run.segment].popleft(), run.segment)
 
-    def _look(self, worker: _Worker, pause: float) -> None:
-        worker.is_waiting = True
-        self._clock.after(pause, lambda: self._looked(worker))
+    def _look(self, worker: _Worker, at: int, pause: float | None = None) -> None:
+        """Look into a queue, at some time before the next look is over or after a pause."""
+        worker.waiting.add(at)
+        if pause is None:
+            pause = self._random.uniform(0, self._fleet.poll_seconds)
+        self._clock.after(pause, lambda: self._looked(worker, at))
 
-    def _looked(self, worker: _Worker) -> None:
-        worker.is_waiting = False
-        now = self._clock.now
+    def _looked(self, worker: _Worker, at: int) -> None:
+        worker.waiting.discard(at)
+        now, queue = self._clock.now, self._queues[at]
         if not worker.is_up:
             return
         if worker.frozen_until > now:
-            self._look(worker, worker.frozen_until - now)
+            self._look(worker, at, worker.frozen_until - now)
             return
-        for queue in self._queues:
-            while queue and self._has_room(worker, queue[0]):
-                self._begin(worker, queue.popleft())
-        if not any(self._queues):
-            worker.is_waiting = True
-            self._idle.append(worker)  # it looks again when there is something
-        elif len(worker.runs) < self._fleet.concurrency * len(self._queues):
-            self._look(worker, self._fleet.poll_seconds)
+        while queue and self._has_room(worker, queue[0]):
+            self._begin(worker, queue.popleft())
+        if not queue:
+            worker.waiting.add(at)
+            self._idle[at].append(worker)  # it looks again when there is something
 
     def _has_room(self, worker: _Worker, run: _Run) -> bool:
         beside = sum(each.segment == run.segment for each in worker.runs)
@@ -292,31 +412,44 @@ class Simulation:
         def is_mine() -> bool:
             return worker.life == life
 
+        parts = self._parts
+
         def waited() -> None:
             if worker.frozen_until > self._clock.now:
                 self._clock.after(worker.frozen_until - self._clock.now, waited)
             elif is_mine():
                 self.outcome.writes += costs.writes
-                self._database.take(costs.writes * costs.write_seconds, written)
+                write(0)
 
-        def written() -> None:
-            if is_mine():
+        def write(at: int) -> None:
+            database = self._database[at % len(self._database)]
+            seconds = costs.writes * self._write_seconds / parts
+            database.take(seconds, lambda: written(at + 1) if is_mine() else None)
+
+        def written(at: int) -> None:
+            if at == parts:
                 self._ended(worker, run)
+            else:
+                compute(lambda: write(at))
 
-        worker.core.take(
-            self._cpu_seconds, lambda: self._clock.after(wait, waited) if is_mine() else None
-        )
+        def compute(then: Callable[[], object]) -> None:
+            worker.core.take(
+                costs.cpu_seconds / parts, lambda: then() if is_mine() else None, worker
+            )
+
+        compute(lambda: self._clock.after(wait, waited))
 
     def _ended(self, worker: _Worker, run: _Run) -> None:
         del worker.runs[run]
+        done = run.segment
         run.segment += 1
         if run.segment < self._load.segments:
             self._enqueue(run)
         else:
             self.outcome.ends.append(self._clock.now)
             self.outcome.latencies.append(self._clock.now - run.began)
-        if worker.is_up and not worker.is_waiting:
-            self._look(worker, self._random.uniform(0, self._fleet.poll_seconds))
+        if worker.is_up and done not in worker.waiting:
+            self._look(worker, done)
 
     # --- what goes wrong -----------------------------------------------------------------------
 
@@ -336,8 +469,9 @@ class Simulation:
 
     def _restart(self, worker: _Worker) -> None:
         worker.is_up = True
-        if not worker.is_waiting:
-            self._look(worker, 0)
+        for at in range(self._load.segments):
+            if at not in worker.waiting:
+                self._look(worker, at, 0)
         self._plan(self._fleet.deaths_per_hour, worker, self._die)
 
     def _freeze(self, worker: _Worker) -> None:

@@ -125,9 +125,9 @@ async def _over(engine: DbosEngine, made: Builder, ids: list[str]) -> None:
         assert stands.status == "completed", stands  # noqa: S101  # else it measures nothing
 
 
-async def _idle() -> float:
-    """Processor time of a look of a worker that has nothing to do."""
-    with tempfile.TemporaryDirectory() as folder:
+async def _idle() -> tuple[float, float]:
+    """Processor time of a look of a worker that has nothing to do, and what it writes a second."""
+    with tempfile.TemporaryDirectory() as folder, _Writes() as writes:
         url = f"sqlite:///{Path(folder) / 'runs.sqlite'}"
         async with DbosEngine(url, poll_seconds=POLL) as engine:
             engine.register(pipeline(0))
@@ -136,11 +136,13 @@ async def _idle() -> float:
             await ready.wait()
             await asyncio.sleep(1)
             cpu, began = time.process_time(), time.perf_counter()
+            writes.seconds.clear()
             await asyncio.sleep(_IDLE_SECONDS)
+            written = len(writes.seconds)
             cpu, seconds = time.process_time() - cpu, time.perf_counter() - began
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
-    return cpu / seconds * POLL
+    return cpu / seconds * POLL, written / seconds
 
 
 def measure(*, runs: int = 30) -> Costs:
@@ -152,11 +154,12 @@ def measure(*, runs: int = 30) -> Costs:
         cpu = time.process_time() - cpu
     calls = (runs + 1) * SEGMENTS
     each, per_write = len(writes.seconds) / calls, median(writes.seconds)
-    look = asyncio.run(_idle())
+    look, idle_writes = asyncio.run(_idle())
     cpu -= look / POLL * seconds
     return Costs(
         cpu_seconds=round(max(cpu / calls - each * per_write, 0.0), 6),
         look_seconds=round(look, 6),
         writes=round(each, 2),
         write_seconds=round(per_write, 6),
+        idle_writes=round(idle_writes, 2),
     )

@@ -245,7 +245,7 @@ async def send(world: World, who: str, kind: str, id: str) -> None:
     where = {"new": {}, "context": {"contextId": known.context}, "task": {"taskId": id}}[to]
     sent = world.sent[who]
     number = f"{world.seed}.{len(sent)}"
-    message = said(f"words-of-{who} {number}", **where) | {"messageId": number}
+    message: dict[str, Any] = said(f"words-of-{who} {number}", **where) | {"messageId": number}
     if to == "task":
         message["parts"] = [{"text": "yes"}]
     elif world.random.random() < 0.4:

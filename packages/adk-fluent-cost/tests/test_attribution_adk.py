@@ -28,6 +28,7 @@ from adk_fluent.cost import (
     cost_attribution,
     cost_of,
 )
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import MiddlewareRef
 from adk_fluent.protocol import ModelReply, RunResult, Usage
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
@@ -467,6 +468,10 @@ def test_what_is_no_result_is_refused() -> None:
         cost_attribution(on_record=5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(PriceError, match="CostReport takes records"):
         CostReport([5])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(PriceError, match=r"CostReport\.add takes a record"):
+        CostReport().add(5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match=r"cost_attribution\(clock="):
+        cost_attribution(clock=5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="no records"):
         CostReport.from_dict({})
     with pytest.raises(ValueError, match="no report"):

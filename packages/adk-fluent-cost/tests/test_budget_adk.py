@@ -490,6 +490,8 @@ async def test_a_live_run_is_refused() -> None:
         (1, {"reserve_output": -1}),
         (1, {"reserve_output": True}),
         (1, {"ledger": "budgets.db"}),
+        (1, {"ledger": MemoryLedger}),
+        (1, {"clock": 3}),
         (1, {"name": ""}),
         (1, {"budget_key": ""}),
         (1, {"on_unknown": "guess"}),

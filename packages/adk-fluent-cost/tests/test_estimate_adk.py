@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent, Fallback, FanOut, Pipeline, RemoteAgent, Route, map_over, race, until
+from adk_fluent import (
+    Agent,
+    Fallback,
+    FanOut,
+    Pipeline,
+    RemoteAgent,
+    Route,
+    gate,
+    map_over,
+    race,
+    until,
+)
 from adk_fluent.cli import main
 from adk_fluent.cost import TrafficAssumptions, cost_attribution, cost_of, estimate_cost
 from adk_fluent.errors import UsageError
+from adk_fluent.protocol import RunResult
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -134,6 +146,9 @@ def test_what_is_not_known_is_named() -> None:
         {"tool_rounds": {3: 1}},
         {"failure_rate": {"a": 0.5}},
         {"branch_probabilities": 0.5},
+        {"measured_calls": None},
+        {"tool_tokens": None},
+        {"context_growth": "yes"},
     ],
     ids=str,
 )
@@ -145,8 +160,14 @@ def test_what_cannot_be_assumed_is_refused(traffic: Any) -> None:
 @pytest.mark.parametrize(
     ("traffic", "says"),
     [
-        ({"branch_probabilities": {"billin": 0.4}}, "no step 'billin'(?s:.)*mean 'billing'"),
+        (
+            {"branch_probabilities": {"billin": 0.4}},
+            "no branch of a route 'billin'(?s:.)*mean 'billing'",
+        ),
         ({"avg_output_tokens": {"nobody": 4}}, "avg_output_tokens.*no step 'nobody'"),
+        ({"branch_probabilities": {"k": 0.4}}, "no branch of a route 'k'(?s:.)*billing, other"),
+        ({"loop_iterations": {"billing": 4}}, "no loop 'billing'(?s:.)*none here"),
+        ({"map_items": {"k": 4}}, "no map 'k'"),
         ({"branch_probabilities": {"billing": 0.3, "other": 0.3}}, "less often than it runs"),
     ],
 )
@@ -248,6 +269,21 @@ async def test_an_estimate_is_within_a_fifth_of_what_runs_cost(case: Any) -> Non
     assert again.daily == pytest.approx(5 * again.mean)
 
 
+@pytest.mark.adk
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+async def test_the_parts_of_a_run_that_waited_are_one_run() -> None:
+    pipeline = (talks("draft") >> gate(message="Send it?") >> talks("send")).middleware(
+        cost_attribution(prices=PRICES)
+    )
+    parts: list[Any] = []
+    for session in ("a", "b"):
+        asked = await pipeline.run("Go on, please.", session_id=session)
+        done = await pipeline.resume(asked.pending[0].answer(True), session_id=session)
+        parts += [asked, done, RunResult([*asked, *done])]  # the last as an engine gives it
+    measured = TrafficAssumptions.from_results(parts)
+    assert measured.measured_calls == {"draft": 1, "send": 1}
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -276,7 +312,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "$0.002750 a day of 1 run" in out
     code, out, _ = run(capsys, *options, "--json")
     assert json.loads(out)["daily_usd"] == pytest.approx(2.75)
-    assert run(capsys, str(path), "--branch", "a")[0] == 2
+    for slip, says in (
+        (("a",), "'a' is not NAME=NUMBER"),
+        (("a=much",), "'a=much' is not NAME=NUMBER"),
+        (("a=2",), "a share from 0 to 1"),
+        (("k=0.1",), "no branch of a route 'k'"),
+        (("a=0.1", "--branch", "a=0.2"), "'a' is given twice"),
+    ):
+        code, out, err = run(capsys, str(path), "--branch", *slip)
+        assert (code, out) == (2, "")
+        assert says in err
     assert run(capsys, str(path), "--branch", "a=7")[0] == 2
 
 

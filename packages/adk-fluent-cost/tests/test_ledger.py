@@ -359,7 +359,13 @@ async def test_what_is_no_ledger_is_an_error(tmp_path: Path) -> None:
     other.execute("CREATE TABLE mine (x)")
     other.commit()
     other.close()
+    older = sqlite3.connect(tmp_path / "older.db")
+    older.execute("CREATE TABLE accounts (x)")
+    older.execute(f"PRAGMA application_id = {0x61666C63}")
+    older.commit()
+    older.close()
     for name, says in (
+        ("older.db", "cannot be used"),
         ("text.db", "not a database"),
         ("other.db", "is no ledger but another database"),
         ("absent/l.db", "unable to open"),
@@ -393,3 +399,6 @@ def test_seconds_are_seconds(options: dict[str, Any], tmp_path: Path) -> None:
     nothing: Any = None
     with pytest.raises(UsageError, match="takes the path of a file"):
         SqliteLedger(nothing)
+    no_clock: Any = 3
+    with pytest.raises(UsageError, match="takes a clock"):
+        SqliteLedger(tmp_path / "l.db", clock=no_clock)

@@ -198,6 +198,11 @@ def test_own_prices_come_before_the_built_in_ones() -> None:
     assert both.quote("a", Usage(), AT).source == "first"
     assert price_books(both) is both
     assert PriceBooks([]).price("a", Usage(), AT) == Unknown("no price of 'a'")
+    none: Any = [3]
+    with pytest.raises(PriceError, match="PriceBooks takes price books"):
+        PriceBooks(none)
+    with pytest.raises(PriceError, match="source="):
+        PriceTable({"a": OWN}, source=none)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +265,7 @@ def test_a_file_has_the_same_rows(tmp_path: Path) -> None:
             "line 6: 'a', above 10, input",
         ),
         ("a: {input: 1, output: 1}\na: {input: 1, output: 1}\n", "lines 1, 2"),
+        ("a:\n  input: 1\n  input: 3\n  output: 1\n", "'input' more than once"),
         ("a: [1,\n", "is no YAML"),
         ("- a\n", "has no prices"),
         ("", "has no prices"),

@@ -73,6 +73,16 @@ def test_who_belongs_to_whom_counts() -> None:
     assert found.path == ".tool_responses[0].call_id"
 
 
+def test_ids_of_scopes_within_each_other_count_by_their_order() -> None:
+    def attempts(outer: str, *inner: str, discards: str) -> list[AgentEvent]:
+        events = [AgentEvent("a", attempt=f"{outer}.{each}") for each in inner]
+        return [*events, AgentEvent("root", discarded=(discards,))]
+
+    recorded = attempts("x", "y", "z", discards="y")
+    assert not diff_events(recorded, attempts("u", "v", "w", discards="v"))
+    assert diff_events(recorded, attempts("u", "v", "w", discards="w"))
+
+
 def test_the_first_difference_is_told_and_that_of_each_lane() -> None:
     other = run("x")
     other[0] = replace(other[0], tool_calls=[ToolCallInfo("t", {"x": 9}, "c")])

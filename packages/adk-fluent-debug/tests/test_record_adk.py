@@ -67,9 +67,12 @@ async def test_as_a_middleware_by_name_and_by_object() -> None:
 async def test_fragments_errors_and_cancelled_calls_are_recorded() -> None:
     kept = Recorder()
     streamed = ExecutionConfig(streaming_mode="sse")
-    model = ScriptedModel(reply(chunks=["Good ", "day."]))
+    model = ScriptedModel(reply(chunks=["Good ", "day."], latency=0.01))
     await Agent("a", model).run("Hello", config=streamed, middleware=[kept])
     [call] = kept.recording.llm_interactions
+    times = [each["t"] for each in kept.recording.runs[0].tape]
+    assert times == sorted(times)
+    assert times[-1] - times[0] >= call.latency_ms >= 5
     assert [each["content"]["parts"][0]["text"] for each in call.chunks] == ["Good ", "day."]
     failing = Recorder()
     with pytest.raises(ConnectionError):

@@ -8,6 +8,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
 from recorded_desk import RAN, clerk, desk
 
 from adk_fluent import Agent, gate, map_over, race, timeout
@@ -342,6 +344,56 @@ async def test_what_never_happens_is_waited_for_no_longer_than_patience(
         result = await desk().run("Refund A1", backend=backend)
     assert result.text.endswith("Bye.")
     assert "the event of 'nobody' did not happen within 0.01 s" in caplog.text
+
+
+async def test_what_nobody_cancels_any_more_is_a_mismatch() -> None:
+    data = json.loads((await recorded(clerk())).to_json())
+    del data["runs"][0]["tape"][1]  # the answer
+    backend = ReplayerBackend(Recording.from_json(json.dumps(data)), patience=0.01)
+    with pytest.raises(ReplayMismatchError, match="clerk: model: this call was cancelled"):
+        await clerk().run("Refund A1", backend=backend)
+
+
+async def test_a_mismatch_that_a_middleware_makes_good_is_one_all_the_same() -> None:
+    made_good: list[str] = []
+
+    @wrap
+    async def instead(call: ModelCall, next: NextModel) -> ModelReply:
+        try:
+            return await next(call)
+        except LookupError as error:
+            made_good.append(type(error).__name__)
+            said = types.Content(role="model", parts=[types.Part(text="Good.")])
+            return ModelReply([LlmResponse(content=said)])
+
+    recording = await recorded(clerk())
+    with pytest.raises(ReplayMismatchError, match="agent 'clerk', model call #1"):
+        await clerk().middleware(instead).run("Refund B2", backend=ReplayerBackend(recording))
+    assert made_good == ["ReplayMismatchError"]
+
+
+async def test_a_report_says_that_errors_and_state_differ() -> None:
+    def build(broken: bool) -> Any:
+        def count(state: Any) -> dict[str, int]:
+            if broken:
+                raise ConnectionError("down")
+            return {"n": 1}
+
+        return Agent("a", ScriptedModel(default="x")) >> count
+
+    data = json.loads((await recorded(build(broken=False))).to_json())
+    del data["runs"][0]["pipeline"]
+    recording = Recording.from_json(json.dumps(data))
+    report = await replay_async(build(broken=True), recording)
+    [problem] = report.problems
+    assert problem == "run 0 raised nothing and now builtins:ConnectionError: down"
+    for entry in data["runs"][0]["tape"]:
+        if "state_delta" in entry.get("event", ()):
+            entry["event"]["state_delta"] = {"n": 2}
+    edited = Recording.from_json(json.dumps(data))
+    report = await replay_async(build(broken=False), edited)
+    assert report.problems == ["run 0 ends with other state at .n: 2 -> 1"]
+    assert not report.ok
 
 
 async def test_secrets_that_were_taken_out_do_not_keep_a_run_from_matching() -> None:

@@ -110,6 +110,20 @@ async def test_a_line_that_was_cut_off_is_left_out(
             Recording.from_json("\n".join(broken))
 
 
+async def test_a_stream_may_be_cut_off_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with Recorder(stream=file):
+        await Agent("a", ScriptedModel(default="Grüße 😀")).run("Hé")
+    whole, text = Recording.load(file).runs[0].tape, file.read_bytes()
+    head, face = text.index(b"\n") + 1, text.index("😀".encode())
+    for end in (*range(face, face + 6), *range(head, len(text), 97)):
+        file.write_bytes(text[:end])
+        for run in Recording.load(file).runs:
+            assert run.tape == whole[: len(run.tape)]
+    file.write_bytes(b"\xef\xbb\xbf" + text)  # as some editors save it
+    assert Recording.load(file).runs[0].tape == whole
+
+
 async def test_no_secret_stays_in_a_stream(tmp_path: Path) -> None:
     def login(user: str, password: str) -> str:
         """Log in."""

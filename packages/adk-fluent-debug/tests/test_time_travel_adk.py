@@ -170,6 +170,8 @@ async def test_shared_state_stays_as_it_is_unless_it_is_named(
     await shop.pipeline.run("Refund A1", session_id="t", **shop.options)
     fork = await travel.fork(result, at=0)
     assert fork.state["user:orders"] == 2
+    fork = await travel.fork(result)  # with the event that wrote 1
+    assert fork.state["user:orders"] == 2
     patch = {"user:orders": 7, "paid": {"other": 1}, "keep": None, "new": [1]}
     fork = await travel.fork(result, at=named(result, "clerk").id, state=patch)
     state = await travel.state_at(fork, -1)

@@ -35,6 +35,7 @@ def test_a_sqlite_before_3_42_counts_milliseconds_in_files_of_dbos_alone(
     ready_for_dbos(address)
     runs, others = tmp_path / "runs.sqlite", tmp_path / "others.sqlite"
 
+    assert asked(runs, "pragma journal_mode") == "wal"  # readers wait for no writer
     before = time.time() * 1000
     with_default = create_engine(f"sqlite:///{runs}")
     with with_default.begin() as db:

@@ -33,6 +33,8 @@ _ONE, _MOST = Money.of("0.000001"), Money.of(1_000_000)
 class Hooked(Middleware):
     """Has the hooks that cost_attribution has, and does nothing."""
 
+    adds_tools = ()
+
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send it."""
         return await next(call)

@@ -89,6 +89,35 @@ def test_workers_of_one_machine_share_its_cores() -> None:
     assert shared.workers_busy > 0.9
 
 
+def test_a_worker_is_bound_by_one_core_of_those_it_shares() -> None:
+    load, costs = Load(0, wait_seconds=0, runs=50), replace(CHEAP, cpu_seconds=0.05)
+    assert simulated(load, costs, workers=1, cores=4).runs_per_second <= 1 / (3 * 0.05)
+    assert simulated(load, costs, workers=2, cores=4).runs_per_second > 1 / (3 * 0.05)
+
+
+def test_what_writes_takes_a_core_of_the_machine() -> None:
+    load, costs = Load(0, wait_seconds=0, runs=50), replace(CHEAP, write_seconds=0.01, writers=8)
+    most = 2 / (3 * costs.writes * costs.write_seconds)  # runs a second that two cores can write
+    assert simulated(load, costs, workers=8).runs_per_second > 1.5 * most
+    assert 0.7 * most < simulated(load, costs, workers=8, cores=2).runs_per_second <= most
+
+
+def test_who_finds_a_file_busy_sleeps() -> None:
+    load, costs = Load(0, wait_seconds=0, runs=50), replace(CHEAP, write_seconds=0.005, writers=2)
+    file = replace(costs, writers=1, is_file=True)  # two of them, and on each one at a time
+    server, own = (simulated(load, each, workers=8, cores=8) for each in (costs, file))
+    assert own.runs_per_second < 0.9 * server.runs_per_second
+    assert own.database_busy < server.database_busy
+    assert (own.lost, own.writes) == (0, server.writes)
+
+
+def test_what_idle_workers_write_takes_from_the_database() -> None:
+    load = Load(0, wait_seconds=0, runs=50)
+    costs = replace(CHEAP, write_seconds=0.01, idle_writes=5.0)  # of 10 workers, half of its time
+    free = simulated(load, replace(costs, idle_writes=0))
+    assert simulated(load, costs).seconds == pytest.approx(2 * free.seconds, rel=0.1)
+
+
 @pytest.mark.full
 def test_small_scales_are_those_of_real_workers(tmp_path: Path) -> None:
     """Measured and simulated on this machine, within a third: it is shared."""

@@ -715,7 +715,7 @@ def test_every_field_of_adks_event_has_a_place() -> None:
     """A version of ADK that tells something new fails here, not silently."""
     from adk_fluent.backends.adk._session import _events
 
-    told = {name for name, _ in _events._FIELDS} | {
+    told = set(_events._FIELDS) | {
         "author",
         "branch",
         "content",

@@ -260,6 +260,14 @@ def foreign_with_sessions(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def foreign_of_adks_other_service(path: Path) -> bytes:
+    keys = "app_name VARCHAR, user_id VARCHAR, id VARCHAR, state TEXT"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"CREATE TABLE sessions ({keys}, create_time DATETIME, update_time DATETIME)")
+        db.execute("CREATE TABLE events (id VARCHAR, event_data TEXT)")
+    return path.read_bytes()
+
+
 def foreign_with_a_view(path: Path) -> bytes:
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE VIEW answer AS SELECT 42")
@@ -300,6 +308,7 @@ def damaged_inside(path: Path) -> bytes:
         text,
         foreign,
         foreign_with_sessions,
+        foreign_of_adks_other_service,
         foreign_with_a_view,
         foreign_left_in_the_middle,
         damaged_inside,

@@ -15,6 +15,8 @@ from a2a.server.request_handlers import GrpcHandler
 from a2a.server.request_handlers.grpc_handler import GrpcServerCallContextBuilder
 from a2a.types import SendMessageRequest, a2a_pb2_grpc
 from a2a.utils.errors import VersionNotSupportedError
+from google.protobuf.json_format import MessageToDict, SerializeToJsonError
+from google.protobuf.message import DecodeError
 from opentelemetry.context import attach, detach
 
 from adk_fluent.a2a._trace import TRACE
@@ -115,25 +117,23 @@ class _Interceptor(grpc.aio.ServerInterceptor):
         if inner is None:
             return None
         path = handler_call_details.method
-        made = {
-            "request_deserializer": inner.request_deserializer,
-            "response_serializer": inner.response_serializer,
-        }
+        # what cannot be read would be told with the exception: `_admitted` reads it
+        made = {"request_deserializer": None, "response_serializer": inner.response_serializer}
         if inner.response_streaming:
             return grpc.unary_stream_rpc_method_handler(self._stream(path, inner), **made)
         return grpc.unary_unary_rpc_method_handler(self._unary(path, inner), **made)
 
     def _unary(self, path: str, inner: Any) -> Any:
-        async def call(request: Any, context: Any) -> Any:
-            async with self._admitted(path, request, context):
+        async def call(body: bytes, context: Any) -> Any:
+            async with self._admitted(path, inner, body, context) as request:
                 return await inner.unary_unary(request, context)
 
         return call
 
     def _stream(self, path: str, inner: Any) -> Any:
-        async def call(request: Any, context: Any) -> AsyncGenerator[Any]:
+        async def call(body: bytes, context: Any) -> AsyncGenerator[Any]:
             async with (
-                self._admitted(path, request, context),
+                self._admitted(path, inner, body, context) as request,
                 aclosing(inner.unary_stream(request, context)) as items,
             ):
                 async for item in items:
@@ -142,8 +142,10 @@ class _Interceptor(grpc.aio.ServerInterceptor):
         return call
 
     @asynccontextmanager
-    async def _admitted(self, path: str, request: Any, context: Any) -> AsyncGenerator[None]:
-        """Let a call in, or end it."""
+    async def _admitted(
+        self, path: str, inner: Any, body: bytes, context: Any
+    ) -> AsyncGenerator[Any]:
+        """Let a call in, and read what is asked; or end it."""
         scope = _scope(path, context)
         said = {key.decode(): value.decode() for key, value in scope["headers"]}
         entered: list[str] = []
@@ -153,9 +155,9 @@ class _Interceptor(grpc.aio.ServerInterceptor):
             if not said.get("a2a-version", "").startswith("1."):
                 error = VersionNotSupportedError("The transport gRPC speaks A2A-Version 1.0")
                 await self._service.abort_context(error, context)
-            self._check_depth(request)
+            request = self._read(inner, body)
             _WHO.set(principal)
-            yield
+            yield request
         except RefusedError as refused:
             if (wait := refused.headers.get("retry-after")) is not None:
                 context.set_trailing_metadata((("retry-after", wait),))
@@ -169,12 +171,17 @@ class _Interceptor(grpc.aio.ServerInterceptor):
             self._gate.leave(entered)
             detach(trace)
 
-    def _check_depth(self, request: Any) -> None:
-        if not isinstance(request, SendMessageRequest):
-            return
+    def _read(self, inner: Any, body: bytes) -> Any:
         most = self._limits.depth
-        if any(depth_of(part.data) > most for part in request.message.parts):
-            raise RefusedError(400, f"The JSON is nested more than {most} levels")
+        try:
+            request = inner.request_deserializer(body)
+            if isinstance(request, SendMessageRequest):
+                if any(depth_of(part.data) > most for part in request.message.parts):
+                    raise RefusedError(400, f"The JSON is nested more than {most} levels")
+                MessageToDict(request)  # as it may be read by others: JSON has no NaN
+        except (DecodeError, SerializeToJsonError):
+            raise RefusedError(400, "The message cannot be read") from None
+        return request
 
 
 def _scope(path: str, context: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from itertools import accumulate
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.context import attach, detach
@@ -31,6 +32,11 @@ _STEPS: Final = {ord(b): step for step, both in ((1, "[{"), (-1, "]}")) for b in
 _NOT_BRACKETS: Final = bytes(each for each in range(256) if each not in _STEPS)
 #: Bytes above the limit that are read nonetheless: a client that still sends reads no answer.
 _DISCARDED: Final = 16 << 20
+#: What a POST without a body may end in.
+_BODILESS: Final = (":cancel", ":subscribe")
+#: Half of a character that is written as two, which no UTF-8 has, may be there.
+_HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_PARSE_ERROR: Final = -32700
 _STATUS: Final = {
     400: ("INVALID_ARGUMENT", -32600),
     401: ("UNAUTHENTICATED", -32600),
@@ -42,6 +48,10 @@ _STATUS: Final = {
     500: ("INTERNAL", -32603),
     503: ("UNAVAILABLE", -32603),
 }
+
+
+class _UnreadableError(RefusedError):
+    """A body is not read; JSON-RPC has a code for that, in an answer of status 200."""
 
 
 class Principal(BaseUser):
@@ -138,6 +148,8 @@ class Guard:
             raise RefusedError(415, "The body is JSON: send Content-Type: application/json")
         if depth_above(body, self._limits.depth):
             raise RefusedError(400, f"The JSON is nested more than {self._limits.depth} levels")
+        if (body or not scope["path"].endswith(_BODILESS)) and not _is_json(body):
+            raise _UnreadableError(400, "The body is not JSON that can be read")
         return _Replay(body, receive)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
@@ -166,11 +178,13 @@ class Guard:
         return bytes(body)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: RefusedError) -> None:
-        name, code = _STATUS[refusal.status]
-        says = str(refusal)
-        error: dict[str, Any] = {"code": refusal.status, "status": name, "message": says}
+        status, says = refusal.status, str(refusal)
+        name, code = _STATUS[status]
+        error: dict[str, Any] = {"code": status, "status": name, "message": says}
         body: dict[str, Any] = {"error": error}
         if scope["path"] in self._rpc and scope["method"] == "POST":
+            if isinstance(refusal, _UnreadableError):
+                status, code = 200, _PARSE_ERROR
             body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": says}}
         content = json.dumps(body).encode()
         headers = {
@@ -179,7 +193,7 @@ class Guard:
             **refusal.headers,
         }
         raw = [(key.encode(), value.encode()) for key, value in headers.items()]
-        await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
+        await send({"type": "http.response.start", "status": status, "headers": raw})
         await send({"type": "http.response.body", "body": content})
 
 
@@ -187,6 +201,23 @@ def depth_above(body: bytes, most: int) -> bool:
     """Whether JSON is nested deeper than so many levels; in one pass, without recursion."""
     brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
     return len(brackets) > most and max(accumulate(map(_STEPS.__getitem__, brackets))) > most
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether a body can be read, and what is in it written again."""
+    try:
+        value = json.loads(body, parse_float=_finite, parse_constant=_finite)
+        if _HALVES.search(body) is not None:
+            json.dumps(value, ensure_ascii=False).encode()
+    except ValueError:  # of UTF-8, too, and of a number with thousands of digits
+        return False
+    return True
+
+
+def _finite(number: str) -> float:
+    if isfinite(value := float(number)):
+        return value
+    raise ValueError  # no answer could tell it
 
 
 def _check_host(headers: Headers) -> None:

@@ -204,8 +204,10 @@ class Stack:
         Raises:
             UsageError: It is not.
         """
-        what, has = _GIVES.get(hook, ("", "")) if self._strict else ("", "")
-        if has and not hasattr(made, has):
+        if not self._strict or hook not in _GIVES:
+            return made
+        what, has = _GIVES[hook]
+        if not hasattr(made, has):
             around = hook.startswith("wrap_")
             raise UsageError(
                 f"{hook} of {type(middleware).__qualname__} returns {what}"

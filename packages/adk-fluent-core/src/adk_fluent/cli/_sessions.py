@@ -81,10 +81,12 @@ def _others(path: Path) -> str | None:
                 "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
             )
         ]
-        query = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c"
-        columns = set(db.execute(query).fetchall())
+        query = "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
+        columns = {(table, name): kind for table, name, kind in db.execute(query)}
     ours = all(("sessions", column) in columns for column in _COLUMNS)
     of_older_adk = "sessions" in there and ("events", "actions") in columns  # ADK tells what to do
+    if ours and columns.get(("sessions", "update_time")) != "REAL" and not of_older_adk:
+        return "sessions of ADK's DatabaseSessionService"
     if not there or ours or of_older_adk:
         return None
     return ", ".join(there[:_SHOWN]) + ("..." if there[_SHOWN:] else "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._records import KEY, CostRecord, written
@@ -20,7 +20,7 @@ from adk_fluent.cost._requests import (
 )
 from adk_fluent.cost._telemetry import measure, note_on_span
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import Middleware, MiddlewareDesc, SystemClock, Unknown
+from adk_fluent.protocol import Middleware, MiddlewareDesc, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,13 +77,14 @@ class CostAttributionMiddleware(Middleware):
 
         Raises:
             PriceError: The prices are none, or `on_record` cannot be called.
+            UsageError: The clock is none.
         """
         if on_record is not None and not callable(on_record):
             raise PriceError("on_record= takes a function", found=describe(on_record))
         self.prices: PriceBooks = price_books(prices)
         self._given: PriceBooks | None = None if prices is None else self.prices
         self._on_record = on_record
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []
         self._session = ""
         self._warned: set[str] = set()

@@ -8,15 +8,23 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._errors import LedgerError, PriceError, UnknownPriceError, said_by
+from adk_fluent.cost._errors import (
+    LedgerError,
+    PriceError,
+    UnknownPriceError,
+    clock_or_system,
+    must_be,
+    must_be_number,
+    said_by,
+)
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._requests import (
     AROUND,
     LEFT,
@@ -37,7 +45,6 @@ from adk_fluent.protocol import (
     ModelReply,
     Money,
     RunResult,
-    SystemClock,
     Unknown,
     Usage,
     estimate_tokens,
@@ -45,6 +52,7 @@ from adk_fluent.protocol import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from decimal import Decimal
     from typing import Self
 
     from adk_fluent.cost._ledger._ledger import Reservation
@@ -154,7 +162,7 @@ class Budget(Middleware):
         self.name = name
         self._prices: PriceBooks = price_books(prices)
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock_or_system(clock, "Budget")
         self._owner: tuple[str, str, str, str] | None = None
         self._resumed = False
         self._asking = Asking(name)
@@ -175,21 +183,15 @@ class Budget(Middleware):
         is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
-        tokens: Any = self.reserve_output
-        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-            raise UsageError(
-                "Budget(reserve_output=...) takes a number of tokens", found=describe(tokens)
-            )
-        if not isinstance(self.ledger, Ledger):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError(
-                "Budget(ledger=...) takes a ledger",
-                found=describe(self.ledger),
-                help="MemoryLedger(), or SqliteLedger('budgets.db')",
-            )
+        must_be_number(
+            self.reserve_output, "Budget(reserve_output=...) takes a number of tokens", kind=int
+        )
+        help = "MemoryLedger(), or SqliteLedger('budgets.db')"
+        must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
         for option, value in (("name", self.name), ("budget_key", self.budget_key)):
-            text: object = value
-            if not (isinstance(text, str) and text) and not (option != "name" and text is None):
-                raise UsageError(f"Budget({option}=...) takes text", found=describe(value))
+            must_be(str, "" if value is None else value, f"Budget({option}=...) takes text")
+            if value == "" or (value is None and option == "name"):
+                raise UsageError(f"Budget({option}=...) takes text", found=repr(value))
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
@@ -256,8 +258,7 @@ class Budget(Middleware):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        if not isinstance(result, RunResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError("Budget.balance takes the result of a run", found=describe(result))
+        must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
@@ -464,20 +465,10 @@ def _limit(limit: Any) -> Money:
     Raises:
         PriceError: It is no amount above 0.
     """
-    help = "USD above 0, such as Budget(0.05)"
-    if isinstance(limit, Money):
-        usd = limit.usd
-    elif isinstance(limit, bool) or not isinstance(limit, int | float | str | Decimal):
-        raise PriceError("a budget has a limit in USD", found=describe(limit), help=help)
-    else:
-        try:
-            usd = Decimal(str(limit))
-        except InvalidOperation:
-            raise PriceError(
-                "a budget has a limit in USD", found=repr(limit)[:40], help=help
-            ) from None
-    if not usd.is_finite() or usd <= 0:
-        raise PriceError("a budget has a limit above 0", found=f"{usd}", help=help)
+    what, help = "the limit of a budget", "USD above 0, such as Budget(0.05)"
+    usd = number(limit.usd if isinstance(limit, Money) else limit, what, help)
+    if not usd:
+        raise PriceError(f"{what} is above 0", found="0", help=help)
     return Money(usd)
 
 

@@ -21,7 +21,7 @@ def _shares(
 ) -> dict[str, float]:
     """NAME=NUMBER."""
     made: dict[str, float] = {}
-    for value in values:
+    for number, value in enumerate(values, 1):
         name, equals, text = value.partition("=")
         try:
             made[name.strip()] = float(text)
@@ -29,6 +29,8 @@ def _shares(
             equals = ""
         if not equals or not name.strip():
             raise click.BadParameter(f"{value!r} is not NAME=NUMBER.")
+        if len(made) < number:
+            raise click.BadParameter(f"{name.strip()!r} is given twice.")
     return made
 
 
@@ -120,7 +122,6 @@ def estimate(
 
     TARGET is module:attribute or path.py:attribute.
     """
-    traffic: dict[str, Any] = {"loop_iterations": loops} if loops else {}
     made = estimate_cost(
         load(target),
         TrafficAssumptions(
@@ -128,7 +129,7 @@ def estimate(
             avg_input_tokens=input_tokens,
             avg_output_tokens=output_tokens,
             branch_probabilities=branches,
-            **traffic,
+            loop_iterations=loops or None,
         ),
         prices=prices,
         default_model=model,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._records import CostRecord, records_on
 from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.extend import describe
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 if TYPE_CHECKING:
@@ -85,12 +84,16 @@ class CostReport:
         """
         given: list[Any] = list(records) if isinstance(records, Iterable) else [records]  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
         for each in given:
-            if not isinstance(each, CostRecord):
-                raise PriceError("CostReport takes records of costs", found=describe(each))
+            must_be(CostRecord, each, "CostReport takes records of costs", error=PriceError)
         self.records: list[CostRecord] = given
 
     def add(self, record: CostRecord) -> None:
-        """Add one request; ``cost_attribution(on_record=report.add)`` collects all of a program."""
+        """Add one request; ``cost_attribution(on_record=report.add)`` collects all of a program.
+
+        Raises:
+            PriceError: It is no record.
+        """
+        must_be(CostRecord, record, "CostReport.add takes a record of costs", error=PriceError)
         self.records.append(record)
 
     @property
@@ -239,17 +242,12 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
     Raises:
         PriceError: The events or the prices are none.
     """
-    if not isinstance(result, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-        raise PriceError(
-            "cost_of takes the result of a run",
-            found=describe(result),
-            help="cost_of(await pipeline.run(...))",
-        )
+    help = "cost_of(await pipeline.run(...))"
+    must_be(Iterable, result, "cost_of takes the result of a run", help, PriceError)
     books = price_books(prices)
     records: list[CostRecord] = []
     for event in result:
-        if not isinstance(event, AgentEvent):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-            raise PriceError("cost_of takes the events of a run", found=describe(event))
+        must_be(AgentEvent, event, "cost_of takes the events of a run", help, PriceError)
         if event.is_partial:
             continue
         kept = records_on(event)

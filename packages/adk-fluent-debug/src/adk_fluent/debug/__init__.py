@@ -32,28 +32,27 @@ if TYPE_CHECKING:
     from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._time_travel import TimeTravel
 else:
-    _MODULES = {
-        "_diff": ("EventChange", "EventDiff", "diff_events"),
-        "_errors": (
-            *("PipelineMismatchError", "RecordedError", "RecordingFileError"),
-            *("ReplayMismatchError", "UnusedInteractionsError"),
-        ),
-        "_interactions": (
-            *("Interaction", "LLMInteraction", "RemoteInteraction", "ToolInteraction"),
-        ),
-        "_recorder": ("Recorder", "recorder"),
-        "_recording": ("Recording",),
-        "_replayer": ("ReplayerBackend",),
-        "_replaying": ("ReplayReport", "replay", "replay_async"),
-        "_run": ("RecordedRun",),
-        "_time_travel": ("TimeTravel",),
+    _PLACES = {
+        name: module
+        for module, names in {
+            "_diff": "EventChange EventDiff diff_events",
+            "_errors": "PipelineMismatchError RecordedError RecordingFileError "
+            "ReplayMismatchError UnusedInteractionsError",
+            "_interactions": "Interaction LLMInteraction RemoteInteraction ToolInteraction",
+            "_recorder": "Recorder recorder",
+            "_recording": "Recording",
+            "_replayer": "ReplayerBackend",
+            "_replaying": "ReplayReport replay replay_async",
+            "_run": "RecordedRun",
+            "_time_travel": "TimeTravel",
+        }.items()
+        for name in names.split()
     }
-    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
+        if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
         return value
 
 

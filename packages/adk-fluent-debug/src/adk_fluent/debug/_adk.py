@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
+_TEXT: Final = {"text"}
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -66,12 +67,16 @@ class KeptRequest(NamedTuple):
     """A request as it is now, at a fraction of the cost of its data.
 
     Attributes:
-        request: It, without what is said, and with a configuration of its own.
+        kind: Its type.
+        fields: Its fields, without what is said.
+        config: The fields of its configuration; None where it has none.
         said: What is said: of each message that is plain text the role and the texts, of another
             one its JSON.
     """
 
-    request: Any
+    kind: type[Any]
+    fields: Data
+    config: Data | None
     said: list[tuple[str | None, tuple[str, ...]] | bytes]
 
 
@@ -84,23 +89,32 @@ def keep_request(request: Any) -> KeptRequest | Data:
             said.append(_CONTENT.dump_json(content, exclude_none=True) if texts is None else texts)
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
         return dump_request(request)
-    config = request.config
-    if config is not None:
-        config = config.model_copy()
-        config.tools = config.tools and list(config.tools)
-    return KeptRequest(request.model_copy(update={"contents": [], "config": config}), said)
+    kept: Data = request.__dict__.copy()
+    kept["contents"] = []
+    config = kept["config"]
+    if config is None:
+        return KeptRequest(type(request), kept, None, said)
+    settings: Data = config.__dict__.copy()
+    if settings["tools"]:
+        settings["tools"] = list(settings["tools"])
+    kept["config"] = type(config)
+    return KeptRequest(type(request), kept, settings, said)
 
 
 def _texts(content: Any) -> tuple[str | None, tuple[str, ...]] | None:
     """The role and the texts of a message; None if it is more than text."""
-    texts: list[str] = []
-    for part in content.parts or ():
-        if part.text is None or any(
-            name != "text" and getattr(part, name) is not None for name in part.model_fields_set
+    parts = content.parts
+    if not parts:
+        return None
+    for part in parts:
+        if part.text is None or (
+            (known := part.__pydantic_fields_set__) != _TEXT
+            and any(name != "text" and getattr(part, name) is not None for name in known)
         ):
             return None
-        texts.append(part.text)
-    return (content.role, tuple(texts)) if texts else None
+    if len(parts) == 1:  # as nearly always
+        return content.role, (parts[0].text,)
+    return content.role, tuple([part.text for part in parts])
 
 
 def load_request(kept: KeptRequest | Data) -> Data:
@@ -113,7 +127,9 @@ def load_request(kept: KeptRequest | Data) -> Data:
         else types.Content(role=each[0], parts=[types.Part(text=text) for text in each[1]])
         for each in kept.said
     ]
-    return dump_request(kept.request.model_copy(update={"contents": contents}))
+    config = kept.config and kept.fields["config"].model_construct(**kept.config)
+    fields = {**kept.fields, "contents": contents, "config": config}
+    return dump_request(kept.kind.model_construct(**fields))
 
 
 def dump_request(request: Any) -> Data:

@@ -71,6 +71,20 @@ def checksum(body: Mapping[str, Any]) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def decoded(data: bytes) -> str:
+    """The text of a file, which may be cut off in the middle of a character.
+
+    Raises:
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")  # editors put a mark before it
+    except UnicodeDecodeError as error:
+        if error.reason != "unexpected end of data":
+            raise
+        return data[: error.start].decode("utf-8-sig")
+
+
 def is_cut_off(text: str, error: Exception) -> bool:
     """Whether an error about JSON is that it ends too early."""
     at = getattr(error, "pos", None)

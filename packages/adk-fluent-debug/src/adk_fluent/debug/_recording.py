@@ -12,6 +12,7 @@ from adk_fluent.debug._file import (
     VERSION,
     check,
     checksum,
+    decoded,
     is_cut_off,
     is_stream,
     unstreamed,
@@ -163,7 +164,7 @@ class Recording:
         """
         file = _path(path)
         try:
-            text = file.read_text("utf-8")
+            text = decoded(file.read_bytes())
         except (OSError, UnicodeDecodeError) as error:
             found = getattr(error, "strerror", None) or "it is not UTF-8"
             raise RecordingFileError(

@@ -64,7 +64,7 @@ class ReplayerBackend(BackendBase[Any]):
         redact: What was taken out of the recording, as it was given to the `Recorder`.
         session_service: Where sessions are kept; None keeps them in memory.
         patience: Seconds to wait for something that was recorded and does not happen, before the
-            recorded order is given up.
+            recorded order is given up; and ten times as long for a call to be cancelled that was.
 
     Attributes:
         recording: What is replayed.

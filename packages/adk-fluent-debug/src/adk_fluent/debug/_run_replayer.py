@@ -205,7 +205,7 @@ class RunReplayer(Middleware):
         """Send the recorded fragments of an answer on, each when it is its turn."""
         for index in taped.chunks:
             entry = tape.entries[index]
-            await _cancelled(entry)
+            await _cancelled(tape, taped, entry)
             await tape.turnstile.turn(index)
             if emit is not None:
                 await emit(load(entry["response"]))
@@ -255,7 +255,7 @@ class RunReplayer(Middleware):
 
         end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
         try:
-            await _cancelled(end)
+            await _cancelled(tape, taped, end)
             if taped.end is not None:
                 await tape.turnstile.turn(taped.end)
         finally:
@@ -298,15 +298,27 @@ async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
         await tape.turnstile.stray(_STRAY_SECONDS)
 
 
-async def _cancelled(entry: Data) -> None:
-    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too."""
+async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:
+    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too.
+
+    Raises:
+        ReplayMismatchError: Nobody cancels it.
+    """
     if not (entry.get("cancelled") or entry.get("after_cancel")):
         return
     task = asyncio.current_task()
     if entry.get("after_cancel") and task is not None and task.cancelling():
         return
     try:
-        await asyncio.get_running_loop().create_future()
+        await tape.turnstile.quiet()
     except asyncio.CancelledError:
         if entry.get("cancelled"):
             raise
+        return
+    raise ReplayMismatchError(
+        f"replay: {taped}: this call was cancelled in the recording, and now nobody cancels it",
+        agent=taped.agent,
+        node=taped.agent,
+        found="nothing has happened for a long time",
+        help="record again, or give more patience= where functions of yours take long",
+    )

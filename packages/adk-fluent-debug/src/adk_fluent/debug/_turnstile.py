@@ -18,6 +18,8 @@ Lane = tuple[str, str, str]
 
 #: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
 _GRACE: Final = 100
+#: How often its patience a call that was cancelled waits for that.
+_PATIENCES: Final = 10
 _ENDS: Final = frozenset({"end", "expired"})
 _BEGIN: Final = ("model_call", "tool_call", "remote_call")
 _CALLS: Final = (*_BEGIN, "chunk_of", "reply_of", "result_of")
@@ -164,6 +166,13 @@ class Turnstile:
         await self._reach(len(self._order), patience)
         for _ in range(0 if self.open else _GRACE):
             await asyncio.sleep(0)
+
+    async def quiet(self) -> None:
+        """Wait until nothing has happened for many times the patience."""
+        before = -1
+        while before != self._at:
+            before = self._at
+            await asyncio.sleep(self._patience * _PATIENCES)
 
     def _take(self, lane: Lane) -> None:
         if waiting := self._left(lane):

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SQLITE: Final = "sqlite:///"
 _POSTGRES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
+_BUSY: Final = 30  # seconds that a statement waits for others who have the file
 _FILES: Final[set[str]] = set()  # that DBOS has its tables in
 _TABLES: Final = (
     """create table if not exists adk_fluent_sessions (
@@ -133,7 +134,7 @@ class Database:
     def _made(self) -> Engine:
         from sqlalchemy import create_engine, event, text  # noqa: PLC0415  # slow
 
-        seconds = {"connect_timeout": 10} if self.is_postgres else {"timeout": 30}
+        seconds = {"connect_timeout": 10} if self.is_postgres else {"timeout": _BUSY}
         options: dict[str, Any] = {"connect_args": seconds}
         engine = create_engine(
             self.address.own, pool_size=4, pool_pre_ping=self.is_postgres, **options
@@ -160,8 +161,18 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
 
 
 def ready_for_dbos(address: Address) -> None:
-    """Let a SQLite before 3.42 count milliseconds as DBOS asks it to, on Python 3.12 and newer."""
-    if address.path is None or sqlite3.sqlite_version_info >= (3, 42):
+    """Let readers of a SQLite file not wait for writers, nor writers for readers.
+
+    Let a SQLite before 3.42 count milliseconds as DBOS asks it to, on Python 3.12 and newer.
+    """
+    if address.path is None:
+        return
+    with (
+        suppress(sqlite3.Error),  # DBOS finds the same, which is told then
+        closing(sqlite3.connect(address.path, timeout=_BUSY)) as db,
+    ):
+        db.execute("pragma journal_mode = wal")  # the file remembers
+    if sqlite3.sqlite_version_info >= (3, 42):
         return
     from sqlalchemy import Engine, event  # noqa: PLC0415  # slow
 

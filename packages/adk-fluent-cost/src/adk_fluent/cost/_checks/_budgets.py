@@ -16,6 +16,7 @@ from adk_fluent.cost._checks._money import money_of, output_limit
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._models import name_of
 from adk_fluent.cost._report import shown
+from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.cost._selecting._candidates import table_of
 from adk_fluent.ir import LoopNode, MapOverNode
 from adk_fluent.protocol import Money as Amount
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.contracts import Diagnostic, Graph
-    from adk_fluent.cost._attribution import CostAttributionMiddleware
     from adk_fluent.cost._budget import Budget
     from adk_fluent.cost._checks._money import Money
     from adk_fluent.cost._prices._books import PriceTable
@@ -68,7 +68,10 @@ def _unknown(
     for name in names:
         prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
-        told = [_counted(each, name, call, table) for each in money.counts(agent)]
+        told = [
+            quoted(each.prices, name, Spent(call), datetime.now(UTC), table).money
+            for each in money.counts(agent)
+        ]
         if refusing:
             # a candidate may never be chosen
             sure = agent.selector is None
@@ -88,13 +91,6 @@ def _unknown(
                 severity=Severity.WARNING,
                 help=f"cost_attribution({prices}",
             )
-
-
-def _counted(
-    around: CostAttributionMiddleware, name: str, call: Usage, table: PriceTable | None
-) -> Amount | Unknown:
-    books = around.prices if table is None else around.prices.with_own(table)
-    return books.price(name, call, datetime.now(UTC))
 
 
 def _fit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.cost._checks._findings import (
@@ -16,12 +15,14 @@ from adk_fluent.cost._checks._money import money_of
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._models import name_of
 from adk_fluent.cost._prices._books import default_prices
+from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.cost._selecting._candidates import table_of
 from adk_fluent.ir import AgentNode, ModelSelectorNode
-from adk_fluent.protocol import Unknown, Usage
+from adk_fluent.protocol import Money, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from decimal import Decimal
 
     from adk_fluent.contracts import Diagnostic, Graph
     from adk_fluent.cost._prices._books import PriceTable
@@ -95,11 +96,7 @@ def _fallback(
         return
     name = name_of(node.fallback_model)
     own = _costs(name, table)
-    if (
-        own is not None
-        and costs
-        and all(each is not None and _cheaper(each, own) for each in costs)
-    ):
+    if own is not None and costs and None not in costs and all(_cheaper(e, own) for e in costs):
         yield DearFallback.at(
             graph,
             node,
@@ -114,14 +111,10 @@ def _fallback(
 
 def _costs(model: str, table: PriceTable | None) -> tuple[Decimal, ...] | None:
     """What each of the calls costs; None where nobody knows."""
-    books = default_prices() if table is None else default_prices().with_own(table)
-    now, made = datetime.now(UTC), list[Decimal]()
-    for call in _CALLS:
-        cost = books.price(model, call, now)
-        if isinstance(cost, Unknown):
-            return None
-        made.append(cost.usd)
-    return tuple(made)
+    books, now = default_prices(), datetime.now(UTC)
+    costs = [quoted(books, model, Spent(call), now, table).money for call in _CALLS]
+    known = tuple(each.usd for each in costs if isinstance(each, Money))
+    return known if len(known) == len(costs) else None
 
 
 def _cheaper(one: tuple[Decimal, ...] | None, other: tuple[Decimal, ...] | None) -> bool:

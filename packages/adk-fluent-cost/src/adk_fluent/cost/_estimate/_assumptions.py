@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._report import cost_of
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import RunResult
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 _PLAIN: Final = (int, float)
 _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
 #: What is one number, and what has one for each name.
 _ONE: Final = ("invocations_per_day", "failure_rate", "tool_tokens")
 _NAMED: Final = ("branch_probabilities", "measured_calls")
+#: What goes by the names of some steps alone.
+_NAMES: Final = {
+    "branch_probabilities": "branch of a route",
+    "loop_iterations": "loop",
+    "map_items": "map",
+}
 #: Numbers that hold for all steps, or for each of some names.
 Numbers = float | Mapping[str, float]
 
@@ -72,7 +79,10 @@ class TrafficAssumptions:
         """
         for each in fields(self):
             value: Any = getattr(self, each.name)
-            if each.name == "context_growth" or value is None:
+            if each.name == "context_growth":
+                must_be(bool, value, "TrafficAssumptions(context_growth=...) takes True or False")
+                continue
+            if each.name == "loop_iterations" and value is None:
                 continue
             by_name = isinstance(value, Mapping)
             if each.name in (_ONE if by_name else _NAMED):
@@ -82,17 +92,30 @@ class TrafficAssumptions:
                 )
             numbers = cast("Mapping[str, Any]", value) if by_name else {"": value}
             for name, number in numbers.items():
-                _check(each.name, name, number, most=1.0 if each.name in _SHARES else None)
+                _check(each.name, name, number, most=1.0 if each.name in _SHARES else inf)
 
-    def of(self, field: str, name: str, otherwise: float) -> float:
-        """Return the number that holds for a step."""
+    def of(self, field: str, name: str, otherwise: float | None = None) -> float:
+        """Return the number that holds for a step.
+
+        Args:
+            field: Which number.
+            name: The step.
+            otherwise: What holds where nothing is said; None is the default of the field.
+        """
         value: Any = getattr(self, field)
         if type(value) in _PLAIN:  # a mapping is slow to know
             return value
-        return otherwise if value is None else float(value.get(name, otherwise))
+        found = None if value is None else value.get(name)
+        if found is not None:
+            return float(found)
+        return getattr(TrafficAssumptions, field) if otherwise is None else otherwise
 
-    def check_names(self, names: set[str]) -> None:
-        """Refuse numbers for steps that a pipeline does not have.
+    def check_names(self, steps: Iterable[str], kinds: Mapping[str, Iterable[str]]) -> None:
+        """Refuse numbers for steps that a pipeline does not have, or that no such number is of.
+
+        Args:
+            steps: All steps.
+            kinds: Those of which a field may give numbers, where these are not all.
 
         Raises:
             UsageError: There is one; what was measured may also be of agents that nobody sees.
@@ -101,13 +124,17 @@ class TrafficAssumptions:
             value: Any = getattr(self, each.name)
             if not isinstance(value, Mapping):
                 continue
+            names = set(kinds.get(each.name, steps))
             for name in cast("Mapping[str, float]", value):
-                if name not in names and name not in self.measured_calls:
-                    near = nearest_name(name, names)
-                    help = f"did you mean {near!r}?" if near else "adk-fluent viz shows the steps"
-                    raise UsageError(
-                        f"TrafficAssumptions({each.name}=...): there is no step {name!r}", help=help
-                    )
+                if name in names or name in self.measured_calls:
+                    continue
+                near = nearest_name(name, names)
+                known = ", ".join(sorted(names)) or "none here"
+                what = _NAMES.get(each.name, "step")
+                raise UsageError(
+                    f"TrafficAssumptions({each.name}=...): there is no {what} {name!r}",
+                    help=f"did you mean {near!r}?" if near else f"there are: {known}",
+                )
 
     @classmethod
     def from_results(
@@ -122,15 +149,16 @@ class TrafficAssumptions:
         Raises:
             UsageError: There are none.
         """
-        if not isinstance(results, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError(
-                "TrafficAssumptions.from_results takes results of runs", found=describe(results)
-            )
+        must_be(Iterable, results, "TrafficAssumptions.from_results takes results of runs")
         runs, calls = 0, Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
-        for result in results:
+        told: dict[object, dict[object, AgentEvent]] = {}
+        for result in results:  # of a run that waited, each part has one; that of an engine has all
+            run = told.setdefault((result and result[-1].run_id) or object(), {})
+            run.update((event.id or object(), event) for event in result)
+        for events in told.values():
             runs += 1
-            for each in cost_of(result).records:
+            for each in cost_of(events.values()).records:
                 calls[each.agent] += 1
                 prompts[each.agent] += each.usage.prompt + each.usage.tool
                 answers[each.agent] += each.usage.output + each.usage.thoughts
@@ -148,14 +176,8 @@ class TrafficAssumptions:
         )
 
 
-def _check(field: str, name: Any, number: Any, *, most: float | None) -> None:
-    if not isinstance(name, str):
-        raise UsageError(
-            f"TrafficAssumptions({field}=...) goes by the names of steps", found=describe(name)
-        )
+def _check(field: str, name: Any, number: Any, *, most: float) -> None:
+    must_be(str, name, f"TrafficAssumptions({field}=...) goes by the names of steps")
     where = f"TrafficAssumptions({field}=...)" + (f" for {name!r}" if name else "")
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise UsageError(f"{where} takes a number", found=describe(number))
-    if not isfinite(number) or number < 0 or (most is not None and number > most):
-        takes = "a number of 0 or more" if most is None else "a share from 0 to 1"
-        raise UsageError(f"{where} takes {takes}", found=f"{number}")
+    takes = "a number of 0 or more" if most == inf else "a share from 0 to 1"
+    must_be_number(number, f"{where} takes {takes}", most=most)

@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from math import ceil, inf, isclose, nan
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
 from adk_fluent.cost._estimate._sampling import percentiles_of
 from adk_fluent.cost._estimate._walk import Walk
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._report import in_table
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
 from adk_fluent.ir import AgentNode, Node
 from adk_fluent.protocol import Unknown, Usage
 
@@ -189,15 +188,10 @@ def estimate_cost(
     """
     is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
     root = pipeline.to_ir() if is_builder else pipeline
-    if not isinstance(root, Node):
-        raise UsageError("estimate_cost takes a pipeline", found=describe(pipeline))
-    traffic: Any = TrafficAssumptions() if assumptions is None else assumptions
-    if not isinstance(traffic, TrafficAssumptions):
-        raise UsageError("estimate_cost takes TrafficAssumptions", found=describe(traffic))
-    if not isinstance(default_model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-        raise UsageError(
-            "estimate_cost(default_model=...) takes a name", found=describe(default_model)
-        )
+    must_be(Node, root, "estimate_cost takes a pipeline")
+    traffic = TrafficAssumptions() if assumptions is None else assumptions
+    must_be(TrafficAssumptions, traffic, "estimate_cost takes TrafficAssumptions")
+    must_be(str, default_model, "estimate_cost(default_model=...) takes a name")
     books = price_books(prices)
     walk = Walk(
         root,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._report import CostReport
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from typing import Self
@@ -37,16 +36,12 @@ class Measured:
         Raises:
             UsageError: They are none.
         """
-        rows = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [reports]  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-        for each in rows:
-            if not isinstance(each, CostReport) or not isinstance(reports, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-                raise UsageError(
-                    "measured= takes reports of costs, one for each run",
-                    found=describe(each),
-                    help="measured=[cost_of(result) for result in results]",
-                )
-        if not rows:
-            raise UsageError("measured= takes reports of costs, one for each run", found="none")
+        what = "measured= takes reports of costs, one for each run"
+        help = "measured=[cost_of(result) for result in results]"
+        must_be(Iterable, reports, what, help)
+        rows = list(reports)
+        for each in rows or [None]:
+            must_be(CostReport, each, what, help)
         joined = CostReport(record for each in rows for record in each.records)
         return cls(len(rows), joined, {each.name: each for each in joined.by_agent()})
 

@@ -13,10 +13,9 @@ from functools import lru_cache
 from itertools import accumulate
 from math import ceil, floor, inf, log, sqrt
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.ir import FallbackNode, LoopNode, RouteNode
 
 if TYPE_CHECKING:
@@ -42,18 +41,14 @@ def checked(percentiles: Iterable[float]) -> tuple[float, ...]:
     Raises:
         UsageError: One is no number above 0 and up to 100.
     """
-    given: Any = percentiles
-    rows = cast("Iterable[Any]", given) if isinstance(given, Iterable) else [None]
-    made: list[float] = []
-    for value in rows:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _WHOLE:
-            raise UsageError(
-                "estimate_cost(percentiles=...) takes numbers above 0 and up to 100",
-                found=describe(given),
-                help="percentiles=(50, 90, 99)",
-            )
-        made.append(value)
-    return tuple(sorted(set(made)))
+    what, help = "takes numbers above 0 and up to 100", "percentiles=(50, 90, 99)"
+    must_be(Iterable, percentiles, f"estimate_cost(percentiles=...) {what}", help)
+    given = tuple(percentiles)
+    for each in given:
+        must_be_number(
+            each, f"estimate_cost(percentiles=...) {what}", help, most=_WHOLE, above_0=True
+        )
+    return tuple(sorted(set(given)))
 
 
 def percentiles_of(

@@ -106,7 +106,7 @@ class Walk:
         self.opaque: list[str] = []
         self.positions: list[Position] = []
         self._place(root, default_model)
-        traffic.check_names({each.node.name for each in self.positions})
+        self._check_names()
         for each in reversed(self.positions):
             each.says = self._says(each)
         self.positions[0].runs = ONCE
@@ -115,6 +115,21 @@ class Walk:
         self._measured = self._places_of_measured()
         for each in reversed(self.positions):
             each.cost = self._cost(each)
+
+    def _check_names(self) -> None:
+        nodes = [each.node for each in self.positions]
+        branches: list[str] = []
+        for each in nodes:
+            if isinstance(each, RouteNode):
+                branches += [one.name for one in (*each.branches, each.default) if one is not None]
+            elif isinstance(each, AgentNode):
+                branches += [one.name for one in each.delegates]
+        kinds = {
+            "branch_probabilities": branches,
+            "loop_iterations": [each.name for each in nodes if isinstance(each, LoopNode)],
+            "map_items": [each.name for each in nodes if isinstance(each, MapOverNode)],
+        }
+        self._traffic.check_names({each.name for each in nodes}, kinds)
 
     # --- positions -----------------------------------------------------------------------------
 
@@ -162,7 +177,7 @@ class Walk:
             return [(node.body, Range(mean, 1.0 if ends else min(most, mean), most))]
         if isinstance(node, MapOverNode):
             self.unbounded.append(node.name)
-            return [(node.body, Range(traffic.of("map_items", node.name, 5), 0.0, inf))]
+            return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
         if isinstance(node, FallbackNode):
             rate = traffic.failure_rate
             return [
@@ -173,7 +188,7 @@ class Walk:
 
     def _helpers(self, node: AgentNode) -> Iterable[tuple[Node, Range]]:
         """Agents in an agent's tools, and those that it may hand over to."""
-        rounds = self._traffic.of("tool_rounds", node.name, 1)
+        rounds = self._traffic.of("tool_rounds", node.name)
         share = self._traffic.branch_probabilities
         for each in node.agent_tools:
             yield each, Range(rounds, 0.0, rounds)
@@ -185,17 +200,12 @@ class Walk:
         branches = [*node.branches, *([] if node.default is None else [node.default])]
         known = {each.name: given[each.name] for each in branches if each.name in given}
         total = sum(known.values())
-        if total > 1.0001:
-            raise UsageError(
-                f"the branches of route {node.name!r} are taken more often than it runs",
-                node=node,
-                found=", ".join(f"{name}={share:g}" for name, share in known.items()),
-                help="branch_probabilities= are shares of the runs of the route, 1 in all",
-            )
         rest = [each for each in branches if each.name not in known]
-        if not rest and node.default is not None and total < 0.9999:
+        is_all = not rest and node.default is not None
+        if total > 1.0001 or (is_all and total < 0.9999):
             raise UsageError(
-                f"the branches of route {node.name!r} are taken less often than it runs",
+                f"the branches of route {node.name!r} are taken {'more' if total > 1 else 'less'} "
+                "often than it runs",
                 node=node,
                 found=", ".join(f"{name}={share:g}" for name, share in known.items()),
                 help="branch_probabilities= are shares of the runs of the route, 1 in all; leave "
@@ -229,7 +239,7 @@ class Walk:
         return total
 
     def _output(self, node: AgentNode) -> float:
-        return self._traffic.of("avg_output_tokens", node.name, 200)
+        return self._traffic.of("avg_output_tokens", node.name)
 
     # --- how often, and on what ----------------------------------------------------------------
 
@@ -266,7 +276,7 @@ class Walk:
         """The model calls of an agent, each time it runs."""
         rounds = 0.0
         if node.tools or node.agent_tools:
-            rounds = self._traffic.of("tool_rounds", node.name, 1)
+            rounds = self._traffic.of("tool_rounds", node.name)
         measured = self._traffic.measured_calls.get(node.name)
         if measured is None:
             if not rounds:
@@ -285,11 +295,8 @@ class Walk:
             return own
         if id(selector) not in self._prices:
             self._prices[id(selector)] = self._pricing(table_of(selector.candidates))
-        price, base = (
-            self._prices[id(selector)],
-            self._traffic.of("avg_input_tokens", node.name, 500),
-        )
-        rate = self._traffic.of("escalation_rate", node.name, 0.2)
+        price, base = self._prices[id(selector)], self._traffic.of("avg_input_tokens", node.name)
+        rate = self._traffic.of("escalation_rate", node.name)
         chances = chances_of(
             selector, lambda model: self._calls_of(model, price, node, here), base, rate
         )
@@ -307,7 +314,7 @@ class Walk:
     def _calls_of(self, model: str, price: Price, node: AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
-        base = traffic.of("avg_input_tokens", node.name, 500)
+        base = traffic.of("avg_input_tokens", node.name)
         sees = _seen(node, here) if traffic.context_growth else NEVER
         made: list[float] = []
         before = (nan, nan)

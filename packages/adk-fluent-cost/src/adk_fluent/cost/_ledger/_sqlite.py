@@ -10,18 +10,16 @@ import time
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from adk_fluent.cost._errors import LedgerError
+from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be, must_be_number
 from adk_fluent.cost._ledger._ledger import Balance, Reservation, money, units
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import Money, SystemClock
+from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from adk_fluent.protocol import Clock
+    from adk_fluent.protocol import Clock, Money
 
 #: What the file says it is, so that no other database is taken for a ledger: "aflc".
 _APPLICATION: Final = 0x61666C63
@@ -69,23 +67,18 @@ class SqliteLedger:
             clock: What time it is; all processes need the same time.
 
         Raises:
-            UsageError: The path is none, or a number of seconds.
+            UsageError: The path is none, a number of seconds, or the clock.
         """
-        if not isinstance(path, str | Path) or not str(path):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError("SqliteLedger takes the path of a file", found=describe(path))
+        must_be(str | Path, path or None, "SqliteLedger takes the path of a file")
         for name, seconds in (("ttl", ttl), ("wait", wait)):
-            number: Any = seconds  # callers may be untyped
-            is_one = isinstance(number, int | float) and not isinstance(number, bool)
-            if not is_one or not 0 < number < float("inf"):
-                raise UsageError(
-                    f"SqliteLedger({name}=...) takes seconds above 0", found=describe(number)
-                )
+            what = f"SqliteLedger({name}=...) takes seconds above 0"
+            must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
         self.ttl = ttl
         self.wait = wait
         self._given_clock = clock
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock_or_system(clock, "SqliteLedger")
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._process = os.getpid()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.cost._errors import PriceError, PriceFileError
+from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
-from adk_fluent.cost._prices._table import CHECKED, LONG, ROWS, Row
+from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from typing import TypeAlias
 
     from adk_fluent.protocol import PriceBook, Usage
@@ -27,6 +27,7 @@ Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[Price
 
 _MOST_TIMES: Final = 100
 _EXTRA: Final = frozenset({"above", "since", "tiers"})
+_HELP: Final = 'prices={"model": {"input": 0.30, "output": 2.50}}, a YAML file of them, or books'
 
 
 class Quote(NamedTuple):
@@ -72,20 +73,7 @@ class BuiltInPrices:
 
 @cache
 def _built_in() -> dict[str, tuple[Price, ...]]:
-    return {name: tuple(_made(name, row) for row in rows) for name, rows in ROWS.items()}
-
-
-def _made(name: str, row: Row) -> Price:
-    since, *amounts = row
-    kinds = ("input", "output", "cached", "audio", "cached_audio", "audio_output", "image_output")
-    rates: dict[str, Any] = {
-        kind: Decimal(each) for kind, each in zip(kinds, amounts, strict=True) if each is not None
-    }
-    if name not in LONG:
-        return Price(Rates(**rates), since)
-    threshold, *dearer = LONG[name]
-    long = rates | dict(zip(kinds, map(Decimal, dearer), strict=False))
-    return Price(Rates(**rates), since, ((threshold, Rates(**long)),))
+    return {name: _prices_of(name, rows) for name, rows in ROWS.items()}
 
 
 def _priced(
@@ -125,17 +113,15 @@ class PriceTable:
         Raises:
             PriceError: A row is none; the message names the model and the field.
         """
-        if not isinstance(rows, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise PriceError(
-                "PriceTable takes a mapping of models to prices",
-                found=describe(rows),
-                help='PriceTable({"model": {"input": 0.30, "output": 2.50}})',
-            )
+        help = 'PriceTable({"model": {"input": 0.30, "output": 2.50}})'
+        what = "PriceTable takes a mapping of models to prices"
+        must_be(Mapping, rows, what, help, PriceError)
+        must_be(str, source, "PriceTable(source=...) takes text", error=PriceError)
         self.source = source
         self._rows: dict[str, tuple[Price, ...]] = {}
         for model, given in rows.items():
-            if not isinstance(model, str) or not model.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-                raise PriceError("a model's name is text", found=describe(model))
+            text = model if str(model).strip() else None
+            must_be(str, text, "a model's name is text", error=PriceError)
             self._rows[model] = _prices_of(model, given)
         self._by_name: dict[tuple[str | None, str], tuple[Price, ...]] = {}
         for model, each in self._rows.items():
@@ -150,10 +136,8 @@ class PriceTable:
         Raises:
             PriceFileError: It cannot be read, or a row is invalid; the message has the line.
         """
-        if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise PriceFileError(
-                "PriceTable.from_yaml takes the path of a file", found=describe(path)
-            )
+        what = "PriceTable.from_yaml takes the path of a file"
+        must_be(str | Path, path, what, error=PriceFileError)
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)
@@ -201,15 +185,13 @@ def price_of(given: Any, where: str) -> Price:
     above: Any = row.get("above") or {}
     tiers: Any = row.get("tiers") or {}
     for field, value in (("above", above), ("tiers", tiers)):
-        if not isinstance(value, Mapping):
-            raise PriceError(f"{where}, {field}: this is a mapping", found=describe(value))
+        must_be(Mapping, value, f"{where}, {field}: this is a mapping", error=PriceError)
     thresholds: list[tuple[int, Rates]] = []
     for threshold, dearer in above.items():
         if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
             raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
         here = f"{where}, above {threshold}"
-        if not isinstance(dearer, Mapping):
-            raise PriceError(f"{here}: this is a mapping", found=describe(dearer))
+        must_be(Mapping, dearer, f"{here}: this is a mapping", error=PriceError)
         both = {**rates, **cast("Mapping[str, Any]", dearer)}
         thresholds.append((threshold, rates_of(both, here)))
     times = {str(tier): _multiple(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
@@ -222,7 +204,7 @@ def price_of(given: Any, where: str) -> Price:
 
 
 def _multiple(value: object, where: str) -> Decimal:
-    made = number(value, where)
+    made = number(value, f"{where}: a price")
     if made > _MOST_TIMES:
         raise PriceError(f"{where}: this is no multiple of a price", found=str(made)[:40])
     return made
@@ -251,8 +233,15 @@ class PriceBooks:
 
         Args:
             books: The books, in order.
+
+        Raises:
+            PriceError: One is none.
         """
+        must_be(Iterable, books, "PriceBooks takes price books", error=PriceError)
         self.books: tuple[PriceBook, ...] = tuple(books)
+        for each in self.books:
+            if not callable(getattr(each, "price", None)):
+                raise PriceError("PriceBooks takes price books", found=describe(each), help=_HELP)
         self._asked = [(each.price, source_of(each)) for each in self.books]
 
     def with_own(self, book: PriceBook) -> PriceBooks:
@@ -324,17 +313,8 @@ def price_books(given: Prices | None = None) -> PriceBooks:
         own: list[Any] = []
     elif isinstance(given, str | Path):
         own = [PriceTable.from_yaml(given)]
-    elif hasattr(given, "price"):
-        own = [given]
     elif isinstance(given, Mapping):
         own = [PriceTable(cast("Mapping[str, Any]", given))]
     else:
         own = list(given) if isinstance(given, Iterable) else [given]
-        for each in own:
-            if not hasattr(each, "price"):
-                raise PriceError(
-                    "prices= takes rows by model, a file, or price books",
-                    found=describe(each),
-                    help='prices={"model": {"input": 0.30, "output": 2.50}}',
-                )
     return PriceBooks([*own, *default_books()])

@@ -40,12 +40,9 @@ def read_rows(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str
         raise PriceFileError(f"{path} is no YAML", found=_place(error)) from error
     if not isinstance(root, yaml.MappingNode) or not isinstance(rows, dict):
         raise PriceFileError(f"{path} has no prices", help=_HELP)
+    _refuse_twice(path, root)
     for key, value in root.value:
         line, model = key.start_mark.line + 1, key.value
-        again = [each for each, _ in root.value if each.value == model]
-        if len(again) > 1:
-            where = ", ".join(str(each.start_mark.line + 1) for each in again)
-            raise PriceFileError(f"{path} has {model!r} more than once", found=f"lines {where}")
         made: Any = yaml.safe_load(cast("Any", yaml).serialize(value))
         try:
             check({model: made})
@@ -56,6 +53,28 @@ def read_rows(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str
                 help=error.help or _HELP,
             ) from None
     return {str(model): row for model, row in cast("dict[Any, Any]", rows).items()}
+
+
+def _refuse_twice(path: Path, root: Any) -> None:
+    """Refuse a model, or a field of one, that is given twice: YAML takes the last one."""
+    todo, seen = [root], set[int]()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            todo += node.value
+        if not isinstance(node, yaml.MappingNode):
+            continue
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                found = f"lines {lines[name]}, {line}"
+                raise PriceFileError(f"{path} has {name!r} more than once", found=found)
+            lines[name] = line
+            todo.append(value)
 
 
 def _line_of(node: Any, error: PriceError, line: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import PriceError
+from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.errors import nearest_name
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
@@ -171,20 +171,24 @@ def _is_row(row: object) -> bool:
     return all(isinstance(key, str) for key in cast("Mapping[Any, Any]", row))
 
 
-def number(value: Any, where: str) -> Decimal:
+def number(value: Any, what: str, help: str | None = None) -> Decimal:
     """Return a number that is 0 or more, exact.
+
+    Args:
+        value: The number, also as text.
+        what: What it is, for errors.
+        help: How it is written, for errors.
 
     Raises:
         PriceError: It is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise PriceError(f"{where}: a price is a number", found=describe(value))
+    must_be(int | float | str | Decimal, value, f"{what} is a number", help, PriceError)
     try:
         made = Decimal(str(value))
     except InvalidOperation:
-        raise PriceError(f"{where}: a price is a number", found=repr(value)[:80]) from None
+        raise PriceError(f"{what} is a number", found=repr(value)[:80], help=help) from None
     if not made.is_finite() or made < 0:
-        raise PriceError(f"{where}: a price is 0 or more", found=str(value)[:80])
+        raise PriceError(f"{what} is 0 or more", found=str(value)[:80], help=help)
     return made
 
 
@@ -194,7 +198,7 @@ def amount(value: Any, where: str) -> Decimal:
     Raises:
         PriceError: It is no such price: negative, or meant for another number of tokens.
     """
-    made = number(value, where)
+    made = number(value, f"{where}: a price")
     if made > MOST:
         raise PriceError(
             f"{where}: {made} USD for a million tokens is no price",

@@ -5,9 +5,9 @@ ADK has no mark on such an event, but asks the plugins of the run first, whoever
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.plugins.plugin_manager import PluginManager
 
 if TYPE_CHECKING:
@@ -46,10 +46,12 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
     Returns:
         Their names, as they become done; nothing where nobody could say more.
     """
-    if not (plugins.plugins or agent.after_agent_callback or agent.sub_agents):
+    speak = any(getattr(each, "may_speak", True) for each in plugins.plugins)
+    runs_others = bool(plugins.plugins) and not isinstance(agent, LlmAgent)
+    if not (speak or runs_others or agent.after_agent_callback or agent.sub_agents):
         return ()
-    watching: Any = copy(plugins)
-    watching.__class__ = _Watching
+    watching: Any = object.__new__(_Watching)
+    watching.__dict__.update(plugins.__dict__)
     watching.over = over = set[str]()
     changes["plugin_manager"] = watching
     return over

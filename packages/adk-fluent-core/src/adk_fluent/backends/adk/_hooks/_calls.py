@@ -192,6 +192,8 @@ class _ModelHooks:
                 if said is None:
                     raise
                 reply = ModelReply([said])
+        if not self.see_fragments:
+            return reply
         return ModelReply(
             [
                 await stack.after("after_model", ctx, each, outside=place) or each

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event_actions import EventActions
 
-from adk_fluent._middlewares import made_middleware
+from adk_fluent._middlewares import added_tools, made_middleware
 from adk_fluent.backends._stack import Stack
 from adk_fluent.errors import UsageError
 from adk_fluent.flow import RULES, iteration_at
@@ -150,6 +150,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
+        may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
         said: What the user said, before a hook changed it.
@@ -157,7 +158,7 @@ class Chain:
 
     __slots__ = (
         *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "models", "own", "run", "said", "stack", "written"),
+        *("failure", "may_add_tools", "models", "own", "run", "said", "stack", "written"),
     )
 
     def __init__(
@@ -172,6 +173,7 @@ class Chain:
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
         self.run: str = run
         self.models: bool = self.stack.has(*_MODEL)
+        self.may_add_tools: bool = _may_add_tools(self.stack)
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
         self.said: Any = None
@@ -252,6 +254,7 @@ class Chain:
             for each in parts:
                 made.stack = self._parts[each].inside(made.stack)
             made.models = made.stack.has(*_MODEL)
+            made.may_add_tools = _may_add_tools(made.stack)
         made.run = self.run
         return made
 
@@ -264,6 +267,10 @@ class Chain:
         _, times = self._calls.get(id(context), (context, 0))
         self._calls[id(context)] = (context, times + 1)  # kept, so that its id stays its own
         return times
+
+
+def _may_add_tools(stack: Stack) -> bool:
+    return any(added_tools(each) != () for each in stack.members)
 
 
 class Where:
@@ -356,19 +363,34 @@ def where(context: Any) -> Where | None:
     return here if caller is None else caller.where
 
 
-def keeps_writes(changes: dict[str, Any]) -> EventActions:
+class Kept:
+    """What is written in a step and gets into no event of ADK's.
+
+    Attributes:
+        state_delta: State, by key.
+        artifact_delta: Versions of artifacts, by name.
+    """
+
+    __slots__ = ("artifact_delta", "state_delta")
+
+    def __init__(self) -> None:
+        self.state_delta: dict[str, Any] = {}
+        self.artifact_delta: dict[str, int] = {}
+
+
+def keeps_writes(changes: dict[str, Any]) -> Kept:
     """Let the context of a step keep what is written in it and gets into no event of ADK's.
 
     Args:
         changes: What its context has and that of the run has not.
     """
-    actions = changes[_KEPT] = EventActions()
-    return actions
+    kept = changes[_KEPT] = Kept()  # not an EventActions: pydantic takes a while for each
+    return kept
 
 
 def keep_writes(context: Any) -> None:
     """What hooks have written around a call that no event comes of."""
-    kept: EventActions | None = invocation_of(context).__dict__.get(_KEPT)
+    kept: Kept | None = invocation_of(context).__dict__.get(_KEPT)
     if kept is not None:
         actions: EventActions = context._event_actions  # noqa: SLF001  # of the same name in all versions
         kept.state_delta.update(actions.state_delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -63,6 +63,9 @@ class MiddlewarePlugin(BasePlugin):
         name: The plugin's name.
         stack: Middlewares, outermost first.
     """
+
+    #: Whether it may say something when an agent of a pipeline is done.
+    may_speak: ClassVar[bool] = False
 
     def __init__(self, name: str = NAME, stack: Sequence[Any] = ()) -> None:
         super().__init__(name=name)

@@ -136,17 +136,18 @@ class AdkLeaf:
         """Run an agent."""
         chain = attached(self._ctx)
         changes: dict[str, Any] = {}
-        if self.waits and (chain is not None or may_call(node)):
+        here = None if chain is None else chain.at(strand)
+        if self.waits and (may_call(node) or (here is not None and here.may_add_tools)):
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
-        if chain is None:
-            return self._run(node, strand, answers, changes)
         stamp = self._places.stamp(node, strand)
-        place(changes, Where(node.name, strand, stamp, goes_on=bool(answers)))
-        if (here := chain.at(strand)) is not chain:
+        if here is None:
+            return self._run(node, strand, answers, changes, stamp)
+        place(changes, Where(node.name, strand, stamp.copy(), goes_on=bool(answers)))
+        if here is not chain:
             attach_to(changes, here)
         keep_last_calls(changes)
         left = Left(keeps_writes(changes), keeps_calls(changes))
-        return self._run(node, strand, answers, changes, left=left)
+        return self._run(node, strand, answers, changes, stamp, left=left)
 
     async def _run(
         self,
@@ -154,11 +155,11 @@ class AdkLeaf:
         strand: Strand,
         answers: Mapping[str, Any],
         changes: dict[str, Any],
+        stamp: Stamp,
         *,
         left: Left | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an agent, and what hooks wrote around calls of which no event has come."""
-        stamp = self._places.stamp(node, strand)
         branch = self._places.branch(strand)
         agent = self._agents.get(node.name) or self._below(node)
         drafts = self._drafts(strand)

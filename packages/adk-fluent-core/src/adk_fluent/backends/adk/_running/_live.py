@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends.adk._hooks._line import Line
     from adk_fluent.backends.adk._running._step import Left
+    from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Facts, Strand
     from adk_fluent.ir import Node
 
@@ -199,11 +200,12 @@ class LiveLeaf(AdkLeaf):
         strand: Strand,
         answers: Mapping[str, Any],
         changes: dict[str, Any],
+        stamp: Stamp,
         *,
         left: Left | None = None,
     ) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        async with aclosing(super()._run(node, strand, answers, changes, left=left)) as each:
+        async with aclosing(super()._run(node, strand, answers, changes, stamp, left=left)) as each:
             async for event in each:
                 kept = None if left is None else left.writes.state_delta
                 if kept and not event.partial and not _is_sound(event):

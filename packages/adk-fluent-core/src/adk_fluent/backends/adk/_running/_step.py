@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Mapping
 
-    from google.adk.events.event_actions import EventActions
-
+    from adk_fluent.backends.adk._hooks._chain import Kept
     from adk_fluent.ir import Node
 
 
@@ -23,7 +22,7 @@ class Left(NamedTuple):
         calls: The calls that still go on.
     """
 
-    writes: EventActions
+    writes: Kept
     calls: set[Task[Any]]
 
 

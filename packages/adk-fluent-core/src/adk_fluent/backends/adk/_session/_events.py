@@ -41,27 +41,28 @@ _NO_CODE: Final = "UNKNOWN_ERROR"  # ADK's own word for it
 
 #: Fields of an event that go to `AgentEvent.metadata`, and their names there. Not every version of
 #: ADK has each of them.
-_FIELDS: Final = (
-    ("finish_reason", "finish_reason"),
-    ("model_version", "model_version"),
-    ("grounding_metadata", "grounding"),
-    ("citation_metadata", "citations"),
-    ("cache_metadata", "cache"),
-    ("avg_logprobs", "avg_logprobs"),
-    ("logprobs_result", "logprobs"),
-    ("turn_complete", "turn_complete"),
-    ("turn_complete_reason", "turn_complete_reason"),
-    ("interaction_status", "interaction_status"),
-    ("interrupted", "interrupted"),
-    ("input_transcription", "input_transcription"),
-    ("output_transcription", "output_transcription"),
-    ("voice_activity", "voice_activity"),
-    ("live_session_id", "live_session_id"),
-    ("live_session_resumption_update", "live_session_resumption_update"),
-    ("go_away", "go_away"),
-    ("interaction_id", "interaction_id"),
-    ("environment_id", "environment_id"),
-)
+_FIELDS: Final = {
+    "finish_reason": "finish_reason",
+    "model_version": "model_version",
+    "grounding_metadata": "grounding",
+    "citation_metadata": "citations",
+    "cache_metadata": "cache",
+    "avg_logprobs": "avg_logprobs",
+    "logprobs_result": "logprobs",
+    "turn_complete": "turn_complete",
+    "turn_complete_reason": "turn_complete_reason",
+    "interaction_status": "interaction_status",
+    "interrupted": "interrupted",
+    "input_transcription": "input_transcription",
+    "output_transcription": "output_transcription",
+    "voice_activity": "voice_activity",
+    "live_session_id": "live_session_id",
+    "live_session_resumption_update": "live_session_resumption_update",
+    "go_away": "go_away",
+    "interaction_id": "interaction_id",
+    "environment_id": "environment_id",
+}
+_NO_FIELDS: Final = (None,) * len(_FIELDS)
 _ACTIONS: Final = (
     "skip_summarization",
     "compaction",
@@ -71,6 +72,9 @@ _ACTIONS: Final = (
     "render_ui_widgets",
     "set_model_response",
 )
+_NO_ACTIONS: Final = (None,) * len(_ACTIONS)
+#: What a stamp says of every event of a step.
+_PLACE: Final = frozenset({"path", "node", "run"})
 #: Whoever asks for a credential holds some already; what reads our events need not have them.
 _redact: Final = Redactor().redact
 
@@ -103,11 +107,12 @@ def to_agent_event(event: Event) -> AgentEvent:
     )
     if event.content is not None and event.content.parts:
         _read_parts(made, event.content.parts, event.long_running_tool_ids or ())
-    fields = event.__dict__  # dozens of fields, most of them unset, some absent in some versions
-    for name, key in _FIELDS:
-        value = fields.get(name)
-        if value is not None:
-            made.metadata[key] = _plain(value)
+    fields = event.__dict__
+    # dozens of fields, most of them unset: not one by one
+    if (values := tuple(map(fields.get, _FIELDS))) != _NO_FIELDS:
+        for key, value in zip(_FIELDS.values(), values, strict=True):
+            if value is not None:
+                made.metadata[key] = _plain(value)
     _read_actions(made, event)
     if event.usage_metadata is not None:
         made.usage = Usage.from_genai(event.usage_metadata)
@@ -189,11 +194,10 @@ def _read_actions(made: AgentEvent, event: Event) -> None:
     made.end_of_agent = bool(actions.end_of_agent)
     if actions.agent_state is not None:
         made.agent_state = dict(actions.agent_state)
-    fields = actions.__dict__
-    for name in _ACTIONS:
-        value = fields.get(name)
-        if value is not None:
-            made.metadata[name] = _plain(value)
+    if (values := tuple(map(actions.__dict__.get, _ACTIONS))) != _NO_ACTIONS:
+        for name, value in zip(_ACTIONS, values, strict=True):
+            if value is not None:
+                made.metadata[name] = _plain(value)
     # not pending: the calls that ask a person, and that can be answered, come in the next event
     if actions.requested_tool_confirmations:
         asked = actions.requested_tool_confirmations
@@ -211,13 +215,18 @@ def _read_metadata(made: AgentEvent, metadata: dict[str, Any]) -> None:
         made.custom_metadata = {
             key: value for key, value in metadata.items() if key != METADATA_KEY
         }
-    get = cast("Stamp", stamp).get
+    known = cast("Stamp", stamp)
+    get = known.get
     made.path = get("path")
     made.node = get("node")
+    if (run := get("run")) is not None:
+        made.metadata["run"] = run
+    if _PLACE.issuperset(known):  # as nearly always
+        return
     made.attempt = get("attempt")
     made.discarded = tuple(get("discarded") or ())
     made.output = get("output", made.output)
-    for key in ("run", "why", "settled", "retried"):
+    for key in ("why", "settled", "retried"):
         value = get(key)
         if value is not None:
             made.metadata[key] = value
