@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
+import threading
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent, Pipeline, Route, gate
+from adk_fluent import Agent, Pipeline, RemoteAgent, Route, gate
+from adk_fluent.a2a._exchange_adk import Exchange
 from adk_fluent.contracts import check_all
 from adk_fluent.distributed import (
     BoundaryError,
     DbosEngine,
-    DistributedRunError,
+    EngineError,
     InlineEngine,
     TransportConfig,
     split,
 )
+from adk_fluent.extend import DURABLE_RUN, DurableRun
 from adk_fluent.ir import AuthConfig
 from adk_fluent.serve import A2AServer, BearerAuth
 from adk_fluent.testing import ScriptedModel
@@ -105,20 +109,84 @@ async def test_a_step_that_failed_at_a_peer_is_asked_for_again(
     async with peer(part, task_store=f"sqlite:///{store}") as url:
         pipeline = Agent("plan").mock("Plan.") >> far(part, url)
         state = {"order": "lost", "count": 1}
-        async with DbosEngine(f"sqlite:///{tmp_path / 'runs.sqlite'}") as engine:
-            with pytest.raises(DistributedRunError, match="failed in segment 'pipeline'") as raised:
-                await engine.run(pipeline, "Go.", run_id="r", state=state)
-            assert raised.value.node == "heavy"
-            assert "failed in its task" in str(raised.value)
-            assert "no such order" not in str(raised.value)  # of the peer, which tells nobody
-            gone.clear()
-            await engine.answer("r")
-            assert (await engine.run(pipeline, "Go.", run_id="r", state=state)).state["amount"] == 7
+        engine = InlineEngine()
+        stands = await engine.submit(pipeline, "Go.", run_id="r", state=state)
+        assert stands.status == "failed"
+        assert stands.error is not None
+        assert (stands.error["node"], stands.error["type"]) == ("heavy", "RemoteError")
+        assert "failed in its task" in stands.error["message"]
+        assert "no such order" not in str(stands.error)  # of the peer, which tells nobody
+        gone.clear()
+        assert (await engine.answer("r")).state["amount"] == 7
     with closing(sqlite3.connect(store)) as db:
         ids = [
             json.loads(text)[0]["messageId"] for (text,) in db.execute("select history from tasks")
         ]
     assert sorted(ids) == ["r:pipeline:s1/heavy#0", "r:pipeline:s1/heavy#1"]
+
+
+async def test_a_peer_does_once_what_two_processes_wait_for(
+    told: ScriptedModel, tmp_path: Path
+) -> None:
+    """The engine is closed while the peer is at work; another one goes on with the run."""
+    began, may_end, calls = threading.Event(), threading.Event(), list[str]()
+
+    async def slow(state: Mapping[str, Any]) -> dict[str, Any]:
+        calls.append(state["order"])
+        began.set()
+        while not may_end.is_set():  # noqa: ASYNC110  # engines have threads of their own
+            await asyncio.sleep(0.01)
+        return {"amount": 7}
+
+    url, state = f"sqlite:///{tmp_path / 'runs.sqlite'}", {"order": "A1", "count": 1}
+    async with peer(Pipeline("heavy", Agent("look", told), slow)) as address, asyncio.timeout(60):
+        pipeline = Agent("plan").mock("Plan.") >> far(Pipeline("heavy", Agent("x")), address)
+        async with DbosEngine(url) as engine:
+            waits = asyncio.create_task(engine.run(pipeline, "Go.", run_id="r", state=state))
+            await asyncio.to_thread(began.wait)
+        with pytest.raises(EngineError, match="was closed while run 'r' went on"):
+            await waits
+        may_end.set()
+        async with DbosEngine(url) as engine:
+            result = await engine.run(pipeline, "Go.", run_id="r", state=state)
+    assert (result.state["amount"], calls, len(told.calls)) == (7, ["A1"], 1)
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_a_task_is_cancelled_unless_its_run_goes_on(
+    is_left: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, known, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    take = Exchange._take
+
+    def taken(self: Exchange, item: Any) -> None:
+        take(self, item)
+        known.set()
+
+    async def slow(state: Mapping[str, Any]) -> None:
+        began.set()
+        try:
+            await may_end.wait()
+        except asyncio.CancelledError:
+            over.set_result("cancelled")
+            raise
+        over.set_result("done")
+
+    monkeypatch.setattr(Exchange, "_take", taken)
+    server = A2AServer(Pipeline("heavy", slow))
+    await server.start(port=0)
+    here = DURABLE_RUN.set(DurableRun("r", "pipeline", 0, lambda: is_left))
+    asked = asyncio.create_task(RemoteAgent("heavy", endpoint=server.url).run("Go."))
+    DURABLE_RUN.reset(here)
+    async with asyncio.timeout(60):
+        await asyncio.gather(began.wait(), known.wait())
+        asked.cancel()
+        await asyncio.wait([asked])
+        if is_left:
+            may_end.set()
+        assert await over == ("done" if is_left else "cancelled")
+    await server.stop(grace=0)
 
 
 async def test_a_gate_at_a_peer_is_answered_here(told: ScriptedModel) -> None:

@@ -350,7 +350,7 @@ async def test_the_trace_crosses() -> None:
 async def test_what_is_refused() -> None:
     engine, pipeline = InlineEngine(), Agent("a").mock("A")
     remote = Agent("b").execution_boundary(transport=TransportConfig("http", "https://b.example"))
-    with pytest.raises(BoundaryError, match="cannot host segment 'b'"):
+    with pytest.raises(BoundaryError, match="no A2A server can run 'b'"):
         await engine.submit(pipeline >> remote, "Go.")
     for state in (3, [1], {1: 2}):
         with pytest.raises(UsageError, match="state= is a mapping with text as keys"):

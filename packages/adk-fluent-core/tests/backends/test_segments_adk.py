@@ -10,7 +10,7 @@ from adk_fluent import Agent, gate
 from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.builders import Pipeline, State
 from adk_fluent.errors import SessionError
-from adk_fluent.extend import current_step
+from adk_fluent.extend import DURABLE_RUN, DurableRun, current_step, effect_key
 from adk_fluent.protocol import Resume
 
 pytestmark = [
@@ -98,6 +98,25 @@ async def test_an_open_question_sends_a_run_nowhere() -> None:
 async def test_without_segments_boundaries_are_plain_steps() -> None:
     pipeline = Agent("a").mock("A") >> Agent("b").mock("B").execution_boundary()
     assert (await pipeline.run("Go.")).text == "B"
+
+
+async def test_a_step_of_a_durable_run_has_a_key() -> None:
+    keys: list[str | None] = []
+
+    def look(state: State) -> None:
+        keys.append(effect_key())
+
+    pipeline = Agent("a").mock("A") >> Pipeline("far", look, look).execution_boundary() >> look
+    await pipeline.run("Go.")
+    here = DURABLE_RUN.set(DurableRun("r", "job", 2))
+    try:
+        assert effect_key() is None
+        await pipeline.run("Go.")
+    finally:
+        DURABLE_RUN.reset(here)
+    assert keys[:3] == [None, None, None]
+    assert keys[3:] == ["r:far:s1.s0/look", "r:far:s1.s1/look", "r:job:s2/look"]
+    assert not DurableRun("r", "job").is_left()
 
 
 async def test_code_knows_the_step_it_runs_in() -> None:

@@ -12,6 +12,7 @@ from google.protobuf.struct_pb2 import Value
 from a2a.types import CancelTaskRequest, Message, StreamResponse, Task, TaskState
 from adk_fluent.a2a import _http
 from adk_fluent.a2a._failures_adk import failure, failure_of, retry_after
+from adk_fluent.extend import DURABLE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -215,6 +216,9 @@ class Exchange:
         """Tell the agent to cancel a task that nobody waits for any more."""
         over = (*_DONE, *_FAILED)
         if self.task is None or not self.task.id or self.state in over:
+            return
+        run = DURABLE_RUN.get()
+        if run is not None and run.is_left():  # whoever goes on with the run waits for it
             return
         request = CancelTaskRequest(id=self.task.id)
         told = asyncio.ensure_future(self._cancel(request))

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adk_fluent.flow._strand import Strand
 
 #: A strand at its step, and the one that the flow it belongs to runs inside of.
@@ -22,11 +24,14 @@ class DurableRun(NamedTuple):
         segment: What the engine calls that which is outside of every execution boundary.
         call: The number of the call that is running: another one where somebody had a failed step
             run again, the same where a process has died.
+        is_left: Whether what is cancelled now goes on in another process, so that nobody is to be
+            told that it was cancelled.
     """
 
     id: str
     segment: str
     call: int = 0
+    is_left: Callable[[], bool] = bool
 
 
 #: The run that this task is part of, as its engine says; None without such an engine.

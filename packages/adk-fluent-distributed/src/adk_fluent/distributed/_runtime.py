@@ -310,7 +310,9 @@ class Runtime:
         if self._processes is not None and boundary is not None and boundary.isolation == "process":
             return await self._processes.advance(call)
         beside = [each.name for each in station.plan.segments if self._may_join(call, each, whole)]
-        return await station.advance(call, self.workers.is_at_work, beside=beside)
+        return await station.advance(
+            call, self.workers.is_at_work, beside=beside, is_left=lambda: self.is_closed
+        )
 
     def _may_join(self, call: SegmentCall, segment: Segment, whole: bool) -> bool:
         """Whether branches of a segment run here beside those of a call."""

@@ -136,6 +136,7 @@ class Station:
         is_at_work: Callable[[str], bool] | None = None,
         *,
         beside: Collection[str] = (),
+        is_left: Callable[[], bool] = bool,
     ) -> SegmentResult:
         """Run a segment from where the run stands until it ends, waits, or leaves the segment.
 
@@ -148,14 +149,16 @@ class Station:
             is_at_work: Whether the owner of a run, as core names it, is alive; None asks nobody.
             beside: Segments whose steps are done here at once, where they stand in branches or
                 items that run at the same time.
+            is_left: Whether the call is left to another process, should it be cancelled now.
         """
         where: Any = {"user_id": call.user_id, "session_id": call.run_id}
         compiled = self.compiled(call.segment, beside)
+        run = DurableRun(call.run_id, self.plan.name, call.number, is_left)
         while True:
             try:
                 async with self._at_work(**where):
                     try:
-                        return await self._advance(compiled, call, where)
+                        return await self._advance(compiled, call, where, run)
                     except _TakenError as taken:
                         if is_at_work is None:
                             return SegmentResult("failed", call.segment, error=_told(taken.error))
@@ -168,8 +171,10 @@ class Station:
                 return SegmentResult("failed", call.segment, error=_told(error))
             await asyncio.sleep(_AGAIN)
 
-    async def _advance(self, compiled: Compiled, call: SegmentCall, where: Any) -> SegmentResult:
-        run = DURABLE_RUN.set(DurableRun(call.run_id, self.plan.name, call.number))
+    async def _advance(
+        self, compiled: Compiled, call: SegmentCall, where: Any, run: DurableRun
+    ) -> SegmentResult:
+        here = DURABLE_RUN.set(run)
         traced = otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
         try:
@@ -182,7 +187,7 @@ class Station:
             error = _told(raised)
         finally:
             otel.detach(traced)
-            DURABLE_RUN.reset(run)
+            DURABLE_RUN.reset(here)
         try:
             recalled = await self._backend.recall(compiled, **where)
         except AdkFluentError as raised:

@@ -26,7 +26,7 @@ async def ask_remote(
     not called.
 
     Args:
-        call: What is asked, with the step's name and context; its `run` and `sink` are set here.
+        call: What is asked, with the step's name and context; its run and sink are set here.
         ask: Asks, and yields ADK's events of the step, those with ``partial=True`` at once.
     """
     chain = attached(call.ctx)
