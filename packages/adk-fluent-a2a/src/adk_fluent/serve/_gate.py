@@ -7,6 +7,8 @@ import ipaddress
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from a2a.auth.user import User
+from starlette.authentication import BaseUser
 from starlette.requests import Request
 
 from adk_fluent.extend import LOG
@@ -35,6 +37,28 @@ class RefusedError(Exception):
         super().__init__(says)
         self.status = status
         self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
+
+
+class Principal(BaseUser, User):
+    """Who asks, as Starlette and the SDK want to know it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Always true: no other request comes here."""
+        return True
+
+    @property
+    def user_name(self) -> str:
+        """The principal."""
+        return self._name
+
+    @property
+    def display_name(self) -> str:
+        """The principal."""
+        return self._name
 
 
 class Gate:

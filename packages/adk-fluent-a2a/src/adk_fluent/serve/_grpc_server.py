@@ -13,18 +13,15 @@ import grpc.aio
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import GrpcHandler
 from a2a.server.request_handlers.grpc_handler import GrpcServerCallContextBuilder
-from a2a.types import SendMessageRequest, a2a_pb2_grpc
+from a2a.types import a2a_pb2_grpc
 from a2a.utils.errors import VersionNotSupportedError
-from google.protobuf.json_format import MessageToDict, SerializeToJsonError
-from google.protobuf.message import DecodeError
 from opentelemetry.context import attach, detach
 
 from adk_fluent.a2a._trace import TRACE
 from adk_fluent.extend import LOG
-from adk_fluent.serve._gate import RefusedError
+from adk_fluent.serve._gate import Principal, RefusedError
 from adk_fluent.serve._handler import BusyError
-from adk_fluent.serve._parts_adk import depth_of
-from adk_fluent.serve._push_adk import Named
+from adk_fluent.serve._parts_adk import read_call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -82,7 +79,7 @@ class _Contexts(GrpcServerCallContextBuilder):
 
     def build(self, context: Any) -> ServerCallContext:
         """Make the context of a call."""
-        return ServerCallContext(user=Named(_WHO.get()))
+        return ServerCallContext(user=Principal(_WHO.get()))
 
 
 class _Service(GrpcHandler):
@@ -155,7 +152,7 @@ class _Interceptor(grpc.aio.ServerInterceptor):
             if not said.get("a2a-version", "").startswith("1."):
                 error = VersionNotSupportedError("The transport gRPC speaks A2A-Version 1.0")
                 await self._service.abort_context(error, context)
-            request = self._read(inner, body)
+            request = read_call(inner.request_deserializer, body, self._limits.depth)
             _WHO.set(principal)
             yield request
         except RefusedError as refused:
@@ -170,18 +167,6 @@ class _Interceptor(grpc.aio.ServerInterceptor):
         finally:
             self._gate.leave(entered)
             detach(trace)
-
-    def _read(self, inner: Any, body: bytes) -> Any:
-        most = self._limits.depth
-        try:
-            request = inner.request_deserializer(body)
-            if isinstance(request, SendMessageRequest):
-                if any(depth_of(part.data) > most for part in request.message.parts):
-                    raise RefusedError(400, f"The JSON is nested more than {most} levels")
-                MessageToDict(request)  # as it may be read by others: JSON has no NaN
-        except (DecodeError, SerializeToJsonError):
-            raise RefusedError(400, "The message cannot be read") from None
-        return request
 
 
 def _scope(path: str, context: Any) -> dict[str, Any]:

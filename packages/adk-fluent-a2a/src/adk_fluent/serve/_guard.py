@@ -10,11 +10,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.context import attach, detach
-from starlette.authentication import AuthCredentials, BaseUser
+from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 
 from adk_fluent.a2a._trace import TRACE
-from adk_fluent.serve._gate import RefusedError, is_loopback
+from adk_fluent.serve._gate import Principal, RefusedError, is_loopback
 from adk_fluent.serve._handler import NOTICE, Notice
 
 if TYPE_CHECKING:
@@ -52,23 +52,6 @@ _STATUS: Final = {
 
 class _UnreadableError(RefusedError):
     """A body is not read; JSON-RPC has a code for that, in an answer of status 200."""
-
-
-class Principal(BaseUser):
-    """Who asks, as the SDK wants to know it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def is_authenticated(self) -> bool:
-        """Always true: no other request comes here."""
-        return True
-
-    @property
-    def display_name(self) -> str:
-        """The principal."""
-        return self._name
 
 
 class Guard:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from a2a.types import Part
+from a2a.types import Part, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
 from google.genai import types
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict, SerializeToJsonError
+from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import Value
 
 from adk_fluent.a2a._values import plain
 from adk_fluent.extend import json_safe
+from adk_fluent.serve._gate import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from a2a.types import Message
 
@@ -88,7 +90,29 @@ def prompt_of(said: Heard, inputs: Keys) -> tuple[list[types.Part], dict[str, An
     return parts, state
 
 
-def depth_of(value: Value) -> int:
+def read_call(deserialize: Callable[[bytes], Any], body: bytes, most: int) -> Any:
+    """What a call of gRPC asks.
+
+    Args:
+        deserialize: Reads it.
+        body: What came.
+        most: Levels of nesting of its data.
+
+    Raises:
+        RefusedError: It cannot be read, or nobody could be told of it in JSON.
+    """
+    try:
+        request = deserialize(body)
+        if isinstance(request, SendMessageRequest):
+            if any(_depth(part.data) > most for part in request.message.parts):
+                raise RefusedError(400, f"The JSON is nested more than {most} levels")
+            MessageToDict(request)  # which has no NaN
+    except (DecodeError, SerializeToJsonError):
+        raise RefusedError(400, "The message cannot be read") from None
+    return request
+
+
+def _depth(value: Value) -> int:
     """How deep a value of a data part is nested; protobuf reads no more than a hundred levels."""
     kind = value.WhichOneof("kind")
     inner: Any = ()
@@ -98,7 +122,7 @@ def depth_of(value: Value) -> int:
         inner = value.list_value.values
     else:
         return 0
-    return 1 + max(map(depth_of, inner), default=0)
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def text_part(text: str) -> Part:

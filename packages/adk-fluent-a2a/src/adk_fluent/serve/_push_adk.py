@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
-from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import PushNotificationConfigStore, PushNotificationSender
 from a2a.types import TaskState, TaskStatusUpdateEvent
@@ -19,6 +18,7 @@ from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict
 
 from adk_fluent.extend import LOG, public_address
+from adk_fluent.serve._gate import Principal
 from adk_fluent.serve._targets import TargetError, UnknownHostError, target_of
 
 if TYPE_CHECKING:
@@ -48,23 +48,6 @@ _LONGEST: Final = 4096  # bytes of a config
 _LONGEST_ID: Final = 255  # as the SDK's column
 #: How a wait between tries is made.
 pause: Final = asyncio.sleep
-
-
-class Named(User):
-    """Whose configs are read."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def is_authenticated(self) -> bool:
-        """Always true."""
-        return True
-
-    @property
-    def user_name(self) -> str:
-        """The principal."""
-        return self._name
 
 
 class Sender(PushNotificationSender):
@@ -151,7 +134,7 @@ class Sender(PushNotificationSender):
         if before is not None:
             await asyncio.wait([before])
         try:
-            context = ServerCallContext(user=Named(principal))
+            context = ServerCallContext(user=Principal(principal))
             configs = await self._configs.get_info(id, context)
             await asyncio.gather(*(self._deliver(principal, each, body) for each in configs))
         except Exception:  # noqa: BLE001  # of the store: a task does not fail by it
