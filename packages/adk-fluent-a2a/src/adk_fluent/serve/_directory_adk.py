@@ -28,11 +28,11 @@ from adk_fluent.a2a._catalogs import (
 )
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.serve._gate import ANONYMOUS, Gate, is_loopback
+from adk_fluent.serve._gate import ANONYMOUS, Gate
 from adk_fluent.serve._guard import Guard
 from adk_fluent.serve._leases import FullError, Leases, TakenError
 from adk_fluent.serve._limits import Limits
-from adk_fluent.serve._listening import Listening, listener_at
+from adk_fluent.serve._listening import Listening, check_start, listener_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from adk_fluent.serve._auth import Authenticator
 
 _HEALTH: Final = "/healthz"
-_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104  # which nobody can be told to come to
 _IDENTIFIER: Final = re.compile(r"urn:air:[a-z0-9.-]+(:[A-Za-z0-9._-]+)+")
 _LONGEST: Final = 255  # characters of an identifier
 _PAGE: Final = 100  # entries of a page, the most that ARD allows
@@ -176,20 +175,14 @@ class DirectoryServer:
                 addresses without an endpoint that says where clients come in.
             OSError: The address cannot be listened at.
         """
-        if self._listening is not None:
-            raise UsageError("the directory was started already", help="make another one")
-        if self._auth is None and not is_loopback(host):
-            raise UsageError(
-                "without auth= only this machine is served",
-                found=f"host={host!r}",
-                help='give auth=BearerAuth({os.environ["TOKEN"]: "payments"}), or leave host= out',
-            )
-        if self._endpoint is None and host in _EVERYWHERE:
-            raise UsageError(
-                "the catalog names the address where clients come in, which is not known",
-                found=f"host={host!r}",
-                help='DirectoryServer(path, endpoint="https://directory.internal")',
-            )
+        check_start(
+            "directory",
+            self._listening,
+            host,
+            local=self._auth is None,
+            nowhere="the catalog" if self._endpoint is None else None,
+            help='DirectoryServer(path, endpoint="https://directory.internal")',
+        )
         listener, address = listener_at(host, port)
         self._endpoint = self._endpoint or address
         self._address = address + urlsplit(self._endpoint).path

@@ -5,14 +5,51 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
+
+from adk_fluent.errors import UsageError
+from adk_fluent.serve._gate import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from starlette.types import ASGIApp
+
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104  # which nobody can be told to come to
+
+
+def check_start(
+    what: str, listening: object, host: str, *, local: bool, nowhere: str | None, help: str
+) -> None:
+    """Refuse to listen where that cannot be meant.
+
+    Args:
+        what: What is started.
+        listening: What is there of a start before; None if there was none.
+        host: The address.
+        local: Whether there is no `auth`, so that this machine alone is served.
+        nowhere: What would name an address that is not known; None if it is known.
+        help: How to name it.
+
+    Raises:
+        UsageError: It was started already, or is to listen where it must not.
+    """
+    if listening is not None:
+        raise UsageError(f"the {what} was started already", help="make another one")
+    if local and not is_loopback(host):
+        raise UsageError(
+            "without auth= only this machine is served",
+            found=f"host={host!r}",
+            help='give auth=BearerAuth({os.environ["TOKEN"]: "ann"}), or leave host= out',
+        )
+    if nowhere is not None and host in _EVERYWHERE:
+        raise UsageError(
+            f"{nowhere} names the address where clients come in, which is not known",
+            found=f"host={host!r}",
+            help=help,
+        )
 
 
 def listener_at(host: str, port: int) -> tuple[socket.socket, str]:

@@ -20,12 +20,12 @@ from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.extend import LOG, describe
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
-from adk_fluent.serve._gate import Gate, is_loopback
+from adk_fluent.serve._gate import Gate
 from adk_fluent.serve._guard import Guard
 from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
-from adk_fluent.serve._listening import Listening, listener_at
+from adk_fluent.serve._listening import Listening, check_start, listener_at
 from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores, store_error
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     #: A state key or several, typed fields, or a state schema.
     StateKeys: TypeAlias = str | FieldRef | Iterable[str | FieldRef] | type
 
-_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104  # which nobody can be told to come to
 _HEALTH: Final = "/healthz"
 _READY: Final = "/readyz"
 _CHECK_SECONDS: Final = 2.0
@@ -189,20 +188,14 @@ class A2AServer:
             OSError: The address cannot be listened at.
             SessionStoreError: Where tasks or sessions are kept cannot be read or written.
         """
-        if self._listening is not None:
-            raise UsageError("the server was started already", help="make another A2AServer")
-        if self._auth is None and not is_loopback(host):
-            raise UsageError(
-                "without auth= only this machine is served",
-                found=f"host={host!r}",
-                help='give auth=BearerAuth({os.environ["TOKEN"]: "ann"}), or leave host= out',
-            )
-        if self._card is None and host in _EVERYWHERE:
-            raise UsageError(
-                "a card names the address where clients come in, which is not known",
-                found=f"host={host!r}",
-                help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
-            )
+        check_start(
+            "server",
+            self._listening,
+            host,
+            local=self._auth is None,
+            nowhere="a card" if self._card is None else None,
+            help='A2AServer(pipeline, card=pipeline.to_agent_card(endpoint="https://..."))',
+        )
         if grpc_port is not None:
             self._check_grpc()
         listener, address = listener_at(host, port)
