@@ -11,7 +11,6 @@ from typing import (
     Final,
     ParamSpec,
     Self,
-    TypeVar,
     Unpack,
     cast,
 )
@@ -47,13 +46,15 @@ if TYPE_CHECKING:
 _DEFAULT: Final = Gate()
 _SAMPLES: Final = 5  # ADK's default
 _P = ParamSpec("_P")
-_S = TypeVar("_S")
 
 
 def _with_arguments_of(
     made: Callable[_P, FluentCase],
-) -> Callable[[Callable[Concatenate[_S, ...], _S]], Callable[Concatenate[_S, _P], _S]]:
-    """Tell type checkers that a fluent method takes the arguments of a class."""
+) -> Callable[
+    [Callable[..., FluentEvalSuite]],
+    Callable[Concatenate[FluentEvalSuite, _P], FluentEvalSuite],
+]:
+    """Tell type checkers that a method of a suite takes the arguments of a class."""
     return lambda method: method
 
 
@@ -130,7 +131,7 @@ class FluentEvalSuite:
         return self
 
     @_with_arguments_of(FluentCase)
-    def case(self, *args: Any, **fields: Any) -> Self:
+    def case(self, *args: Any, **fields: Any) -> FluentEvalSuite:
         """Add a case with the arguments of `FluentCase`.
 
         Raises:
