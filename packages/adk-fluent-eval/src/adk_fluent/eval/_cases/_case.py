@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import (
@@ -60,6 +61,8 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     *((name, is_limit, "a number >= 0") for name in ("max_cost_usd", "max_latency_s", "timeout_s")),
     *((name, is_count, "a whole number >= 0") for name in ("max_tokens", "max_tool_calls")),
 )
+_ruled: Final = attrgetter(*(name for name, *_ in _RULES))
+_SIMULATION: Final = UserSimulation | None
 _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
 
 
@@ -259,10 +262,10 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 def _validate(case: FluentCase) -> None:  # one check for each field
     """Check every field of a case."""
     require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    require_type(case.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-    for name, holds, what in _RULES:
-        value: Any = getattr(case, name)
-        require(value is None or holds(value), f"{name}= must be {what}", value)
+    require_type(case.simulation, _SIMULATION, "simulation= takes a UserSimulation")
+    for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
+        if value is not None and not holds(value):
+            raise EvalError(f"{name}= must be {what}", found=describe(value))
     require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
     tools: Any = case.mock_tool_outputs or {}
     for tool in tools:
@@ -272,7 +275,8 @@ def _validate(case: FluentCase) -> None:  # one check for each field
     for key in map(key_of, case.initial_state or {}):
         _check_not_temporary("initial_state", key)
     match = case.trajectory_match
-    require(match in MATCHES, f"unknown trajectory_match={match!r}", help=one_of(MATCHES))
+    if match not in MATCHES:
+        raise EvalError(f"unknown trajectory_match={match!r}", help=one_of(MATCHES))
     for tag in _items("tags", case.tags):
         require(is_text(tag), "tags= takes names", tag)
     _check_expectations(case)
