@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+import sqlite3
+from contextlib import aclosing, closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,8 @@ async def test_servers_on_one_database_run_a_message_once(tmp_path: Path) -> Non
     async with serving(desk.pipeline(), task_store=url) as server, calling(server) as caller:
         assert await told(caller, message()) == await at_once[0]  # after a restart, too
     assert desk.runs == 1
+    with closing(sqlite3.connect(tmp_path / "tasks.db")) as kept:  # who follows locks nobody out
+        assert kept.execute("pragma journal_mode").fetchone() == ("wal",)
 
 
 async def test_what_a_server_took_and_left_is_run_by_another(

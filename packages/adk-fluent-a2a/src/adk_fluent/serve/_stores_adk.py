@@ -120,6 +120,7 @@ class _Database(Stores):
     async def _made(self) -> None:
         for left in reversed(range(_TRIES)):
             try:
+                await self._keep_log()
                 await self.tasks.initialize()
                 await self.stream.initialize()
                 await self.configs.initialize()
@@ -132,6 +133,12 @@ class _Database(Stores):
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 return
+
+    async def _keep_log(self) -> None:
+        """Let a SQLite file have a write-ahead log: who looks keeps nobody from writing."""
+        if self._engine.dialect.name == "sqlite":
+            async with self._engine.connect() as connection:
+                await connection.exec_driver_sql("pragma journal_mode = wal")
 
     async def check(self) -> None:
         """Raise if the database does not answer."""
