@@ -56,3 +56,19 @@ def test_importing_it_imports_nothing_of_what_it_offers() -> None:
 
 def test_every_name_for_commands_is_there() -> None:
     assert all(hasattr(cli, name) for name in cli.__all__)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("127.0.0.2", True),
+        ("::1", True),
+        ("10.0.0.1", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_which_host_is_this_machine(host: str, is_here: bool) -> None:
+    assert extend.is_loopback(host) is is_here

@@ -40,6 +40,22 @@ def describe(value: Any) -> str:
     return f"{article(kind)} {kind}"
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine: ``localhost``, or an address that leads back.
+
+    Args:
+        host: A name or an address, without a port.
+    """
+    import ipaddress  # noqa: PLC0415  # slow to import
+
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def public_address(url: str) -> str:
     """Return an address without the parts that may be secret: user, password, query, fragment.
 

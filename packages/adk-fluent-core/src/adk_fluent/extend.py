@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         require_layer,
         resolve_name,
     )
-    from adk_fluent._words import article, describe, public_address
+    from adk_fluent._words import article, describe, is_loopback, public_address
     from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._owner import this_process
@@ -69,7 +69,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
-            "_words": "article describe public_address",
+            "_words": "article describe is_loopback public_address",
             "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
             "backends._owner": "this_process",
@@ -132,6 +132,7 @@ __all__ = [
     "give_output",
     "initial_state",
     "is_journal_key",
+    "is_loopback",
     "json_safe",
     "layer_errors",
     "merges_dicts",

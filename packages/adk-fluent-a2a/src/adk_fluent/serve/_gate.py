@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,7 @@ from a2a.auth.user import User
 from starlette.authentication import BaseUser
 from starlette.requests import Request
 
-from adk_fluent.extend import LOG
+from adk_fluent.extend import LOG, is_loopback
 from adk_fluent.serve._auth import principal_fault
 
 if TYPE_CHECKING:
@@ -136,13 +135,3 @@ class Gate:
         if left < 1:
             wait = max(1, round((1 - left) / limits.requests_per_second))
             raise RefusedError(429, "Too many requests: try again later", retry_after=str(wait))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -14,7 +14,8 @@ from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 
 from adk_fluent.a2a._trace import TRACE
-from adk_fluent.serve._gate import Principal, RefusedError, is_loopback
+from adk_fluent.extend import is_loopback
+from adk_fluent.serve._gate import Principal, RefusedError
 from adk_fluent.serve._handler import NOTICE, Notice
 
 if TYPE_CHECKING:

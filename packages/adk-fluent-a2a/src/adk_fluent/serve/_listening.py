@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from adk_fluent.errors import UsageError
-from adk_fluent.serve._gate import is_loopback
+from adk_fluent.extend import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Generator

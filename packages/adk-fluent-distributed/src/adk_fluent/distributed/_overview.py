@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.distributed._errors import EngineError
@@ -18,17 +19,19 @@ if TYPE_CHECKING:
 _PAGE: Final = 500  # calls that are read at once
 
 
-async def runs_in(client: DBOSClient, limit: int, prefix: str | None = None) -> list[RunSummary]:
-    """The runs whose calls were submitted last, those that changed last first."""
-    found: dict[str, WorkflowStatus] = {}  # the last call of each
+async def last_calls(
+    client: DBOSClient, limit: float = inf, prefix: str | None = None, **asked: Any
+) -> dict[str, WorkflowStatus]:
+    """The last call of each run, of the calls that are asked for, until there are enough runs."""
+    found: dict[str, WorkflowStatus] = {}
     for page in itertools.count():
         rows = await client.list_workflows_async(
             application_name=APP,
             workflow_id_prefix=prefix,
-            sort_desc=True,
             limit=_PAGE,
             offset=page * _PAGE,
             load_input=False,
+            **asked,
         )
         for row in rows:
             run_id, _, number = row.workflow_id.rpartition("#")
@@ -39,6 +42,12 @@ async def runs_in(client: DBOSClient, limit: int, prefix: str | None = None) -> 
                 found[run_id] = row
         if len(rows) < _PAGE or len(found) >= limit:
             break
+    return found
+
+
+async def runs_in(client: DBOSClient, limit: int, prefix: str | None = None) -> list[RunSummary]:
+    """The runs whose calls were submitted last, those that changed last first."""
+    found = await last_calls(client, limit, prefix, sort_desc=True)
     made = [summary_of(run_id, row) for run_id, row in found.items()]
     return sorted(made, key=lambda each: -each.changed)[:limit]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from adk_fluent.builders import RemoteAgent
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.errors import MissingLayerError, UsageError
-from adk_fluent.extend import public_address, require_layer
+from adk_fluent.extend import is_loopback, public_address, require_layer
 from adk_fluent.ir import ExecutionBoundary, RetryConfig, TransportConfig, walk
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _check_asked(node: Node, boundary: ExecutionBoundary) -> None:
 def _checked_endpoint(node: Node, transport: TransportConfig) -> str:
     endpoint = transport.endpoint or ""
     parts = urlsplit(endpoint)
-    if parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname or "")):
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return endpoint
     raise _refused(
         node,
@@ -107,16 +106,6 @@ def _checked_contract(node: Node) -> Contract:
                 "use a key without the prefix",
             )
     return contract
-
-
-def _is_here(host: str) -> bool:
-    """Whether a host is this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _refused(node: Node, found: str, help: str) -> BoundaryError:

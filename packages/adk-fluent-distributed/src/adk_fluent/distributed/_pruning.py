@@ -4,46 +4,30 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
-from adk_fluent.distributed._overview import summary_of
-from adk_fluent.distributed._runtime import APP, workflow_id
+from adk_fluent.distributed._overview import last_calls, summary_of
+from adk_fluent.distributed._runtime import workflow_id
 
 if TYPE_CHECKING:
-    from dbos import DBOSClient, WorkflowStatus
+    from dbos import DBOSClient
 
     from adk_fluent.distributed._database import Database
     from adk_fluent.distributed._summaries import RunSummary
 
 #: A run that failed may go on, one that waits may be answered.
 _ENDED: Final = ("completed", "rejected", "cancelled")
-_PAGE: Final = 500  # calls that are read, or removed, at once
+_PAGE: Final = 500  # calls that are removed at once
 _TABLES: Final = ("events", "artifacts", "sessions")
 
 
 async def ended_before(client: DBOSClient, before: float) -> list[RunSummary]:
     """The runs that ended before a moment, in seconds since 1970; those first begun come first."""
-    last: dict[str, WorkflowStatus] = {}
     until = datetime.fromtimestamp(before, UTC).isoformat()
-    for page in itertools.count():
-        rows = await client.list_workflows_async(
-            application_name=APP,
-            end_time=until,
-            limit=_PAGE,
-            offset=page * _PAGE,
-            load_input=False,
-        )
-        for row in rows:
-            run_id, _, number = row.workflow_id.rpartition("#")
-            known = last.get(run_id)
-            if number.isdecimal() and (known is None or known.workflow_id < row.workflow_id):
-                last[run_id] = row
-        if len(rows) < _PAGE:
-            break
+    last = await last_calls(client, end_time=until)
     found = [summary_of(run_id, row) for run_id, row in last.items()]
     ended = [each for each in found if each.status in _ENDED and each.changed < before]
     return [each for part in _parts(ended) for each in await _without_later(client, part)]
