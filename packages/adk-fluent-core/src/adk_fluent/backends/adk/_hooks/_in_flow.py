@@ -1,0 +1,82 @@
+"""The plugins of a run inside a flow.
+
+ADK asks each plugin six times in a step, and ours has something to do twice. Where it is the only
+one, it is told so directly, and is not asked for the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from google.adk.plugins.plugin_manager import PluginManager
+
+if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+
+
+class Told(Protocol):
+    """Our plugin, as far as it has something to do in a flow."""
+
+    def begins(self, agent: BaseAgent, context: Any) -> None:
+        """An agent is about to run."""
+
+    def asks(self, context: Any, request: LlmRequest) -> LlmResponse | None:
+        """An agent is about to ask its model; gives what stands for the answer, if it must not."""
+
+
+class PluginsInFlow(PluginManager):
+    """The plugins of a run inside a flow, which may be none.
+
+    Attributes:
+        told: Our plugin.
+        alone: The list of it alone; None where there is none.
+    """
+
+    told: Told
+    alone: list[Any] | None = None
+
+    @classmethod
+    def of(cls, manager: PluginManager) -> PluginsInFlow:
+        """The same plugins, in this way."""
+        made = object.__new__(cls)
+        made.__dict__.update(manager.__dict__)
+        return made
+
+    def tell(self, plugin: Told) -> None:
+        """Tell our plugin directly what it is about."""
+        self.told, self.alone = plugin, [plugin]
+
+    async def run_before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
+        if self.plugins != self.alone:
+            return await super().run_before_agent_callback(
+                agent=agent, callback_context=callback_context
+            )
+        self.told.begins(agent, callback_context)
+        return None
+
+    async def run_after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
+        if self.plugins != self.alone:
+            return await super().run_after_agent_callback(
+                agent=agent, callback_context=callback_context
+            )
+        return None
+
+    async def run_before_model_callback(
+        self, *, callback_context: Any, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        if self.plugins != self.alone:
+            return await super().run_before_model_callback(
+                callback_context=callback_context, llm_request=llm_request
+            )
+        return self.told.asks(callback_context, llm_request)
+
+    async def run_after_model_callback(
+        self, *, callback_context: Any, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        if self.plugins != self.alone:
+            return await super().run_after_model_callback(
+                callback_context=callback_context, llm_response=llm_response
+            )
+        return None
