@@ -72,8 +72,11 @@ def run_agent(
         agent: The agent.
         ctx: The context that it is given.
     """
-    chain, here = attached(ctx), where(ctx)
-    if chain is None or here is None:
+    here = where(ctx)
+    if here is None or here.is_begun_by(agent.name):
+        return original(agent, ctx)
+    chain = attached(ctx)
+    if chain is None:
         return original(agent, ctx)
     run = _in_tool if is_called_by_tool(ctx) else _run
     return run(original, agent, ctx, chain, here)
@@ -83,8 +86,8 @@ def _run(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
     stack = chain.of(agent.name).stack
-    is_step, resumed = here.enter(agent.name)
-    if is_step or is_flow(agent) or not stack.has(*OF_STEPS):
+    resumed = here.enter()
+    if is_flow(agent) or not stack.has(*OF_STEPS):
         return original(agent, ctx)
     return _Run(original, agent, ctx, chain, here, resumed=resumed).events(stack)
 

@@ -54,7 +54,7 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
     runs_others = bool(found) and not isinstance(agent, LlmAgent)
     if not (speak or runs_others or agent.after_agent_callback or agent.sub_agents):
         return ()
-    watching = changes["plugin_manager"] = _Watching.of(plugins)
+    changes["plugin_manager"] = watching = _Watching.of(plugins)
     watching.over = over = set[str]()
     return over
 

@@ -302,15 +302,21 @@ class Where:
         """The iteration of the nearest loop around the step, from 0."""
         return iteration_at(self._strand)
 
-    def enter(self, agent: str) -> tuple[bool, bool]:
-        """Begin a run of an agent.
+    def is_begun_by(self, agent: str) -> bool:
+        """Whether a run of an agent that begins is the step itself."""
+        if self._first and agent == self._agent:
+            self._first = False
+            return True
+        return False
+
+    def enter(self) -> bool:
+        """Begin a run of an agent that is not the step itself.
 
         Returns:
-            Whether that run is the step itself, and whether it goes on with answers.
+            Whether it goes on with answers.
         """
         first, self._first = self._first, False
-        is_step = first and agent == self._agent
-        return is_step, first and not is_step and self._goes_on
+        return first and self._goes_on
 
     def for_tool(self) -> Where:
         """The same for agents that a tool of the step runs."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from google.adk.plugins.plugin_manager import PluginManager
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
@@ -38,7 +40,7 @@ class PluginsInFlow(PluginManager):
     alone: list[Any] | None = None
 
     @classmethod
-    def of(cls, manager: PluginManager) -> PluginsInFlow:
+    def of(cls, manager: PluginManager) -> Self:
         """The same plugins, in this way."""
         made = object.__new__(cls)
         made.__dict__.update(manager.__dict__)

@@ -17,14 +17,14 @@ from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
 from adk_fluent.backends.adk._hooks._besides import watch
-from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
+from adk_fluent.backends.adk._hooks._chain import Where, attach_to, keeps_writes, place
 from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
-from adk_fluent.backends.adk._running._step import Left, drop_committed, is_loop, may_call
+from adk_fluent.backends.adk._running._step import Left, changed, drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._running._transfer import handing_over
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
+    from adk_fluent.backends.adk._hooks._chain import Chain
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
@@ -74,6 +75,7 @@ class AdkLeaf:
         answers: How the answers of agents are read, by name of the agent.
         nodes: The nodes of the agents that were built here, by name; for messages.
         config: How the pipeline runs; for messages.
+        chain: What stands around its calls.
 
     Attributes:
         state: The session's.
@@ -100,6 +102,7 @@ class AdkLeaf:
         answers: Mapping[str, Answer],
         nodes: Mapping[str, AgentNode],
         config: ExecutionConfig,
+        chain: Chain | None,
         durable: bool,
         kept: bool,
     ) -> None:
@@ -113,6 +116,7 @@ class AdkLeaf:
         self._answers = answers
         self._nodes = nodes
         self._config = config
+        self._chain = chain
         self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._places = Places(author, ctx, run, durable=durable, kept=kept)
         self._over: list[str] = []
@@ -134,7 +138,7 @@ class AdkLeaf:
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent."""
-        chain = attached(self._ctx)
+        chain = self._chain
         changes: dict[str, Any] = {}
         here = None if chain is None else chain.at(strand)
         if self.waits and (may_call(node) or (here is not None and here.may_add_tools)):
@@ -464,7 +468,7 @@ class AdkLeaf:
                 # ADK would append the summary to the copy, and the session itself would be stale;
                 # it summarises at the end of the run, too
                 changes["events_compaction_config"] = None
-        return (ctx.model_copy(update=changes) if changes else ctx), seen
+        return (changed(ctx, changes) if changes else ctx), seen
 
     def _committed(
         self,

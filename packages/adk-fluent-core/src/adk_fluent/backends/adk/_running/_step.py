@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
@@ -9,6 +10,8 @@ from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
 if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Mapping
+
+    from google.adk.agents.invocation_context import InvocationContext
 
     from adk_fluent.backends.adk._hooks._chain import Kept
     from adk_fluent.ir import Node
@@ -24,6 +27,17 @@ class Left(NamedTuple):
 
     writes: Kept
     calls: set[Task[Any]]
+
+
+def changed(ctx: InvocationContext, changes: dict[str, Any]) -> InvocationContext:
+    """A copy with other values, as `model_copy` makes it in more than twice the time."""
+    made = object.__new__(type(ctx))
+    put = object.__setattr__
+    put(made, "__dict__", {**ctx.__dict__, **changes})
+    put(made, "__pydantic_fields_set__", ctx.__pydantic_fields_set__ | changes.keys())
+    put(made, "__pydantic_extra__", ctx.__pydantic_extra__)
+    put(made, "__pydantic_private__", copy(ctx.__pydantic_private__))
+    return made
 
 
 def may_call(node: Node) -> bool:
